@@ -1,0 +1,59 @@
+# Windlass. `make` alone lists the commands.
+SHELL       := /bin/bash
+PYTHON      ?= python3
+VENV        := .venv
+BIN         := $(VENV)/bin
+PIP_INSTALL := $(BIN)/pip --disable-pip-version-check --no-input install --quiet
+LOCK        := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --python-version 3.11 --extra build
+
+.DEFAULT_GOAL := help
+.PHONY: help up test check fmt migrate lock packages clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: packages $(VENV)/.runtime ## run everything: Postgres, RabbitMQ, api, dispatcher, actors, janitor (Ctrl-C stops it)
+	@exec $(BIN)/windlass up
+
+test: packages $(VENV)/.dev ## run every test against a private Postgres and RabbitMQ
+	@$(BIN)/pytest
+
+check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn documents
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m docs.draw --check
+
+fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the documents
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/python -m docs.draw
+
+migrate: $(VENV)/.runtime ## bring the database that WINDLASS_DATABASE_URL names to the newest schema
+	@$(BIN)/windlass migrate
+
+lock: $(VENV)/.dev ## choose the newest allowed versions anew, with their hashes
+	@$(LOCK) --upgrade -o requirements.lock pyproject.toml
+	@$(LOCK) --upgrade --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+
+clean: ## remove the virtual environment and caches (never the data directory)
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+packages:
+	@$(PYTHON) services/cli/packages.py
+
+$(VENV)/bin/python:
+	@echo "windlass: creating the virtual environment"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements.lock pyproject.toml | $(VENV)/bin/python
+	@echo "windlass: installing the locked dependencies"
+	@$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
+	@echo "windlass: installing the development tools"
+	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,63 @@
+"""Draws the documents that come from code; with `--check` it fails when one of them is stale."""
+
+import sys
+from pathlib import Path
+
+from shared.states import LIVE, TERMINAL, TRANSITIONS, State, Transition
+
+STATE_MACHINE = Path(__file__).parent / "state_machine.md"
+
+
+def state_machine() -> str:
+    return "\n".join(
+        [
+            "# The life of a task, as the code has it",
+            "",
+            "Drawn from `shared/states.py` by `make fmt`; `make check` fails when this page is stale.",
+            "",
+            "```mermaid",
+            "stateDiagram-v2",
+            *_arrows(),
+            "```",
+            "",
+            "| transition | from | to | when |",
+            "|---|---|---|---|",
+            *(_row(transition) for transition in TRANSITIONS.values()),
+            "",
+            f"Live: {_words(LIVE)}. Terminal: {_words(TERMINAL)}; a task leaves `dead` and `cancelled` by `revive` only, "
+            "and `completed` never.",
+            "With a cancel requested, every way out of `running` but `complete` ends in `cancelled`.",
+            "",
+        ]
+    )
+
+
+def _arrows() -> list[str]:
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for transition in TRANSITIONS.values():
+        for source in transition.sources or ("[*]",):
+            for target in transition.targets:
+                arrows.setdefault((str(source), str(target)), []).append(transition.name)
+    ends = [f"    {state} --> [*]" for state in (State.COMPLETED,)]
+    return [f"    {source} --> {target}: {', '.join(names)}" for (source, target), names in arrows.items()] + ends
+
+
+def _row(transition: Transition) -> str:
+    sources = _words(transition.sources) or "–"
+    return f"| {transition.name} | {sources} | {_words(transition.targets)} | {transition.when} |"
+
+
+def _words(states: tuple[State, ...]) -> str:
+    return ", ".join(f"`{state}`" for state in states)
+
+
+def main() -> None:
+    drawn = state_machine()
+    if "--check" not in sys.argv:
+        STATE_MACHINE.write_text(drawn)
+    elif not STATE_MACHINE.exists() or STATE_MACHINE.read_text() != drawn:
+        sys.exit(f"{STATE_MACHINE.name} is stale: run `make fmt`")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""The guardian: starts one worker, and ends it with everything below it when its lease runs out or it dies.
+
+It is small, has no threads and talks to nobody but its worker, so it goes on when the worker is frozen, stuck in C code
+or cut off from Postgres.
+"""
+
+import logging
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+
+from services.actors.heartbeat import boot_time
+from shared import kernel, logs
+from shared.process_table import descendants
+from shared.settings import Settings
+
+log = logging.getLogger("guardian")
+
+LONGEST_PAUSE_SECONDS = 10.0
+STEADY_AFTER_SECONDS = 30.0
+
+
+@dataclass
+class Ward:
+    """The worker under guard: its process, the pipe it talks over, and when it has to be dead unless it renews."""
+
+    process: subprocess.Popen[bytes]
+    pipe: int
+    deadline: float
+    started_at: float = field(default_factory=time.monotonic)
+    heard: bytes = b""
+
+    def listen(self) -> bool:
+        """Reads the lease's new end, as many as were sent; false when the worker has closed the pipe."""
+        chunk = os.read(self.pipe, 4096)
+        *lines, self.heard = (self.heard + chunk).split(b"\n")
+        if lines:
+            self.deadline = float(lines[-1])
+        return bool(chunk)
+
+
+class Guardian:
+    """Keeps one worker alive until it is told to stop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stop_signal: int | None = None
+        self._signals, self._signalled = os.pipe()
+
+    def run(self) -> None:
+        kernel.adopt_orphans()
+        os.set_blocking(self._signalled, False)
+        signal.set_wakeup_fd(self._signalled)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._told_to_stop)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        pause = 0.2
+        while self._stop_signal is None:
+            ward = self._start()
+            reason = self._guard(ward)
+            self._bury(ward, reason)
+            if self._stop_signal is None:
+                steady = time.monotonic() - ward.started_at > STEADY_AFTER_SECONDS
+                pause = 0.2 if steady else min(pause * 2, LONGEST_PAUSE_SECONDS)
+                self._wait_for_signal(pause)
+        log.info("stopped")
+
+    def _told_to_stop(self, number: int, _frame: object) -> None:
+        self._stop_signal = number
+
+    def _start(self) -> Ward:
+        ours, theirs = os.pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "services.actors.main", str(theirs), str(os.getpid())], pass_fds=[theirs]
+        )
+        os.close(theirs)
+        # Until it speaks it holds no lease; but one that never gets that far is not worth keeping.
+        return Ward(process, ours, boot_time() + self._settings.start_seconds)
+
+    def _guard(self, ward: Ward) -> str:
+        """Returns when the worker is to be buried, and why."""
+        poll = select.poll()
+        poll.register(ward.pipe, select.POLLIN | select.POLLHUP)
+        poll.register(self._signals, select.POLLIN)
+        while True:
+            if self._stop_signal is not None:
+                return self._drain(ward)
+            left = ward.deadline - boot_time()
+            if left <= 0:
+                return "its lease is about to end and was not renewed"
+            for descriptor, _event in poll.poll(left * 1000):
+                if descriptor == self._signals:
+                    os.read(self._signals, 512)
+                elif not ward.listen():
+                    poll.unregister(ward.pipe)
+            if ward.process.poll() is not None:
+                return f"it ended by itself ({_how(ward.process.returncode)})"
+
+    def _drain(self, ward: Ward) -> str:
+        """Passes the stop on and gives the worker its time to hand everything back."""
+        ward.process.send_signal(signal.SIGTERM)
+        settings = self._settings
+        until = time.monotonic() + settings.drain_seconds + 2 * settings.stop_grace_seconds
+        while ward.process.poll() is None and time.monotonic() < until:
+            self._wait_for_signal(until - time.monotonic())
+        return "told to stop"
+
+    def _bury(self, ward: Ward, reason: str) -> None:
+        """Kills the worker and everything below it, and returns when none of it lives."""
+        told = log.info if reason == "told to stop" else log.warning
+        told("worker %d: %s", ward.process.pid, reason)
+        killed = 0
+        while below := descendants(os.getpid()):
+            for process in below:
+                killed += process.send(signal.SIGKILL)
+            self._reap()
+            time.sleep(0.005)
+        ward.process.poll()
+        os.close(ward.pipe)
+        if killed:
+            log.warning("worker %d: killed with %d processes in all; none is left", ward.process.pid, killed)
+
+    def _reap(self) -> None:
+        """Orphans are ours to collect."""
+        while True:
+            try:
+                pid, _status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+
+    def _wait_for_signal(self, seconds: float) -> None:
+        ready, _, _ = select.select([self._signals], [], [], max(0.0, seconds))
+        if ready:
+            os.read(self._signals, 512)
+
+
+def _how(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def main() -> None:
+    settings = Settings()
+    logs.start(settings, "guardian")
+    Guardian(settings).run()

@@ -1,0 +1,114 @@
+"""The heartbeat: a thread with a loop and connections of its own, so that no actor can hold it up."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from services.actors.attempts import Attempts
+from shared import db
+from shared.settings import Settings
+from shared.store import workers
+
+log = logging.getLogger("actors.heartbeat")
+
+WATCH_SECONDS = 0.25
+
+
+def boot_time() -> float:
+    """Counts on while the machine sleeps, as Postgres' clock does."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Heartbeat:
+    """Renews all leases of the process in one call, brings back cancels, and watches for work that ignores its stop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        worker_id: str,
+        attempts: Attempts,
+        *,
+        tell_guardian: Callable[[float], None],
+        condemn: Callable[[str], None],
+    ) -> None:
+        self._settings = settings
+        self._worker_id = worker_id
+        self._attempts = attempts
+        self._tell_guardian = tell_guardian
+        self._condemn = condemn
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self._loop = asyncio.new_event_loop()
+        self._soon = asyncio.Event()
+        self._stopping = False
+        self._renewed_at = boot_time()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._loop.call_soon_threadsafe(self._soon.set)
+        self._thread.join(2)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        pool = await db.open_pool(self._settings, "actors-heartbeat", most=1)
+
+        def cancel_requested(worker_id: str) -> None:
+            if worker_id in {self._worker_id, "*"}:
+                self._soon.set()
+
+        listening = asyncio.create_task(db.listen(self._settings, "actors", {"windlass_cancel": cancel_requested}))
+        while not self._stopping:
+            await self._wait(await self._beat(pool))
+        listening.cancel()
+        await pool.close()
+
+    async def _beat(self, pool: db.Database) -> float:
+        """Renews, and returns how long to wait until the next time."""
+        sent_at = boot_time()
+        held = self._attempts.leases()
+        try:
+            async with asyncio.timeout(self._settings.heartbeat_seconds):
+                rows = await workers.renew(pool, self._worker_id, held, self._settings.lease_seconds)
+        except db.AWAY_OR_BUSY as error:
+            log.warning("no heartbeat (%s)", error or type(error).__name__)
+            self._stop_in_time()
+            return min(0.5, self._settings.heartbeat_seconds)
+        self._renewed_at = sent_at
+        # The time was read before the call, so the lease in Postgres lasts at least this long; and it is told after the
+        # answer, so that a renewal that never happened is never believed.
+        self._tell_guardian(sent_at + self._settings.lease_seconds)
+        for row in rows:
+            if row["cancel_requested"] or not row["owned"]:
+                self._attempts.stop(row["task_id"])
+        return self._settings.heartbeat_seconds
+
+    def _stop_in_time(self) -> None:
+        """Without Postgres, work stops before its lease does: somebody else may start it then."""
+        settings = self._settings
+        spare = 2 * settings.stop_grace_seconds + settings.lease_margin_seconds
+        if len(self._attempts) and boot_time() > self._renewed_at + settings.lease_seconds - spare:
+            log.warning("stopping %d attempts: their leases cannot be renewed", len(self._attempts))
+            self._attempts.stop_all()
+
+    def _watch(self) -> None:
+        for context in self._attempts.deaf(self._settings.stop_grace_seconds):
+            self._condemn(f"task {context.task_id} ignores its deadline or a request to stop")
+
+    async def _wait(self, seconds: float) -> None:
+        """Until the next beat, a cancel or the end, looking out for deaf work while there is work at all."""
+        until = time.monotonic() + seconds
+        self._watch()
+        while (left := until - time.monotonic()) > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._soon.wait(), min(left, WATCH_SECONDS) if len(self._attempts) else left)
+                self._soon.clear()
+                return
+            self._watch()

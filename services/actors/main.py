@@ -1,0 +1,172 @@
+"""The worker's process: Dramatiq's threads between RabbitMQ and the actors, a writer and a heartbeat beside them."""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import dramatiq
+
+from services.actors.attempts import Attempts
+from services.actors.heartbeat import Heartbeat
+from services.actors.mirror import StateMirror
+from services.actors.probe import probe
+from services.actors.writer import Writer
+from shared import db, kernel, logs
+from shared.broker import DoorbellBroker
+from shared.payloads import PAYLOADS, Payload
+from shared.settings import Settings
+from shared.store import providers, workers
+
+log = logging.getLogger("actors")
+
+ACTORS: dict[str, Callable[..., Any]] = {"probe": probe}
+
+
+class WorkerProcess:
+    """Everything that runs in one worker, and the order in which it starts and stops."""
+
+    def __init__(self, settings: Settings, guardian_pipe: int) -> None:
+        self.settings = settings
+        self.worker_id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.attempts = Attempts()
+        self.writer = Writer(settings, self.worker_id)
+        self.mirror = StateMirror(self.writer, self.attempts, self.worker_id)
+        self.heartbeat = Heartbeat(
+            settings,
+            self.worker_id,
+            self.attempts,
+            tell_guardian=lambda lease_end: self._tell(guardian_pipe, lease_end),
+            condemn=self.condemn,
+        )
+        self.worker = dramatiq.Worker(
+            boot(settings, self.mirror),
+            queues=set(settings.consumed_queues()),
+            worker_threads=settings.actor_threads,
+        )
+        # What waits inside a busy worker is work that another one could have started.
+        self.worker.queue_prefetch = settings.actor_threads
+        self.stop_reason: str | None = None
+        self._stop = threading.Event()
+
+    def run(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._told_to_stop("told to stop"))
+        self.writer.start()
+        asyncio.run(self._register())
+        self.heartbeat.start()
+        self.worker.start()
+        log.info("worker %s serves %s", self.worker_id, ", ".join(self.settings.consumed_queues()))
+        self._stop.wait()
+        self._shut_down()
+
+    def condemn(self, reason: str) -> None:
+        """Something in this process cannot be stopped: save the others, then let the guardian end it all."""
+        if self.stop_reason is None:
+            log.error("this process has to go: %s", reason)
+            self._told_to_stop(f"condemned: {reason}")
+
+    def _told_to_stop(self, reason: str) -> None:
+        self.stop_reason = self.stop_reason or reason
+        self._stop.set()
+
+    def _tell(self, pipe: int, lease_end: float) -> None:
+        """Tells the guardian when this process has to be dead unless it renews again."""
+        deadline = lease_end - self.settings.stop_grace_seconds - self.settings.lease_margin_seconds
+        try:
+            os.write(pipe, f"{deadline}\n".encode())
+        except BrokenPipeError:
+            self._told_to_stop("the guardian is gone")
+
+    async def _register(self) -> None:
+        settings = self.settings
+        pool = await db.open_pool(settings, "actors", most=1)
+
+        async def register() -> None:
+            await providers.configure(pool, settings)
+            await workers.register(
+                pool,
+                self.worker_id,
+                hostname=socket.gethostname(),
+                pid=os.getpid(),
+                queues=settings.consumed_queues(),
+                capacity=settings.actor_threads,
+            )
+
+        await db.until_available("actors", register)
+        await pool.close()
+
+    async def _leave(self, state: str) -> None:
+        pool = await db.open_pool(self.settings, "actors", most=1)
+        try:
+            async with asyncio.timeout(2):
+                await workers.leave(pool, self.worker_id, state=state, reason=self.stop_reason or "")
+        except db.AWAY_OR_BUSY as error:
+            log.warning("could not say that this worker is %s (%s)", state, error or type(error).__name__)
+        finally:
+            pool.terminate()
+
+    def _shut_down(self) -> None:
+        """Take nothing new, let the running work end or stop it, hand it back, say good-bye."""
+        log.info("stopping: %s", self.stop_reason)
+        self.mirror.closed = True
+        asyncio.run(self._leave("stopping"))
+        drain = 0.0 if (self.stop_reason or "").startswith("condemned") else self.settings.drain_seconds
+        self._wait_for_attempts(drain)
+        self.attempts.stop_all()
+        self._wait_for_attempts(self.settings.stop_grace_seconds)
+        if left := len(self.attempts):
+            log.error("%d attempts did not stop; the guardian ends them with this process", left)
+        else:
+            self.worker.stop(timeout=round(self.settings.stop_grace_seconds * 1000))
+        self.heartbeat.stop()
+        self.writer.close(timeout=self.settings.stop_grace_seconds)
+        asyncio.run(self._leave("stopped"))
+        log.info("worker %s stopped", self.worker_id)
+        logging.shutdown()
+        # Threads that still hang in a system call must not hold up the exit: the guardian buries what is left.
+        os._exit(0)
+
+    def _wait_for_attempts(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while len(self.attempts) and time.monotonic() < until:
+            time.sleep(0.02)
+
+
+def boot(settings: Settings, mirror: StateMirror) -> DoorbellBroker:
+    """The broker with the one middleware that Windlass needs; Dramatiq's defaults are left out on purpose."""
+    broker = DoorbellBroker(settings, middleware=[mirror])
+    for name, run in ACTORS.items():
+        dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(_runner(mirror, run, PAYLOADS[name]))
+    broker.queues.clear()
+    broker.queues_pending.clear()
+    for queue in settings.consumed_queues():
+        broker.declare_queue(queue)
+    return broker
+
+
+def _runner(mirror: StateMirror, run: Callable[..., Any], payload_type: type[Payload]) -> Callable[[str], None]:
+    def act(task_id: str) -> None:  # noqa: ARG001 - the mirror has claimed it and knows everything about it
+        running = mirror.running
+        running.result = run(running.context, payload_type.model_validate(running.context.task.payload))
+
+    return act
+
+
+def main() -> None:
+    guardian_pipe, guardian_pid = map(int, sys.argv[1:3])
+    kernel.die_with_parent(guardian_pid, signal.SIGTERM)
+    settings = Settings()
+    logs.start(settings, "actors")
+    WorkerProcess(settings, guardian_pipe).run()
+
+
+if __name__ == "__main__":
+    main()

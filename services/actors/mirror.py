@@ -1,0 +1,116 @@
+"""StateMirror: every message is claimed before its actor runs and ended, in Postgres, before it is acked."""
+
+import logging
+import threading
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import dramatiq
+from dramatiq.middleware import MiddlewareError, SkipMessage
+
+from services.actors.attempts import Attempts
+from services.actors.context import Context, Stopped
+from services.actors.writer import Writer
+from shared.limits import LeaseLimiter
+from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
+from shared.store.tasks import Claimed, Ending, Refused, Report
+
+log = logging.getLogger("actors")
+
+
+class ClaimFailed(MiddlewareError):
+    """The claim could not be written. Only a `MiddlewareError` keeps Dramatiq from running the actor all the same."""
+
+
+@dataclass
+class Running:
+    """What a worker thread has under way: the slot it holds, and the attempt that holds it."""
+
+    limiter: LeaseLimiter
+    slot: AbstractContextManager[bool]
+    context: Context
+    result: Any = None
+
+
+class StateMirror(dramatiq.Middleware):
+    """Takes slots through `LeaseLimiter`; there is no other way to run a task."""
+
+    def __init__(self, writer: Writer, attempts: Attempts, worker_id: str) -> None:
+        self._writer = writer
+        self._attempts = attempts
+        self._worker_id = worker_id
+        self._thread = threading.local()
+        self.closed = False
+
+    @property
+    def running(self) -> Running:
+        """The attempt of the thread that asks."""
+        running: Running = self._thread.running
+        return running
+
+    def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002
+        if self.closed:
+            message.put_back = True
+            raise SkipMessage("the worker stops; the message goes back to its queue")
+        limiter = LeaseLimiter(self._writer, UUID(message.args[0]))
+        slot = limiter.acquire(raise_on_failure=False)
+        try:
+            acquired = slot.__enter__()
+        except Exception as error:
+            message.put_back = True
+            raise ClaimFailed(f"task {message.args[0]} could not be claimed") from error
+        if not acquired:
+            assert isinstance(limiter.answer, Refused)
+            raise SkipMessage(f"not claimed: {limiter.answer.reason}")
+        assert isinstance(limiter.answer, Claimed)
+        context = Context(limiter.answer, self._worker_id, on_report=self._writer.report)
+        self._attempts.add(context)
+        self._thread.running = Running(limiter, slot, context)
+
+    def after_process_message(
+        self,
+        broker: dramatiq.Broker,  # noqa: ARG002
+        message: Any,
+        *,
+        result: None = None,  # noqa: ARG002 - an actor's result is kept in `Running`
+        exception: BaseException | None = None,
+    ) -> None:
+        running: Running | None = getattr(self._thread, "running", None)
+        if running is None:
+            return
+        self._thread.running = None
+        try:
+            self._end(running, exception)
+        except Exception:
+            log.exception("task %s: its end could not be written; its lease will run out", message.args[0])
+        finally:
+            self._attempts.remove(running.context)
+
+    def _end(self, running: Running, exception: BaseException | None) -> None:
+        task = running.context.task
+        last_words = running.context.take_report()
+        if exception is None:
+            ending = ending_of_success(task, running.result)
+        elif isinstance(exception, Stopped):
+            ending = ending_of_interrupt(task)
+        else:
+            ending = ending_of_failure(task, exception)
+        running.limiter.ending = with_last_words(ending, last_words)
+        running.limiter.ending_if_unstorable = lambda error: ending_of_failure(
+            task, ValueError(f"what the attempt said or returned cannot be stored: {error}")
+        )
+        running.slot.__exit__(None, None, None)
+        if exception is not None and running.limiter.outcome is not None:
+            why = type(exception).__name__ + (f": {exception}" if str(exception) else "")
+            log.info("task %s: attempt %d ended (%s); now %s", task.task_id, task.attempt, why, running.limiter.outcome)
+        if running.limiter.outcome is None:
+            log.warning("task %s: attempt %d had lost it; its end is dropped", task.task_id, task.attempt)
+
+
+def with_last_words(ending: Ending, report: Report | None) -> Ending:
+    """What the attempt said and nobody has written yet goes before its end, in the same call."""
+    if report is None:
+        return ending
+    return Ending(**{**vars(ending), "progress": report.progress, "events": report.events})

@@ -1,0 +1,52 @@
+"""One round of dispatching: look at the providers, admit, reserve, ring, give back what could not be rung."""
+
+import logging
+from collections.abc import Sequence
+from uuid import uuid4
+
+from services.dispatcher.admission import admit
+from services.dispatcher.publisher import Doorbell, Publisher
+from shared.db import Database, Row
+from shared.settings import Settings
+from shared.store import providers
+
+log = logging.getLogger("dispatcher")
+
+FIRST_CHECK_SECONDS = 2
+"""A row that was rung for and is still unclaimed after this long may have lost its doorbell."""
+
+
+async def dispatch_due(db: Database, publisher: Publisher, settings: Settings) -> None:
+    """Rings for everything that may start now."""
+    more = True
+    while more and publisher.connected.is_set():
+        more = False
+        for view in await providers.look(db, heard_within_seconds=settings.lease_seconds):
+            admission = admit(view)
+            if admission.fresh + admission.retry == 0:
+                continue
+            more = True
+            token = uuid4()
+            rows = await providers.reserve(
+                db, view, fresh=admission.fresh, retry=admission.retry, credit=admission.credit, token=token
+            )
+            bells = _doorbells(rows)
+            missed = await publisher.ring(bells) if bells else []
+            if missed:
+                await providers.give_back(db, token, [bell.task_id for bell in missed])
+
+
+async def ring_again(db: Database, publisher: Publisher, settings: Settings) -> None:
+    """Rings again for rows that are still unclaimed although no message waits for a worker: theirs were lost."""
+    silent = await providers.check_doorbells(
+        db, first_after_seconds=FIRST_CHECK_SECONDS, at_most_seconds=settings.safety_poll_seconds
+    )
+    for queue in {row["queue"] for row in silent}:
+        bells = _doorbells([row for row in silent if row["queue"] == queue])
+        if await publisher.ready_messages(queue) == 0:
+            log.info("ringing again for %d unclaimed tasks of %s", len(bells), queue)
+            await publisher.ring(bells)
+
+
+def _doorbells(rows: Sequence[Row]) -> list[Doorbell]:
+    return [Doorbell(row["task_id"], row["queue"], row["actor"]) for row in rows]

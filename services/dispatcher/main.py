@@ -1,0 +1,98 @@
+"""The dispatcher's process, the only publisher: wakes on NOTIFY, on the next due row and, to be safe, now and then."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from contextlib import suppress
+
+import pika.exceptions
+
+from services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
+from services.dispatcher.publisher import Publisher
+from shared import db, logs
+from shared.settings import Settings
+from shared.store import providers, reports
+
+log = logging.getLogger("dispatcher")
+
+TROUBLE: tuple[type[BaseException], ...] = (*db.AWAY_OR_BUSY, pika.exceptions.AMQPError)
+
+
+class Dispatcher:
+    """Two of these side by side are safe: rows are reserved under the provider's lock."""
+
+    def __init__(self, settings: Settings, pool: db.Database) -> None:
+        self.settings = settings
+        self.pool = pool
+        self.publisher = Publisher(settings)
+        self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
+        self._wake = asyncio.Event()
+
+    async def run(self) -> None:
+        await db.until_available("dispatcher", lambda: providers.configure(self.pool, self.settings))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.publisher.keep_connected())
+            tasks.create_task(
+                db.listen(self.settings, "dispatcher", {"windlass_dispatch": lambda _payload: self._wake.set()})
+            )
+            tasks.create_task(self._report())
+            tasks.create_task(self._dispatch())
+
+    async def _dispatch(self) -> None:
+        pause = 0.1
+        while True:
+            await self.publisher.connected.wait()
+            self._wake.clear()
+            try:
+                await dispatch_due(self.pool, self.publisher, self.settings)
+                await ring_again(self.pool, self.publisher, self.settings)
+                sleep = await providers.seconds_to_next_look(self.pool, first_check_seconds=FIRST_CHECK_SECONDS)
+                pause = 0.1
+            except TROUBLE as error:
+                log.warning("dispatching again in %.1f s (%s)", pause, error or type(error).__name__)
+                sleep, pause = pause, min(pause * 2, 2.0)
+                await asyncio.sleep(sleep)
+                continue
+            safety = self.settings.safety_poll_seconds
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), safety if sleep is None else max(0.0, min(sleep, safety)))
+
+    async def _report(self) -> None:
+        """Says how it is and how the broker is: `/health` repeats it."""
+        while True:
+            connected = self.publisher.connected.is_set()
+            with suppress(*db.AWAY_OR_BUSY):
+                await reports.say(
+                    self.pool,
+                    "dispatcher",
+                    self.instance_id,
+                    healthy=connected,
+                    details={"broker": "connected" if connected else "away"},
+                )
+            if connected:
+                await asyncio.sleep(self.settings.safety_poll_seconds)
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.publisher.connected.wait(), self.settings.safety_poll_seconds)
+
+
+async def serve(settings: Settings) -> None:
+    pool = await db.open_pool(settings, "dispatcher", most=3)
+    dispatcher = Dispatcher(settings, pool)
+    running = asyncio.create_task(dispatcher.run())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
+    with suppress(asyncio.CancelledError):
+        await running
+    with suppress(Exception):
+        await reports.withdraw(pool, "dispatcher", dispatcher.instance_id)
+        await asyncio.wait_for(pool.close(), 2)
+    log.info("stopped")
+
+
+def main() -> None:
+    settings = Settings()
+    logs.start(settings, "dispatcher")
+    asyncio.run(serve(settings))

@@ -1,0 +1,156 @@
+"""Rings doorbells: publishes with pipelined confirms over one connection that comes back by itself."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pika
+from pika.adapters.asyncio_connection import AsyncioConnection
+from pika.channel import Channel
+
+from shared import broker
+from shared.settings import Settings
+
+log = logging.getLogger("dispatcher")
+
+CONFIRM_SECONDS = 5
+"""A doorbell that RabbitMQ has not confirmed by then counts as not rung."""
+
+
+@dataclass(frozen=True)
+class Doorbell:
+    """A row to be rung for."""
+
+    task_id: UUID
+    queue: str
+    actor: str
+
+
+class Publisher:
+    """One connection, one channel in confirm mode, and the confirms that are still awaited."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._parameters = broker.connection_parameters(settings)
+        self._arguments = broker.queue_arguments(settings)
+        self._channel: Channel | None = None
+        self._declared: set[str] = set()
+        self._next_tag = 1
+        self._awaited: dict[int, asyncio.Future[bool]] = {}
+        self._unroutable: set[str] = set()
+        self.connected = asyncio.Event()
+
+    async def keep_connected(self) -> None:
+        """Connects, and connects again whenever the connection is lost, until cancelled."""
+        pause = 0.1
+        while True:
+            closed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
+            connection = self._connect(closed)
+            try:
+                reason = await closed
+                pause = 0.1 if self.connected.is_set() else min(pause * 2, 2.0)
+                log.warning("no connection to RabbitMQ (%s); trying again in %.1f s", _short(reason), pause)
+            finally:
+                self._lose_channel()
+                with suppress(pika.exceptions.AMQPError):
+                    if connection.is_open:
+                        connection.close()
+            await asyncio.sleep(pause)
+
+    async def ring(self, doorbells: Sequence[Doorbell]) -> list[Doorbell]:
+        """Publishes all of them, then waits for all the confirms; returns those that were not rung."""
+        try:
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                for queue in {bell.queue for bell in doorbells} - self._declared:
+                    await self._declare(queue)
+                confirms = [self._publish(bell) for bell in doorbells]
+                rung = await asyncio.gather(*confirms, return_exceptions=True)
+        except (TimeoutError, pika.exceptions.AMQPError) as error:
+            log.warning("%d doorbells could not be rung (%s)", len(doorbells), _short(error))
+            return list(doorbells)
+        missed = [bell for bell, confirmed in zip(doorbells, rung, strict=True) if confirmed is not True]
+        missed += [bell for bell in doorbells if str(bell.task_id) in self._unroutable and bell not in missed]
+        self._declared -= {bell.queue for bell in missed}
+        self._unroutable.clear()
+        return missed
+
+    async def ready_messages(self, queue: str) -> int:
+        """How many messages nobody has taken from the queue yet."""
+        answer = await self._declare(queue)
+        return int(answer.method.message_count)
+
+    async def _declare(self, queue: str) -> Any:
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._open().queue_declare(
+            queue, durable=True, arguments=self._arguments, callback=lambda frame: _settle(answered, frame)
+        )
+        async with asyncio.timeout(CONFIRM_SECONDS):
+            answer = await answered
+        self._declared.add(queue)
+        return answer
+
+    def _publish(self, bell: Doorbell) -> asyncio.Future[bool]:
+        self._open().basic_publish(
+            exchange="",
+            routing_key=bell.queue,
+            body=broker.doorbell(bell.task_id, actor=bell.actor, queue=bell.queue),
+            properties=pika.BasicProperties(delivery_mode=2, message_id=str(bell.task_id)),
+            mandatory=True,
+        )
+        confirm = self._awaited[self._next_tag] = asyncio.get_running_loop().create_future()
+        self._next_tag += 1
+        return confirm
+
+    def _open(self) -> Channel:
+        if self._channel is None or not self._channel.is_open:
+            raise pika.exceptions.AMQPConnectionError("the connection was lost")
+        return self._channel
+
+    def _connect(self, closed: "asyncio.Future[BaseException]") -> AsyncioConnection:
+        return AsyncioConnection(
+            self._parameters,
+            on_open_callback=lambda connection: self._open_channel(connection, closed),
+            on_open_error_callback=lambda _connection, error: _settle(closed, error),
+            on_close_callback=lambda _connection, error: _settle(closed, error),
+        )
+
+    def _open_channel(self, connection: AsyncioConnection, closed: "asyncio.Future[BaseException]") -> None:
+        def opened(channel: Channel) -> None:
+            channel.add_on_close_callback(lambda _channel, error: _settle(closed, error))
+            channel.add_on_return_callback(
+                lambda _channel, _method, properties, _body: self._unroutable.add(str(properties.message_id))
+            )
+            channel.confirm_delivery(self._confirmed, callback=lambda _frame: self._use(channel))
+
+        connection.channel(on_open_callback=opened)
+
+    def _use(self, channel: Channel) -> None:
+        self._channel, self._next_tag = channel, 1
+        self.connected.set()
+        log.info("connected to RabbitMQ")
+
+    def _confirmed(self, frame: Any) -> None:
+        confirm, through = isinstance(frame.method, pika.spec.Basic.Ack), frame.method.delivery_tag
+        tags = [tag for tag in self._awaited if tag <= through] if frame.method.multiple else [through]
+        for tag in tags:
+            _settle(self._awaited.pop(tag, None), confirm)
+
+    def _lose_channel(self) -> None:
+        self.connected.clear()
+        self._channel = None
+        self._declared.clear()
+        for confirm in self._awaited.values():
+            _settle(confirm, False)  # noqa: FBT003 - the confirm's own value: not rung
+        self._awaited.clear()
+
+
+def _settle(future: "asyncio.Future[Any] | None", value: Any) -> None:
+    if future is not None and not future.done():
+        future.set_result(value)
+
+
+def _short(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,92 @@
+"""RabbitMQ as the doorbell: the queues, what a message says, and a Dramatiq broker whose acks cannot hit the wrong one.
+
+Dramatiq's delay queues (`.DQ`) and dead letter queues (`.XQ`) are never declared: delays and dead letters are rows.
+"""
+
+from typing import Any
+from uuid import UUID
+
+import dramatiq
+import pika
+from dramatiq.brokers.rabbitmq import RabbitmqBroker, _RabbitmqConsumer
+from dramatiq.message import Message
+
+from shared.settings import Settings
+
+HEARTBEAT_SECONDS = 15
+"""A frozen consumer keeps what it prefetched until this many seconds of silence."""
+
+
+def connection_parameters(settings: Settings) -> pika.URLParameters:
+    if settings.amqp_url is None:
+        raise SystemExit("WINDLASS_AMQP_URL is not set: which RabbitMQ carries the doorbells?")
+    parameters = pika.URLParameters(settings.amqp_url)
+    parameters.heartbeat = HEARTBEAT_SECONDS
+    parameters.blocked_connection_timeout = HEARTBEAT_SECONDS
+    parameters.socket_timeout = 5
+    return parameters
+
+
+def queue_arguments(settings: Settings) -> dict[str, Any]:
+    """Dispatcher and workers must declare a queue alike, or RabbitMQ refuses the second one."""
+    return {"x-queue-type": settings.queue_type}
+
+
+def doorbell(task_id: UUID, *, actor: str, queue: str) -> bytes:
+    """The message that says: somebody should look at this task now."""
+    message: Message[None] = Message(queue_name=queue, actor_name=actor, args=(str(task_id),), kwargs={}, options={})
+    return message.encode()
+
+
+class OwnedConsumer(_RabbitmqConsumer):
+    """Acks only what came over its own channel.
+
+    After a reconnection Dramatiq acks messages of the old channel by their number on the new one, where that number
+    belongs to another message that is still running.
+    """
+
+    def __next__(self) -> Any:
+        message = super().__next__()  # type: ignore[no-untyped-call]
+        if message is not None:
+            message.consumer = self
+        return message
+
+    def ack(self, message: Any) -> None:
+        if message.consumer is self and not getattr(message, "put_back", False):
+            super().ack(message)  # type: ignore[no-untyped-call]
+
+    def nack(self, message: Any) -> None:
+        """A message that nobody can read is worth nothing: the row is rung for again."""
+        if message.consumer is self:
+            super().nack(message)  # type: ignore[no-untyped-call]
+
+
+class DoorbellBroker(RabbitmqBroker):
+    """Dramatiq's broker without the queues that Windlass does not use."""
+
+    def __init__(self, settings: Settings, *, middleware: list[dramatiq.Middleware]) -> None:
+        super().__init__(url="amqp://unused", middleware=middleware)
+        self.parameters = [connection_parameters(settings)]
+        self._arguments = queue_arguments(settings)
+
+    @property
+    def consumer_class(self) -> type[OwnedConsumer]:
+        return OwnedConsumer
+
+    def declare_queue(self, queue_name: str, *, ensure: bool = False) -> None:
+        if queue_name not in self.queues:
+            self.emit_before("declare_queue", queue_name)
+            self.queues.add(queue_name)
+            self.queues_pending.add(queue_name)
+            self.emit_after("declare_queue", queue_name)
+        if ensure:
+            self._ensure_queue(queue_name)  # type: ignore[no-untyped-call]
+
+    def _build_queue_arguments(self, _queue_name: str) -> dict[str, Any]:
+        return self._arguments
+
+    def _declare_dq_queue(self, queue_name: str) -> None:
+        """Delays are rows."""
+
+    def _declare_xq_queue(self, queue_name: str) -> None:
+        """Dead letters are rows."""

@@ -1,0 +1,141 @@
+"""How a process reaches Postgres: pools whose connections give up quickly, and a listener that reconnects by itself."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from shared.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_json = msgspec.json.Encoder()
+
+Database = asyncpg.Pool
+Row = asyncpg.Record
+
+UNAVAILABLE: tuple[type[BaseException], ...] = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.InvalidCatalogNameError,
+)
+"""Postgres is away, starting, stopping or full: nothing is known to have happened, and trying again is right."""
+
+CONTENDED: tuple[type[BaseException], ...] = (
+    asyncpg.DeadlockDetectedError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.SerializationError,
+    asyncpg.QueryCanceledError,
+)
+"""Somebody else was in the way; the call was rolled back whole and can be repeated."""
+
+UNSTORABLE: tuple[type[BaseException], ...] = (
+    asyncpg.DataError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.ProgramLimitExceededError,
+)
+"""The values themselves cannot be stored; repeating the call would fail for ever."""
+
+AWAY_OR_BUSY: tuple[type[BaseException], ...] = (*UNAVAILABLE, *CONTENDED)
+
+NOT_MIGRATED: tuple[type[BaseException], ...] = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError)
+"""The schema is not there yet: whoever starts first waits for `windlass migrate`."""
+
+TIMEOUTS = {
+    "lock_timeout": "4s",
+    "statement_timeout": "8s",
+    "idle_in_transaction_session_timeout": "8s",
+}
+"""A client never holds up others for longer than this, whatever happens to it."""
+
+
+async def open_pool(settings: Settings, service: str, *, most: int) -> Database:
+    """A pool that connects when it is first used, so that a process can start before Postgres does."""
+    return await asyncpg.create_pool(
+        required_url(settings),
+        min_size=0,
+        max_size=most,
+        init=_speak_json,
+        timeout=5,
+        command_timeout=10,
+        max_inactive_connection_lifetime=0,
+        server_settings={**TIMEOUTS, "application_name": f"windlass-{service}"},
+    )
+
+
+def required_url(settings: Settings) -> str:
+    if settings.database_url is None:
+        raise SystemExit("WINDLASS_DATABASE_URL is not set: which Postgres holds the tasks?")
+    return settings.database_url
+
+
+async def _speak_json(connection: asyncpg.Connection) -> None:
+    await connection.set_type_codec(
+        "jsonb",
+        schema="pg_catalog",
+        encoder=lambda value: _json.encode(value).decode(),
+        decoder=msgspec.json.decode,
+    )
+
+
+async def listen(settings: Settings, service: str, channels: dict[str, Callable[[str], None]]) -> None:
+    """Calls each channel's function when it is notified, until cancelled.
+
+    After every (re)connection each function is called with `*`: something may have been missed.
+    """
+    pause = 0.1
+    while True:
+        try:
+            await _listen_once(settings, service, channels)
+            pause = 0.1
+        except UNAVAILABLE as error:
+            log.warning("not listening to Postgres (%s); trying again in %.1f s", error or type(error).__name__, pause)
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, 2.0)
+
+
+async def _listen_once(settings: Settings, service: str, channels: dict[str, Callable[[str], None]]) -> None:
+    connection = await asyncpg.connect(
+        required_url(settings), timeout=5, server_settings={"application_name": f"windlass-{service}-listen"}
+    )
+    closed = asyncio.Event()
+    connection.add_termination_listener(lambda _connection: closed.set())
+
+    def heard(_connection: Any, _pid: int, channel: str, payload: object) -> None:
+        channels[channel](str(payload))
+
+    try:
+        for channel, wake in channels.items():
+            await connection.add_listener(channel, heard)
+            wake("*")
+        while not closed.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(closed.wait(), settings.safety_poll_seconds)
+                return
+            # A connection that died without a word is found out here; nothing else would ever be written to it.
+            await connection.execute("SELECT 1", timeout=5)
+    finally:
+        with suppress(Exception):
+            await connection.close(timeout=1)
+
+
+async def until_available(what: str, attempt: Callable[[], Awaitable[None]]) -> None:
+    """Repeats an attempt while Postgres is away, saying so once."""
+    waiting = False
+    while True:
+        try:
+            await attempt()
+            return
+        except UNAVAILABLE + NOT_MIGRATED as error:
+            if not waiting:
+                log.warning("%s: waiting for Postgres (%s)", what, error or type(error).__name__)
+                waiting = True
+            await asyncio.sleep(0.3)

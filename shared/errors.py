@@ -1,0 +1,123 @@
+"""What can go wrong with a task: a closed vocabulary whose kind decides between trying again and giving up."""
+
+import traceback
+from typing import Any, ClassVar, Literal
+
+Kind = Literal["transient", "permanent"]
+
+
+class TaskError(Exception):
+    """An error that an actor raises on purpose; its class name is the error's `type` everywhere."""
+
+    kind: ClassVar[Kind] = "transient"
+    delays: ClassVar[tuple[float, ...] | None] = None
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+
+
+class RateLimited(TaskError):
+    """The provider said 429; waiting for it costs no retry."""
+
+    delays = (60, 120, 300, 600)
+
+    def __init__(self, message: str, *, retry_after: float | None = None, **details: Any) -> None:
+        super().__init__(message, **details, **({} if retry_after is None else {"retry_after": retry_after}))
+        self.retry_after = retry_after
+
+
+class ServiceUnavailable(TaskError):
+    """The provider answered 500, 502, 503 or 504, or said that it is overloaded."""
+
+    delays = (5, 10, 30, 60, 120)
+
+
+class NetworkTimeout(TaskError):
+    """A connect or read timeout, or a lost connection."""
+
+    delays = (2, 5, 10, 30, 60)
+
+
+class TimedOut(TaskError):
+    """The task's own timeout passed; the next attempt gets half as much time again."""
+
+    delays = (0,)
+
+
+class WorkerLost(TaskError):
+    """The lease expired: the worker died, froze or was cut off."""
+
+    delays = (0, 5, 20, 45)
+
+
+class SubprocessFailed(TaskError):
+    """A subprocess ended with a non-zero exit code or a signal."""
+
+
+class PermanentError(TaskError):
+    """An error that trying again cannot mend."""
+
+    kind = "permanent"
+
+
+class InvalidInput(PermanentError):
+    """The provider or the actor refused the input."""
+
+
+class Unauthorized(PermanentError):
+    """The provider did not accept our key."""
+
+
+class Forbidden(PermanentError):
+    """The provider's answer was 403."""
+
+
+class NotFound(PermanentError):
+    """What the task refers to does not exist at the provider."""
+
+
+class ContentRejected(PermanentError):
+    """The provider's moderation refused the content."""
+
+
+class QuotaExhausted(PermanentError):
+    """The account at the provider has no credit left."""
+
+
+class SubmitUnknown(PermanentError):
+    """A paid order may or may not have been placed, and it could not be found out which."""
+
+
+class OutOfMemory(PermanentError):
+    """A subprocess went over its memory limit."""
+
+
+class Expired(PermanentError):
+    """The task was older than its `max_age_seconds` before it could start."""
+
+
+class DependencyFailed(PermanentError):
+    """A task that this one depends on died or was cancelled."""
+
+
+def _with_descendants(error: type[TaskError]) -> list[type[TaskError]]:
+    return [error, *(below for child in error.__subclasses__() for below in _with_descendants(child))]
+
+
+ERROR_TYPES: dict[str, type[TaskError]] = {
+    error.__name__: error for error in _with_descendants(TaskError) if error not in {TaskError, PermanentError}
+}
+
+
+def describe(error: BaseException, attempt: int) -> dict[str, Any]:
+    """The error as it is stored and shown: `{type, kind, message, details, stack_trace, attempt}`."""
+    return {
+        "type": type(error).__name__,
+        "kind": error.kind if isinstance(error, TaskError) else "transient",
+        "message": str(error) or type(error).__name__,
+        "details": error.details if isinstance(error, TaskError) else {},
+        "stack_trace": "".join(traceback.format_exception(error)),
+        "attempt": attempt,
+    }

@@ -1,0 +1,10 @@
+"""Alembic's entry point: it runs on the connection that `shared.migrations.__main__` opened."""
+
+from alembic import context
+from sqlmodel import SQLModel
+
+import shared.models  # noqa: F401 - declares the tables
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=SQLModel.metadata)
+with context.begin_transaction():
+    context.run_migrations()

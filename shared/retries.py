@@ -1,0 +1,60 @@
+"""What becomes of a failed attempt: a pure function of the error and of what the task has been through."""
+
+import random
+from typing import Any
+
+from shared.errors import RateLimited, TaskError, describe
+from shared.store.tasks import Claimed, Ending
+
+LONGEST_DELAY_SECONDS = 300
+RATE_LIMITED_FOR_FREE = 20
+INTERRUPTED_FOR_FREE = 10
+JITTER = 0.1
+
+
+def delay_after(error: BaseException, failures: int) -> float:
+    """Seconds until the next attempt: the error's own schedule, its last entry repeated, or 5·n², at most 300."""
+    if isinstance(error, RateLimited) and error.retry_after is not None:
+        return error.retry_after
+    delays = error.delays if isinstance(error, TaskError) else None
+    if delays is None:
+        return min(5 * (failures + 1) ** 2, LONGEST_DELAY_SECONDS)
+    return delays[min(failures, len(delays) - 1)]
+
+
+def ending_of_failure(task: Claimed, error: BaseException) -> Ending:
+    """Retry or bury, and what it costs."""
+    described = describe(error, task.attempt)
+    for_free = isinstance(error, RateLimited) and task.rate_limited_count + 1 < RATE_LIMITED_FOR_FREE
+    exhausted = not for_free and task.retry_count >= task.max_retries
+    if described["kind"] == "permanent" or exhausted:
+        if described["kind"] == "transient":
+            described["details"] = {**described["details"], "retries_exhausted": True}
+        return _ending(task, "bury", error=described)
+    failures = task.rate_limited_count if isinstance(error, RateLimited) else task.retry_count
+    return _ending(
+        task,
+        "retry",
+        error=described,
+        delay_seconds=delay_after(error, failures) * (1 + random.random() * JITTER),  # noqa: S311 - jitter is no secret
+        retry_cost=0 if for_free else 1,
+        rate_limited=isinstance(error, RateLimited),
+    )
+
+
+def ending_of_interrupt(task: Claimed) -> Ending:
+    """Handed back because the worker stops: for free the first times, lest a task be interrupted for ever."""
+    costs = task.interrupt_count + 1 >= INTERRUPTED_FOR_FREE
+    if costs and task.retry_count >= task.max_retries:
+        error = describe(TaskError("interrupted again and again, and no retries are left"), task.attempt)
+        error |= {"type": "WorkerLost", "details": {"retries_exhausted": True}, "stack_trace": None}
+        return _ending(task, "bury", error=error)
+    return _ending(task, "interrupt", retry_cost=int(costs))
+
+
+def ending_of_success(task: Claimed, result: Any) -> Ending:
+    return _ending(task, "complete", result=result)
+
+
+def _ending(task: Claimed, transition: str, **fields: Any) -> Ending:
+    return Ending(task.task_id, task.attempt, task.claim_token, transition, **fields)

@@ -1,0 +1,72 @@
+-- Ends attempts: complete, retry, bury or interrupt, as their owner decided, each with what the attempt still had to
+-- say (progress, output) numbered before its end. Who does not own the task any more gets no row back and changes
+-- nothing; who repeats an end with its token gets the first outcome. With a cancel requested, every way out of
+-- `running` but `complete` ends in `cancelled`.
+
+CREATE FUNCTION end_tasks(endings jsonb) RETURNS TABLE (claim_token uuid, status text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    wanted uuid[];
+    moment timestamptz;
+    ended  uuid[];
+    final  uuid[];
+BEGIN
+    SELECT array_agg(e.task_id) INTO wanted FROM jsonb_to_recordset(endings) AS e(task_id uuid);
+    PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
+    moment := clock_timestamp();
+
+    WITH ending AS (
+        SELECT e.*, CASE WHEN t.cancel_requested AND e.transition <> 'complete' THEN 'cancel' ELSE e.transition END AS via
+        FROM jsonb_to_recordset(endings) AS e(
+            task_id uuid, attempt int, claim_token uuid, transition text, result jsonb, error jsonb, exit_code int,
+            delay_seconds float, retry_cost int, rate_limited boolean, progress jsonb, events jsonb)
+        JOIN tasks t ON t.task_id = e.task_id
+        WHERE t.status IN :sources_of_complete AND t.attempt = e.attempt AND t.claim_token = e.claim_token
+    ), moved AS (
+        UPDATE tasks t SET
+            status = CASE e.via WHEN 'complete' THEN :target_of_complete WHEN 'retry' THEN :target_of_retry
+                                WHEN 'bury' THEN :target_of_bury WHEN 'interrupt' THEN :target_of_interrupt
+                                WHEN 'cancel' THEN :target_of_cancel END,
+            result = e.result, error = CASE e.via WHEN 'complete' THEN NULL ELSE coalesce(e.error, t.error) END,
+            exit_code = e.exit_code,
+            progress = coalesce(e.progress, t.progress),
+            lane = CASE e.via WHEN 'retry' THEN 'retry' ELSE t.lane END,
+            retry_count = t.retry_count + coalesce(e.retry_cost, 0),
+            interrupt_count = t.interrupt_count + (e.via = 'interrupt')::int,
+            rate_limited_count = CASE WHEN e.via = 'interrupt' THEN t.rate_limited_count
+                                      WHEN e.rate_limited THEN t.rate_limited_count + 1 ELSE 0 END,
+            available_at = CASE WHEN e.via IN ('retry', 'interrupt')
+                                THEN moment + make_interval(secs => coalesce(e.delay_seconds, 0))
+                                ELSE t.available_at END,
+            completed_at = CASE WHEN e.via IN ('complete', 'bury', 'cancel') THEN moment END,
+            lease_expires_at = NULL,
+            updated_at = moment,
+            last_seq = t.last_seq + 1 + coalesce(jsonb_array_length(e.events), 0)
+        FROM ending e WHERE t.task_id = e.task_id
+        RETURNING t.*, e.via, e.events, (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms
+    ), said AS (
+        INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+        SELECT m.task_id, m.last_seq - 1 - jsonb_array_length(m.events) + line.ordinality, line.event ->> 'type',
+               moment, m.attempt, line.event -> 'data'
+        FROM moved m, jsonb_array_elements(m.events) WITH ORDINALITY AS line(event, ordinality)
+    ), events AS (
+        INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+        SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
+               jsonb_strip_nulls(jsonb_build_object('status', m.status, 'elapsed_ms', m.elapsed_ms))
+               || CASE WHEN m.error IS NULL OR m.via IN ('interrupt', 'cancel') THEN '{}'
+                       ELSE jsonb_build_object('error', m.error) END
+        FROM moved m
+    )
+    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.completed_at IS NOT NULL)
+    INTO ended, final FROM moved m;
+
+    IF ended IS NOT NULL THEN
+        PERFORM settle_dependents(final) WHERE final IS NOT NULL;
+        PERFORM wake_streams(ended), wake_dispatcher();
+    END IF;
+    RETURN QUERY
+    SELECT t.claim_token, t.status::text
+    FROM jsonb_to_recordset(endings) AS e(task_id uuid, claim_token uuid)
+    JOIN tasks t ON t.task_id = e.task_id
+    WHERE t.claim_token = e.claim_token AND t.status NOT IN :sources_of_complete;
+END $$;

@@ -1,0 +1,46 @@
+-- Gives a dead or cancelled task a new life, and with it the dependents that its end had buried.
+
+CREATE FUNCTION revive_task(wanted uuid) RETURNS SETOF tasks LANGUAGE plpgsql AS $$
+DECLARE
+    generation uuid[] := ARRAY[wanted];
+    parents    uuid[];
+    moment     timestamptz;
+    revived    uuid[];
+BEGIN
+    WHILE generation IS NOT NULL LOOP
+        -- Parents before children, as everywhere: a parent that completes meanwhile is counted once it is locked.
+        SELECT array_agg(d.parent_id) INTO parents FROM task_dependencies d WHERE d.child_id = ANY (generation);
+        PERFORM 1 FROM tasks t WHERE t.task_id = ANY (parents || generation) ORDER BY t.task_id FOR NO KEY UPDATE;
+        moment := clock_timestamp();
+
+        WITH counted AS (
+            SELECT t.task_id, (
+                SELECT count(*) FROM task_dependencies d JOIN tasks p ON p.task_id = d.parent_id
+                WHERE d.child_id = t.task_id AND p.status <> 'completed'
+            ) AS unmet
+            FROM tasks t WHERE t.task_id = ANY (generation) AND t.status IN :sources_of_revive
+        ), moved AS (
+            UPDATE tasks t SET
+                status = CASE c.unmet WHEN 0 THEN 'queued' ELSE 'blocked' END, unmet = c.unmet, lane = 'retry',
+                retry_count = 0, interrupt_count = 0, stall_count = 0, rate_limited_count = 0, error = NULL,
+                exit_code = NULL, progress = NULL, cancel_requested = false, completed_at = NULL, claim_token = NULL,
+                available_at = moment, expires_at = moment + make_interval(secs => t.max_age_seconds),
+                updated_at = moment, last_seq = t.last_seq + 1
+            FROM counted c WHERE t.task_id = c.task_id
+            RETURNING t.task_id, t.status, t.last_seq, t.attempt
+        ), events AS (
+            INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+            SELECT m.task_id, m.last_seq, 'revive', moment, m.attempt, jsonb_build_object('status', m.status)
+            FROM moved m
+        )
+        SELECT array_agg(m.task_id) INTO revived FROM moved m;
+
+        PERFORM wake_streams(revived), wake_dispatcher() WHERE revived IS NOT NULL;
+        SELECT array_agg(t.task_id) INTO generation
+        FROM task_dependencies d JOIN tasks t ON t.task_id = d.child_id
+        WHERE d.parent_id = ANY (revived) AND t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed';
+    END LOOP;
+    -- A parent that is still dead buries what was revived below it again, with that parent named as the reason.
+    PERFORM settle_dependents(ARRAY(SELECT d.parent_id FROM task_dependencies d WHERE d.child_id = wanted));
+    RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = wanted;
+END $$;

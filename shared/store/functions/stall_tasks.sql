@@ -1,0 +1,55 @@
+-- Takes running tasks away from workers that stopped renewing their leases. It costs a retry, and the claim token goes,
+-- so that whatever the old worker still has to say is refused. Rows that somebody is just moving are left to them.
+
+CREATE FUNCTION stall_tasks(expired_for_seconds float, delays float[], at_most int)
+RETURNS TABLE (task_id uuid, status text, worker_id text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    stale  uuid[];
+    moment timestamptz := clock_timestamp();
+    final  uuid[];
+BEGIN
+    SELECT array_agg(locked.task_id) INTO stale FROM (
+        SELECT t.task_id FROM tasks t
+        WHERE t.status IN :sources_of_stall
+          AND t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
+        ORDER BY t.task_id LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
+    ) AS locked;
+    IF stale IS NULL THEN RETURN; END IF;
+    moment := clock_timestamp();
+
+    RETURN QUERY
+    WITH judged AS (
+        SELECT t.task_id, t.worker_id AS holder, t.retry_count >= t.max_retries AS exhausted,
+               CASE WHEN t.cancel_requested THEN 'cancel' ELSE 'stall' END AS via
+        FROM tasks t WHERE t.task_id = ANY (stale)
+    ), moved AS (
+        UPDATE tasks t SET
+            status = CASE WHEN j.via = 'cancel' THEN :target_of_cancel
+                          WHEN j.exhausted THEN 'dead' ELSE 'retrying' END,
+            claim_token = NULL, lease_expires_at = NULL, lane = 'retry',
+            retry_count = t.retry_count + (NOT j.exhausted)::int, stall_count = t.stall_count + 1,
+            available_at = CASE WHEN j.via = 'cancel' OR j.exhausted THEN t.available_at ELSE moment + make_interval(
+                secs => delays[least(t.stall_count + 1, cardinality(delays))] * (1 + random() * 0.1)) END,
+            error = jsonb_build_object(
+                'type', 'WorkerLost', 'kind', 'transient',
+                'message', 'worker ' || j.holder || ' stopped renewing its lease', 'stack_trace', NULL,
+                'details', jsonb_build_object('worker_id', j.holder)
+                           || CASE WHEN j.exhausted THEN '{"retries_exhausted": true}'::jsonb ELSE '{}' END,
+                'attempt', t.attempt),
+            completed_at = CASE WHEN j.via = 'cancel' OR j.exhausted THEN moment END,
+            updated_at = moment, last_seq = t.last_seq + 1
+        FROM judged j WHERE t.task_id = j.task_id
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, j.via, j.holder
+    ), events AS (
+        INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+        SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
+               jsonb_build_object('status', m.status, 'error', m.error)
+        FROM moved m
+    )
+    SELECT m.task_id, m.status::text, m.holder::text FROM moved m;
+
+    SELECT array_agg(t.task_id) INTO final FROM tasks t WHERE t.task_id = ANY (stale) AND t.completed_at IS NOT NULL;
+    PERFORM settle_dependents(final) WHERE final IS NOT NULL;
+    PERFORM wake_streams(stale), wake_dispatcher();
+END $$;

@@ -1,0 +1,65 @@
+-- Stores new tasks, each with its first event. Parents are locked before they are looked at: a parent that completes
+-- at the same moment either is seen as completed here or sees the new edge there.
+
+CREATE FUNCTION submit_tasks(submissions jsonb) RETURNS SETOF tasks LANGUAGE plpgsql AS $$
+DECLARE
+    wanted_parents uuid[];
+    found_parents  uuid[];
+    submitted      uuid[];
+    started        timestamptz;
+BEGIN
+    SELECT coalesce(array_agg(DISTINCT parent::uuid), '{}') INTO wanted_parents
+    FROM jsonb_array_elements(submissions) AS submission,
+         jsonb_array_elements_text(coalesce(submission -> 'depends_on', '[]')) AS parent;
+
+    IF cardinality(wanted_parents) > 0 THEN
+        SELECT coalesce(array_agg(locked.task_id), '{}') INTO found_parents
+        FROM (SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (wanted_parents) ORDER BY t.task_id FOR SHARE) AS locked;
+        IF cardinality(found_parents) < cardinality(wanted_parents) THEN
+            RAISE EXCEPTION 'unknown dependency' USING ERRCODE = 'WL404', DETAIL = (
+                SELECT string_agg(missing::text, ',') FROM unnest(wanted_parents) AS missing
+                WHERE missing <> ALL (found_parents));
+        END IF;
+    END IF;
+
+    started := clock_timestamp();
+    WITH submission AS (
+        SELECT s.*, (
+            SELECT count(*) FROM tasks parent
+            WHERE parent.task_id = ANY (s.depends_on) AND parent.status <> 'completed'
+        ) AS unmet
+        FROM jsonb_to_recordset(submissions) AS s(
+            task_id uuid, actor text, task_type text, provider text, priority smallint, payload jsonb,
+            max_retries int, timeout_seconds float, max_age_seconds float, run_at timestamptz, delay_seconds float,
+            user_id text, tags text[], project_id text, workflow_id text, workflow_run_id text, interaction_id text,
+            parent_task_id uuid, depends_on uuid[], dedupe_key text)
+    ), stored AS (
+        INSERT INTO tasks (
+            task_id, actor, task_type, provider, status, priority, payload, max_retries, timeout_seconds,
+            max_age_seconds, expires_at, available_at, created_at, updated_at, user_id, tags, project_id, workflow_id,
+            workflow_run_id, interaction_id, parent_task_id, depends_on, dedupe_key, unmet)
+        SELECT
+            s.task_id, s.actor, s.task_type, s.provider, CASE WHEN s.unmet > 0 THEN 'blocked' ELSE 'queued' END,
+            s.priority, s.payload, s.max_retries, s.timeout_seconds, s.max_age_seconds,
+            started + make_interval(secs => s.max_age_seconds),
+            coalesce(s.run_at, started + make_interval(secs => coalesce(s.delay_seconds, 0))), started, started,
+            s.user_id, coalesce(s.tags, '{}'), s.project_id, s.workflow_id, s.workflow_run_id, s.interaction_id,
+            s.parent_task_id, coalesce(s.depends_on, '{}'), s.dedupe_key, s.unmet
+        FROM submission s
+        RETURNING *
+    ), edges AS (
+        INSERT INTO task_dependencies (parent_id, child_id)
+        SELECT DISTINCT parent, s.task_id FROM submission s, unnest(s.depends_on) AS parent
+    ), events AS (
+        INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+        SELECT s.task_id, 1, 'submit', started, 0, jsonb_build_object('status', s.status) FROM stored s
+    )
+    SELECT array_agg(s.task_id) INTO submitted FROM stored s;
+
+    IF cardinality(wanted_parents) > 0 THEN
+        -- A parent may have died before its child came: the child is accepted, and buried with its reason.
+        PERFORM settle_dependents(wanted_parents);
+    END IF;
+    PERFORM wake_streams(submitted), wake_dispatcher();
+    RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = ANY (submitted) ORDER BY t.task_id;
+END $$;

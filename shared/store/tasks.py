@@ -1,0 +1,188 @@
+"""What can be done to tasks, one function per intent, each one a single call that Postgres does whole or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from shared.db import Database, Row
+from shared.errors import WorkerLost
+
+
+class UnknownDependency(Exception):
+    """A task cannot depend on one that does not exist."""
+
+    def __init__(self, missing: Sequence[str]) -> None:
+        super().__init__(f"no such task: {', '.join(missing)}")
+        self.missing = missing
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A new task, as the API accepted it."""
+
+    task_id: UUID
+    actor: str
+    provider: str
+    payload: dict[str, Any]
+    user_id: str
+    timeout_seconds: float
+    task_type: str | None = None
+    priority: int = 2
+    max_retries: int = 3
+    max_age_seconds: float | None = None
+    run_at: str | None = None
+    delay_seconds: float | None = None
+    tags: Sequence[str] = ()
+    project_id: str | None = None
+    workflow_id: str | None = None
+    workflow_run_id: str | None = None
+    interaction_id: str | None = None
+    parent_task_id: UUID | None = None
+    depends_on: Sequence[UUID] = ()
+    dedupe_key: str | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A worker's wish to run a task, under a token of its own choosing."""
+
+    task_id: UUID
+    claim_token: UUID
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """An attempt that this worker owns until its lease ends."""
+
+    task_id: UUID
+    claim_token: UUID
+    actor: str
+    provider: str
+    payload: dict[str, Any]
+    checkpoint: Any
+    attempt: int
+    retry_count: int
+    max_retries: int
+    interrupt_count: int
+    stall_count: int
+    rate_limited_count: int
+    timeout_seconds: float
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A claim that was not granted, and why."""
+
+    task_id: UUID
+    reason: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a running attempt says, to be kept if it still owns the task."""
+
+    task_id: UUID
+    attempt: int
+    claim_token: UUID
+    progress: dict[str, Any] | None = None
+    checkpoint: Any = None
+    events: Sequence[dict[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an attempt ended, as its owner decided; `events` are numbered before the end itself."""
+
+    task_id: UUID
+    attempt: int
+    claim_token: UUID
+    transition: str
+    result: Any = None
+    error: dict[str, Any] | None = None
+    exit_code: int | None = None
+    delay_seconds: float = 0
+    retry_cost: int = 0
+    rate_limited: bool = False
+    progress: dict[str, Any] | None = None
+    events: Sequence[dict[str, Any]] = field(default_factory=list)
+
+
+async def submit(db: Database, submissions: Sequence[Submission]) -> list[Row]:
+    """Stores all of them or none; once this returns they are durable."""
+    try:
+        return await db.fetch("SELECT * FROM submit_tasks($1)", [msgspec.to_builtins(each) for each in submissions])
+    except asyncpg.PostgresError as error:
+        if error.sqlstate == "WL404":
+            raise UnknownDependency(str(getattr(error, "detail", "")).split(",")) from error
+        raise
+
+
+async def claim(db: Database, worker_id: str, claims: Sequence[Claim], lease_seconds: float) -> list[Claimed | Refused]:
+    """Takes the tasks that are waiting, due and have a slot free; the answers come in the order of the claims."""
+    tokens: dict[UUID, UUID] = {}
+    for claim in claims:
+        tokens.setdefault(claim.task_id, claim.claim_token)
+    rows = await db.fetch(
+        "SELECT * FROM claim_tasks($1, $2, $3, $4)",
+        list(tokens),
+        list(tokens.values()),
+        worker_id,
+        lease_seconds,
+    )
+    answers = {row["task_id"]: dict(row) for row in rows}
+    return [_answer(claim, tokens[claim.task_id], answers[claim.task_id]) for claim in claims]
+
+
+def _answer(claim: Claim, granted_to: UUID, row: dict[str, Any]) -> Claimed | Refused:
+    fields = dict(row)
+    refusal = fields.pop("refusal")
+    if claim.claim_token != granted_to:  # a doubled doorbell: two claims of one task in one call
+        refusal = "not-waiting"
+    return Claimed(claim_token=granted_to, **fields) if refusal is None else Refused(claim.task_id, refusal)
+
+
+async def report(db: Database, reports: Sequence[Report]) -> set[UUID]:
+    """Keeps progress, output and checkpoints; returns the tasks that are still the reporter's own."""
+    rows = await db.fetch("SELECT * FROM report_tasks($1)", [msgspec.to_builtins(each) for each in reports])
+    return {row["task_id"] for row in rows}
+
+
+async def end(db: Database, endings: Sequence[Ending]) -> list[str | None]:
+    """Ends attempts and returns each task's status after it, or none where it no longer belonged to the caller."""
+    rows = await db.fetch("SELECT * FROM end_tasks($1)", [msgspec.to_builtins(each) for each in endings])
+    statuses = {row["claim_token"]: row["status"] for row in rows}
+    return [statuses.get(ending.claim_token) for ending in endings]
+
+
+async def stall(db: Database, *, expired_for_seconds: float = 0, at_most: int = 500) -> list[Row]:
+    """Takes back tasks whose lease ran out at least so long ago; returns `task_id, status, worker_id` of each."""
+    return await db.fetch(
+        "SELECT * FROM stall_tasks($1, $2, $3)", expired_for_seconds, list(WorkerLost.delays), at_most
+    )
+
+
+async def seconds_to_next_expiry(db: Database) -> float | None:
+    """How long until the earliest lease runs out, by Postgres' clock; none when nothing runs."""
+    seconds: float | None = await db.fetchval(
+        """
+        SELECT extract(epoch FROM min(lease_expires_at) - clock_timestamp())::float
+        FROM tasks WHERE status = 'running'
+        """
+    )
+    return seconds
+
+
+async def cancel(db: Database, task_id: UUID) -> Row | None:
+    return await db.fetchrow("SELECT * FROM cancel_task($1)", task_id)
+
+
+async def revive(db: Database, task_id: UUID) -> Row | None:
+    return await db.fetchrow("SELECT * FROM revive_task($1)", task_id)
+
+
+async def get(db: Database, task_id: UUID) -> Row | None:
+    return await db.fetchrow("SELECT * FROM tasks WHERE task_id = $1", task_id)

@@ -1,0 +1,67 @@
+"""Who runs tasks: a worker registers, renews its leases with every heartbeat, and says good-bye."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from shared.db import Database, Row
+
+
+async def register(
+    db: Database, worker_id: str, *, hostname: str, pid: int, queues: Sequence[str], capacity: int
+) -> None:
+    await db.execute(
+        """
+        INSERT INTO workers (worker_id, hostname, pid, queues, capacity) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (worker_id) DO UPDATE SET state = 'active', heartbeat_at = clock_timestamp()
+        """,
+        worker_id,
+        hostname,
+        pid,
+        list(queues),
+        capacity,
+    )
+    await db.execute("SELECT wake_dispatcher()")
+
+
+async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seconds: float) -> list[Row]:
+    """One heartbeat; returns `task_id, owned, cancel_requested` for each task held."""
+    return await db.fetch(
+        "SELECT * FROM renew_leases($1, $2, $3, $4)",
+        worker_id,
+        list(held),
+        list(held.values()),
+        lease_seconds,
+    )
+
+
+async def leave(db: Database, worker_id: str, *, state: str, reason: str) -> None:
+    """Marks a worker as `stopping` (it takes nothing new) or `stopped`."""
+    await db.execute(
+        "UPDATE workers SET state = $2, stop_reason = $3, heartbeat_at = clock_timestamp() WHERE worker_id = $1",
+        worker_id,
+        state,
+        reason,
+    )
+
+
+async def lose_silent(db: Database, *, silent_for_seconds: float) -> list[Row]:
+    """Marks as `lost` the workers that were not heard of for so long; returns their `worker_id`."""
+    return await db.fetch(
+        """
+        UPDATE workers SET state = 'lost', stop_reason = 'no heartbeat'
+        WHERE state IN ('active', 'stopping') AND heartbeat_at < clock_timestamp() - make_interval(secs => $1)
+        RETURNING worker_id
+        """,
+        silent_for_seconds,
+    )
+
+
+async def count_live(db: Database, *, heard_within_seconds: float) -> int:
+    count: int = await db.fetchval(
+        """
+        SELECT count(*) FROM workers
+        WHERE state = 'active' AND heartbeat_at > clock_timestamp() - make_interval(secs => $1)
+        """,
+        heard_within_seconds,
+    )
+    return count
