@@ -3,13 +3,14 @@
 import random
 from typing import Any
 
-from shared.errors import RateLimited, TaskError, describe
+from shared.errors import RateLimited, TaskError, TimedOut, describe
 from shared.store.tasks import Claimed, Ending
 
 LONGEST_DELAY_SECONDS = 300
 RATE_LIMITED_FOR_FREE = 20
 INTERRUPTED_FOR_FREE = 10
 JITTER = 0.1
+LONGER_AFTER_TIMEOUT = 1.5
 
 
 def delay_after(error: BaseException, failures: int) -> float:
@@ -39,6 +40,7 @@ def ending_of_failure(task: Claimed, error: BaseException) -> Ending:
         delay_seconds=delay_after(error, failures) * (1 + random.random() * JITTER),  # noqa: S311 - jitter is no secret
         retry_cost=0 if for_free else 1,
         rate_limited=isinstance(error, RateLimited),
+        timeout_factor=LONGER_AFTER_TIMEOUT if isinstance(error, TimedOut) else 1,
     )
 
 

@@ -1,5 +1,6 @@
 """What an actor is given: the task, a way to report, and a way to learn that it should stop."""
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -24,7 +25,7 @@ class Context:
     def __init__(self, task: Claimed, worker_id: str, *, on_report: Callable[["Context"], None]) -> None:
         self.task = task
         self.worker_id = worker_id
-        self.deadline = time.monotonic() + task.timeout_seconds
+        self.deadline = math.inf
         self._started = time.monotonic()
         self._on_report = on_report
         self._stop = threading.Event()
@@ -32,6 +33,11 @@ class Context:
         self._progress: dict[str, Any] | None = None
         self._checkpoint: Any = None
         self._output: list[str] = []
+
+    def begin(self) -> None:
+        """Its time runs from here."""
+        self._started = time.monotonic()
+        self.deadline = self._started + self.task.timeout_seconds
 
     @property
     def task_id(self) -> UUID:

@@ -26,20 +26,27 @@ STEADY_AFTER_SECONDS = 30.0
 
 @dataclass
 class Ward:
-    """The worker under guard: its process, the pipe it talks over, and when it has to be dead unless it renews."""
+    """The worker under guard: its process, the pipe it talks over, and when it has to be dead unless it renews.
+
+    Over the pipe it says first who it is, and then, after every renewal, its new deadline.
+    """
 
     process: subprocess.Popen[bytes]
     pipe: int
     deadline: float
     started_at: float = field(default_factory=time.monotonic)
-    heard: bytes = b""
+    worker_id: str | None = None
+    unfinished: bytes = b""
 
     def listen(self) -> bool:
-        """Reads the lease's new end, as many as were sent; false when the worker has closed the pipe."""
+        """Reads what the worker has said; false when it has closed the pipe."""
         chunk = os.read(self.pipe, 4096)
-        *lines, self.heard = (self.heard + chunk).split(b"\n")
-        if lines:
-            self.deadline = float(lines[-1])
+        *lines, self.unfinished = (self.unfinished + chunk).split(b"\n")
+        for line in lines:
+            if self.worker_id is None:
+                self.worker_id = line.decode()
+            else:
+                self.deadline = float(line)
         return bool(chunk)
 
 
@@ -49,6 +56,7 @@ class Guardian:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stop_signal: int | None = None
+        self._buried: str | None = None
         self._signals, self._signalled = os.pipe()
 
     def run(self) -> None:
@@ -75,7 +83,8 @@ class Guardian:
     def _start(self) -> Ward:
         ours, theirs = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", "services.actors.main", str(theirs), str(os.getpid())], pass_fds=[theirs]
+            [sys.executable, "-m", "services.actors.main", str(os.getpid()), str(theirs), self._buried or ""],
+            pass_fds=[theirs],
         )
         os.close(theirs)
         # Until it speaks it holds no lease; but one that never gets that far is not worth keeping.
@@ -121,6 +130,8 @@ class Guardian:
             time.sleep(0.005)
         ward.process.poll()
         os.close(ward.pipe)
+        # Proven dead: its successor takes its tasks back at once instead of waiting for their leases.
+        self._buried = ward.worker_id or self._buried
         if killed:
             log.warning("worker %d: killed with %d processes in all; none is left", ward.process.pid, killed)
 

@@ -18,12 +18,13 @@ from services.actors.attempts import Attempts
 from services.actors.heartbeat import Heartbeat
 from services.actors.mirror import StateMirror
 from services.actors.probe import probe
+from services.actors.solitude import LOST_WORKERS_BEFORE_ALONE, Solitude
 from services.actors.writer import Writer
 from shared import db, kernel, logs
 from shared.broker import DoorbellBroker
 from shared.payloads import PAYLOADS, Payload
 from shared.settings import Settings
-from shared.store import providers, workers
+from shared.store import providers, tasks, workers
 
 log = logging.getLogger("actors")
 
@@ -33,21 +34,24 @@ ACTORS: dict[str, Callable[..., Any]] = {"probe": probe}
 class WorkerProcess:
     """Everything that runs in one worker, and the order in which it starts and stops."""
 
-    def __init__(self, settings: Settings, guardian_pipe: int) -> None:
+    def __init__(self, settings: Settings, guardian_pipe: int, predecessor: str | None) -> None:
         self.settings = settings
         self.worker_id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.predecessor = predecessor
+        self.guardian_pipe = guardian_pipe
         self.attempts = Attempts()
         self.writer = Writer(settings, self.worker_id)
-        self.mirror = StateMirror(self.writer, self.attempts, self.worker_id)
+        self.solitude = Solitude()
+        self.mirror = StateMirror(self.writer, self.attempts, self.solitude, self.worker_id)
         self.heartbeat = Heartbeat(
             settings,
             self.worker_id,
             self.attempts,
-            tell_guardian=lambda lease_end: self._tell(guardian_pipe, lease_end),
+            tell_guardian=self._tell_deadline,
             condemn=self.condemn,
         )
         self.worker = dramatiq.Worker(
-            boot(settings, self.mirror),
+            boot(settings, self.mirror, self.solitude),
             queues=set(settings.consumed_queues()),
             worker_threads=settings.actor_threads,
         )
@@ -59,6 +63,7 @@ class WorkerProcess:
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._told_to_stop("told to stop"))
+        self._tell_guardian(self.worker_id)
         self.writer.start()
         asyncio.run(self._register())
         self.heartbeat.start()
@@ -77,11 +82,13 @@ class WorkerProcess:
         self.stop_reason = self.stop_reason or reason
         self._stop.set()
 
-    def _tell(self, pipe: int, lease_end: float) -> None:
-        """Tells the guardian when this process has to be dead unless it renews again."""
-        deadline = lease_end - self.settings.stop_grace_seconds - self.settings.lease_margin_seconds
+    def _tell_deadline(self, lease_end: float) -> None:
+        """When this process has to be dead unless it renews again."""
+        self._tell_guardian(str(lease_end - self.settings.stop_grace_seconds - self.settings.lease_margin_seconds))
+
+    def _tell_guardian(self, line: str) -> None:
         try:
-            os.write(pipe, f"{deadline}\n".encode())
+            os.write(self.guardian_pipe, f"{line}\n".encode())
         except BrokenPipeError:
             self._told_to_stop("the guardian is gone")
 
@@ -91,6 +98,8 @@ class WorkerProcess:
 
         async def register() -> None:
             await providers.configure(pool, settings)
+            if self.predecessor:
+                await self._take_back(pool, self.predecessor)
             await workers.register(
                 pool,
                 self.worker_id,
@@ -102,6 +111,12 @@ class WorkerProcess:
 
         await db.until_available("actors", register)
         await pool.close()
+
+    async def _take_back(self, pool: db.Database, dead_worker: str) -> None:
+        """The guardian has proven that our predecessor is dead: its tasks need not wait for their leases to end."""
+        for row in await tasks.stall(pool, dead_workers=[dead_worker]):
+            log.warning("task %s: taken back from %s; now %s", row["task_id"], dead_worker, row["status"])
+        await workers.mark_lost(pool, [dead_worker], reason="died")
 
     async def _leave(self, state: str) -> None:
         pool = await db.open_pool(self.settings, "actors", most=1)
@@ -140,11 +155,11 @@ class WorkerProcess:
             time.sleep(0.02)
 
 
-def boot(settings: Settings, mirror: StateMirror) -> DoorbellBroker:
+def boot(settings: Settings, mirror: StateMirror, solitude: Solitude) -> DoorbellBroker:
     """The broker with the one middleware that Windlass needs; Dramatiq's defaults are left out on purpose."""
     broker = DoorbellBroker(settings, middleware=[mirror])
     for name, run in ACTORS.items():
-        dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(_runner(mirror, run, PAYLOADS[name]))
+        dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(_runner(mirror, solitude, run, PAYLOADS[name]))
     broker.queues.clear()
     broker.queues_pending.clear()
     for queue in settings.consumed_queues():
@@ -152,20 +167,29 @@ def boot(settings: Settings, mirror: StateMirror) -> DoorbellBroker:
     return broker
 
 
-def _runner(mirror: StateMirror, run: Callable[..., Any], payload_type: type[Payload]) -> Callable[[str], None]:
+def _runner(
+    mirror: StateMirror, solitude: Solitude, run: Callable[..., Any], payload_type: type[Payload]
+) -> Callable[[str], None]:
     def act(task_id: str) -> None:  # noqa: ARG001 - the mirror has claimed it and knows everything about it
         running = mirror.running
-        running.result = run(running.context, payload_type.model_validate(running.context.task.payload))
+        context = running.context
+        with (
+            solitude.alone(context.check)
+            if context.task.stall_count >= LOST_WORKERS_BEFORE_ALONE
+            else solitude.shared()
+        ):
+            context.begin()
+            running.result = run(context, payload_type.model_validate(context.task.payload))
 
     return act
 
 
 def main() -> None:
-    guardian_pipe, guardian_pid = map(int, sys.argv[1:3])
+    guardian_pid, guardian_pipe, predecessor = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] or None
     kernel.die_with_parent(guardian_pid, signal.SIGTERM)
     settings = Settings()
     logs.start(settings, "actors")
-    WorkerProcess(settings, guardian_pipe).run()
+    WorkerProcess(settings, guardian_pipe, predecessor).run()
 
 
 if __name__ == "__main__":

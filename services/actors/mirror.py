@@ -12,6 +12,7 @@ from dramatiq.middleware import MiddlewareError, SkipMessage
 
 from services.actors.attempts import Attempts
 from services.actors.context import Context, Stopped
+from services.actors.solitude import Solitude
 from services.actors.writer import Writer
 from shared.limits import LeaseLimiter
 from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
@@ -37,9 +38,10 @@ class Running:
 class StateMirror(dramatiq.Middleware):
     """Takes slots through `LeaseLimiter`; there is no other way to run a task."""
 
-    def __init__(self, writer: Writer, attempts: Attempts, worker_id: str) -> None:
+    def __init__(self, writer: Writer, attempts: Attempts, solitude: Solitude, worker_id: str) -> None:
         self._writer = writer
         self._attempts = attempts
+        self._solitude = solitude
         self._worker_id = worker_id
         self._thread = threading.local()
         self.closed = False
@@ -51,6 +53,7 @@ class StateMirror(dramatiq.Middleware):
         return running
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002
+        self._solitude.wait_for_company()
         if self.closed:
             message.put_back = True
             raise SkipMessage("the worker stops; the message goes back to its queue")

@@ -22,9 +22,12 @@ class Caller:
     def is_admin(self) -> bool:
         return self.role == "admin"
 
+    @property
+    def sees_everything(self) -> bool:
+        return self.role in {"admin", "viewer"}
+
     def may_see(self, user_id: str) -> bool:
-        """A user's own; everybody's for viewers and admins."""
-        return self.role in {"admin", "viewer"} or self.user_id == user_id
+        return self.sees_everything or self.user_id == user_id
 
 
 class Authentication(AbstractAuthenticationMiddleware):
@@ -46,6 +49,11 @@ class Authentication(AbstractAuthenticationMiddleware):
 def bearer(header: str) -> str | None:
     scheme, _, key = header.partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
+
+
+def require_admin(caller: Caller) -> None:
+    if not caller.is_admin:
+        raise Problem(403, "forbidden", "this is for an admin's key")
 
 
 def require_writer(caller: Caller) -> None:

@@ -75,3 +75,6 @@ async def look_at_components(pool: db.Database, settings: Settings) -> dict[str,
 
 def of(healthy: bool, detail: str) -> dict[str, Any]:  # noqa: FBT001 - reads as a sentence
     return {"status": "healthy" if healthy else "unhealthy", "detail": detail}
+
+
+HANDLERS = [live, ready, health]

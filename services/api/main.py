@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import uvicorn
-from litestar import Litestar
+from litestar import Litestar, Router
 from litestar.datastructures import State
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from services.api import health, tasks
+from services.api import health, history, metrics, tasks, workers
 from services.api.auth import Authentication
 from services.api.errors import HANDLERS
 from services.api.hub import Hub
@@ -37,7 +37,11 @@ def create_app(settings: Settings) -> Litestar:
         pool.terminate()
 
     return Litestar(
-        route_handlers=[tasks.router, health.live, health.ready, health.health],
+        route_handlers=[
+            Router("/api/v1", route_handlers=[*tasks.HANDLERS, *history.HANDLERS, *workers.HANDLERS]),
+            *health.HANDLERS,
+            metrics.metrics,
+        ],
         lifespan=[connected],
         state=State(),
         middleware=[number_requests, DefineMiddleware(Authentication, exclude_from_auth_key="public")],

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
+from services.api.auth import Caller
 from shared.db import Row
 from shared.progress import present
 
@@ -49,9 +50,10 @@ class NewTask(BaseModel):
         return self
 
 
-def task_document(row: Row) -> dict[str, Any]:
+def task_document(row: Row, caller: Caller) -> dict[str, Any]:
     """A task as every endpoint returns it."""
     document = {name: row[name] for name in TASK_FIELDS}
+    document["error"] = error_for(caller, row["error"])
     document["progress"] = present(
         status=row["status"],
         attempt=row["attempt"],
@@ -67,5 +69,23 @@ def _elapsed_ms(started_at: datetime | None, until: datetime) -> int:
     return 0 if started_at is None else max(0, round((until - started_at).total_seconds() * 1000))
 
 
-def event_document(row: Row) -> dict[str, Any]:
-    return {"seq": row["seq"], "type": row["type"], "at": row["at"], "attempt": row["attempt"], "data": row["data"]}
+def list_document(row: Row, caller: Caller, *, full: bool) -> dict[str, Any]:
+    """A task in a list: without its payload, result and stack trace unless they are asked for."""
+    document = task_document(row, caller)
+    if not full:
+        del document["payload"], document["result"]
+        if document["error"] is not None:
+            document["error"] = {**document["error"], "stack_trace": None}
+    return document
+
+
+def event_document(row: Row, caller: Caller) -> dict[str, Any]:
+    data = row["data"]
+    if "error" in data:
+        data = {**data, "error": error_for(caller, data["error"])}
+    return {"seq": row["seq"], "type": row["type"], "at": row["at"], "attempt": row["attempt"], "data": data}
+
+
+def error_for(caller: Caller, error: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Stack traces are for admins."""
+    return error if error is None or caller.is_admin else {**error, "stack_trace": None}

@@ -12,7 +12,9 @@ from litestar import Response
 from litestar.datastructures import State
 from litestar.response import Stream
 
+from services.api.auth import Caller
 from services.api.errors import Problem
+from services.api.schemas import error_for
 from shared import db
 from shared.db import Row
 from shared.progress import present
@@ -25,12 +27,12 @@ HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 TERMINAL_EVENTS = {"complete": "complete", "bury": "error", "stall": "error", "cancel": "cancelled"}
 
 
-async def stream_task(state: State, row: Row, last_seen: str | None) -> Response[Any]:
+async def stream_task(state: State, row: Row, caller: Caller, last_seen: str | None) -> Response[Any]:
     """204 when the story is over and the client has read all of it: that stops an EventSource."""
     after = read_position(last_seen, row)
     if row["status"] in TERMINAL and after == row["last_seq"]:
         return Response(None, status_code=204)
-    return Stream(tell(state, row["task_id"], after), media_type="text/event-stream", headers=HEADERS)
+    return Stream(tell(state, row["task_id"], caller, after), media_type="text/event-stream", headers=HEADERS)
 
 
 def read_position(last_seen: str | None, row: Row) -> int:
@@ -42,7 +44,7 @@ def read_position(last_seen: str | None, row: Row) -> int:
     return int(last_seen)
 
 
-async def tell(state: State, task_id: UUID, after: int) -> AsyncIterator[bytes]:
+async def tell(state: State, task_id: UUID, caller: Caller, after: int) -> AsyncIterator[bytes]:
     """Reads on from the last `seq` told whenever the hub says that there may be news."""
     yield f"retry: {random.randint(800, 2500)}\n\n".encode()  # noqa: S311 - spreads reconnections, guards no secret
     with state.hub.subscribe(task_id) as news:
@@ -56,18 +58,18 @@ async def tell(state: State, task_id: UUID, after: int) -> AsyncIterator[bytes]:
             assert task is not None, "tasks are never deleted"
             for event in page:
                 after = event["seq"]
-                if (message := as_message(event, task)) is not None:
+                if (message := as_message(event, task, caller)) is not None:
                     yield message
             if task["status"] in TERMINAL and after >= task["last_seq"]:
                 return
-            if len(page) < PAGE:
+            if after >= task["last_seq"]:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(news.wait(), PING_SECONDS)
                 if not news.is_set():
                     yield b": ping\n\n"
 
 
-def as_message(event: Row, task: Row) -> bytes | None:
+def as_message(event: Row, task: Row, caller: Caller) -> bytes | None:
     """One row of history is at most one event; an end is told as an end only if it made the present state."""
     data, attempt = event["data"], event["attempt"]
     kind = event["type"]
@@ -76,12 +78,16 @@ def as_message(event: Row, task: Row) -> bytes | None:
     if kind == "output":
         return encode("output", event["seq"], {"attempt": attempt, **data})
     if event["seq"] == task["last_seq"] and task["status"] in TERMINAL:
-        ends = {"complete": {"result": task["result"]}, "error": {"error": task["error"]}, "cancelled": {}}
+        ends = {
+            "complete": {"result": task["result"]},
+            "error": {"error": error_for(caller, task["error"])},
+            "cancelled": {},
+        }
         name = TERMINAL_EVENTS[kind] if task["status"] != "cancelled" else "cancelled"
         return encode(name, event["seq"], {"attempt": attempt, **ends[name]})
     body = {"status": data["status"], "attempt": attempt, "progress": progress_of(event)}
     if "error" in data:
-        body["error"] = data["error"]
+        body["error"] = error_for(caller, data["error"])
     return encode("progress", event["seq"], body)
 
 

@@ -1,88 +1,164 @@
-"""Tasks over REST: submit, read, and read the history."""
+"""Tasks over REST: submit, read, cancel, revive."""
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Request, Response, Router, get, post
+from litestar import Request, Response, delete, get, post
 from litestar.datastructures import State
 from litestar.params import Parameter
-from pydantic import ValidationError
-from uuid_utils.compat import uuid7
 
-from services.api.auth import Caller, require_writer
-from services.api.errors import Problem, invalid_fields
-from services.api.schemas import NewTask, event_document, task_document
-from services.api.stream import stream_task
+from services.api.auth import Caller, require_admin, require_writer
+from services.api.errors import Problem
+from services.api.schemas import list_document, task_document
+from services.api.submission import accept, field_problem
 from services.api.waiting import wait_for_end
 from shared import store
 from shared.db import Database, Row
-from shared.payloads import DEFAULT_PROVIDER, PAYLOADS, TIMEOUT_SECONDS
-from shared.settings import Settings
+from shared.states import State as TaskState
+from shared.store.listing import Filter
 from shared.store.tasks import Submission, UnknownDependency
 
-Wait = Annotated[float | None, Parameter(ge=0, le=50)]
+MOST_PER_BATCH = 1000
+
+Asked = Request[Caller, None, State]
+Wait = Annotated[float | None, Parameter(ge=0, le=50, description="Seconds to hold the answer back for its end.")]
+Limit = Annotated[int, Parameter(ge=1, le=500)]
 
 
 @post("/tasks", status_code=201)
-async def submit_task(
-    request: Request[Caller, None, State], state: State, wait: Wait = None
-) -> Response[dict[str, Any]]:
+async def submit_task(request: Asked, state: State, wait: Wait = None) -> Response[dict[str, Any]]:
     """Accepts a task: once it answers 201 the task is stored for good."""
     require_writer(request.user)
     submission = accept(await read_json(request), request.user, state.settings)
-    try:
-        (row,) = await store.tasks.submit(state.pool, [submission])
-    except UnknownDependency as error:
-        errors = [{"pointer": "/depends_on", "detail": str(error)}]
-        raise Problem(422, "unknown-dependency", str(error), errors=errors) from error
+    (row,) = await submit(state.pool, [submission])
     status = 201
     if wait is not None:
         row, ended = await wait_for_end(state, row["task_id"], wait)
         status = 200 if ended else 202
     location = f"/api/v1/tasks/{row['task_id']}"
-    return Response(task_document(row), status_code=status, headers={"Location": location})
+    return Response(task_document(row, request.user), status_code=status, headers={"Location": location})
 
 
-@get("/tasks/{task_id:uuid}")
-async def get_task(
-    request: Request[Caller, None, State], state: State, task_id: UUID, wait: Wait = None
-) -> Response[dict[str, Any]]:
-    row = await visible_task(state.pool, request.user, task_id)
-    if wait is None:
-        return Response(task_document(row))
-    row, ended = await wait_for_end(state, task_id, wait)
-    return Response(task_document(row), status_code=200 if ended else 202)
+@post("/tasks/batch", status_code=201)
+async def submit_batch(request: Asked, state: State) -> dict[str, Any]:
+    """Accepts up to 1,000 tasks, all or none."""
+    require_writer(request.user)
+    body = await read_json(request)
+    wanted = body.get("tasks") if isinstance(body, dict) else None
+    if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_PER_BATCH:
+        raise field_problem("/tasks", "invalid-batch", f"a batch is a list of 1 to {MOST_PER_BATCH} tasks")
+    submissions = [
+        accept(each, request.user, state.settings, below=f"/tasks/{number}") for number, each in enumerate(wanted)
+    ]
+    await submit(state.pool, submissions)
+    return {"tasks": [{"task_id": each.task_id, "deduplicated": False} for each in submissions]}
 
 
-@get("/tasks/{task_id:uuid}/events")
-async def list_events(  # noqa: PLR0917 - Litestar passes them by name
-    request: Request[Caller, None, State],
+@get("/tasks")
+async def list_tasks(  # noqa: PLR0917 - Litestar passes them by name
+    request: Asked,
     state: State,
-    task_id: UUID,
-    after: Annotated[int, Parameter(ge=0)] = 0,
-    event_type: Annotated[list[str] | None, Parameter(query="type")] = None,
-    limit: Annotated[int, Parameter(ge=1, le=1000)] = 200,
+    status: list[TaskState] | None = None,
+    actor: str | None = None,
+    provider: str | None = None,
+    lane: str | None = None,
+    user_id: str | None = None,
+    tag: list[str] | None = None,
+    project_id: str | None = None,
+    workflow_id: str | None = None,
+    workflow_run_id: str | None = None,
+    interaction_id: str | None = None,
+    parent_task_id: UUID | None = None,
+    error_type: str | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    updated_after: datetime | None = None,
+    cursor: UUID | None = None,
+    limit: Limit = 50,
+    full: bool = False,  # noqa: FBT001, FBT002
 ) -> dict[str, Any]:
-    """The task's whole story, oldest first."""
-    await visible_task(state.pool, request.user, task_id)
-    rows = await store.events.page(state.pool, task_id, after=after, limit=limit + 1, types=event_type)
-    document: dict[str, Any] = {"items": [event_document(row) for row in rows[:limit]]}
+    """Tasks, newest first."""
+    if not request.user.sees_everything:
+        if user_id not in {None, request.user.user_id}:
+            return {"items": []}
+        user_id = request.user.user_id
+    wanted = Filter(
+        status=status, actor=actor, provider=provider, lane=lane, user_id=user_id, tag=tag, project_id=project_id,
+        workflow_id=workflow_id, workflow_run_id=workflow_run_id, interaction_id=interaction_id,
+        parent_task_id=parent_task_id, error_type=error_type, created_after=created_after,
+        created_before=created_before, updated_after=updated_after,
+    )  # fmt: skip
+    rows = await store.listing.newest(state.pool, wanted, before=cursor, limit=limit + 1)
+    document: dict[str, Any] = {"items": [list_document(row, request.user, full=full) for row in rows[:limit]]}
     if len(rows) > limit:
-        document["next_cursor"] = str(rows[limit - 1]["seq"])
+        document["next_cursor"] = rows[limit - 1]["task_id"]
     return document
 
 
-@get("/tasks/{task_id:uuid}/stream")
-async def stream(
-    request: Request[Caller, None, State],
-    state: State,
-    task_id: UUID,
-    after: str | None = None,
-    last_event_id: Annotated[str | None, Parameter(header="Last-Event-ID")] = None,
-) -> Response[Any]:
-    """The same story as server-sent events, from the beginning or from the last one that the client has seen."""
+@get("/tasks/{task_id:uuid}")
+async def get_task(request: Asked, state: State, task_id: UUID, wait: Wait = None) -> Response[dict[str, Any]]:
+    """One task, whole; with `wait` it answers 202 when the task has not ended in time."""
     row = await visible_task(state.pool, request.user, task_id)
-    return await stream_task(state, row, last_event_id or after)
+    ended = True
+    if wait is not None:
+        row, ended = await wait_for_end(state, task_id, wait)
+    return Response(task_document(row, request.user), status_code=200 if ended else 202)
+
+
+@post("/tasks/{task_id:uuid}/cancel", status_code=200)
+async def cancel_task(request: Asked, state: State, task_id: UUID) -> Response[dict[str, Any]]:
+    """200 when it is cancelled, 202 while its worker is stopping it."""
+    return await cancel(request, state, task_id)
+
+
+@delete("/tasks/{task_id:uuid}", status_code=200)
+async def delete_task(request: Asked, state: State, task_id: UUID) -> Response[dict[str, Any]]:
+    """The same as cancel: tasks are kept for ever."""
+    return await cancel(request, state, task_id)
+
+
+@post("/tasks/{task_id:uuid}/retry", status_code=200)
+async def retry_task(request: Asked, state: State, task_id: UUID) -> dict[str, Any]:
+    """Gives a dead or cancelled task a new life."""
+    require_writer(request.user)
+    before = await visible_task(state.pool, request.user, task_id)
+    row = await store.tasks.revive(state.pool, task_id)
+    if row is None or row["last_seq"] == before["last_seq"]:
+        detail = f"only a dead or cancelled task can be revived; this one is {before['status']}"
+        raise Problem(409, "not-revivable", detail)
+    return task_document(row, request.user)
+
+
+@post("/tasks/requeue-orphaned", status_code=200)
+async def requeue_orphaned(request: Asked, state: State) -> dict[str, Any]:
+    """Runs the stale sweep now, for leases that ran out at least `max_age_seconds` ago."""
+    require_admin(request.user)
+    body = await read_json(request) if await request.body() else {}
+    age = body.get("max_age_seconds", 0) if isinstance(body, dict) else None
+    if isinstance(age, bool) or not isinstance(age, int | float) or age < 0:
+        raise field_problem("/max_age_seconds", "invalid-request", "a number of seconds, 0 or more")
+    rows = await store.tasks.stall(state.pool, expired_for_seconds=age)
+    return {"recovered": len(rows)}
+
+
+async def submit(db: Database, submissions: Sequence[Submission]) -> list[Row]:
+    try:
+        return await store.tasks.submit(db, submissions)
+    except UnknownDependency as error:
+        raise field_problem("/depends_on", "unknown-dependency", str(error)) from error
+
+
+async def cancel(request: Asked, state: State, task_id: UUID) -> Response[dict[str, Any]]:
+    require_writer(request.user)
+    await visible_task(state.pool, request.user, task_id)
+    row = await store.tasks.cancel(state.pool, task_id)
+    assert row is not None, "tasks are never deleted"
+    if row["status"] in {TaskState.COMPLETED, TaskState.DEAD}:
+        raise Problem(409, "not-cancellable", f"the task is {row['status']} already")
+    stopping = row["status"] != TaskState.CANCELLED
+    return Response(task_document(row, request.user), status_code=202 if stopping else 200)
 
 
 async def visible_task(db: Database, caller: Caller, task_id: UUID) -> Row:
@@ -93,60 +169,15 @@ async def visible_task(db: Database, caller: Caller, task_id: UUID) -> Row:
     return row
 
 
-async def read_json(request: Request[Caller, None, State]) -> Any:
+async def read_json(request: Asked) -> Any:
     try:
         return await request.json()
+    except Problem:
+        raise
     except Exception as error:
         raise Problem(400, "malformed-json", "the body is not JSON that can be read") from error
 
 
-def accept(body: Any, caller: Caller, settings: Settings) -> Submission:
-    """Checks everything that can be checked before the task is stored."""
-    try:
-        wanted = NewTask.model_validate(body)
-    except ValidationError as error:
-        raise invalid_fields(error, "invalid-task") from error
-    if wanted.actor not in PAYLOADS:
-        known = ", ".join(sorted(PAYLOADS))
-        raise field_problem("/actor", "unknown-actor", f"no actor is called {wanted.actor}; there are: {known}")
-    provider = wanted.provider or DEFAULT_PROVIDER[wanted.actor]
-    configured = settings.providers.get(provider)
-    if configured is None or configured.actor != wanted.actor:
-        raise field_problem("/provider", "unknown-provider", f"no provider {provider} does {wanted.actor} tasks")
-    if wanted.user_id is not None and not caller.is_admin:
-        raise field_problem("/user_id", "forbidden", "only an admin submits for somebody else", status=403)
-    try:
-        payload = PAYLOADS[wanted.actor].model_validate(wanted.payload)
-    except ValidationError as error:
-        raise invalid_fields(error, "invalid-payload", below="/payload") from error
-    refuse_faults(payload, caller, settings)
-    return Submission(
-        task_id=uuid7(),
-        actor=wanted.actor,
-        provider=provider,
-        payload=wanted.payload,
-        user_id=wanted.user_id or caller.user_id,
-        timeout_seconds=wanted.timeout_seconds or TIMEOUT_SECONDS[wanted.actor],
-        run_at=wanted.run_at.isoformat() if wanted.run_at else None,
-        **wanted.model_dump(
-            include={
-                "task_type", "priority", "max_retries", "max_age_seconds", "delay_seconds", "tags", "project_id",
-                "workflow_id", "parent_task_id", "depends_on",
-            }
-        ),
-    )  # fmt: skip
-
-
-def refuse_faults(payload: Any, caller: Caller, settings: Settings) -> None:
-    """A probe that harms its worker is for drills only."""
-    outcome = getattr(payload, "outcome", None)
-    if outcome in {"crash", "hang"} and not (caller.is_admin and settings.probe_faults):
-        detail = f"`{outcome}` needs an admin and WINDLASS_PROBE_FAULTS=1"
-        raise field_problem("/payload/outcome", "forbidden", detail, status=403)
-
-
-def field_problem(pointer: str, code: str, detail: str, *, status: int = 422) -> Problem:
-    return Problem(status, code, detail, errors=[{"pointer": pointer, "detail": detail}])
-
-
-router = Router("/api/v1", route_handlers=[submit_task, get_task, list_events, stream])
+HANDLERS = [
+    submit_task, submit_batch, list_tasks, get_task, cancel_task, delete_task, retry_task, requeue_orphaned,
+]  # fmt: skip

@@ -1,13 +1,20 @@
-"""The janitor's process: recovers what its owner left behind, on its own timer, with or without RabbitMQ."""
+"""The janitor's process: recovers what its owner left behind, on its own timer and whenever periodiq rings."""
 
 import asyncio
 import logging
 import os
 import signal
 import socket
+import sys
 import time
 from contextlib import suppress
 
+import dramatiq
+
+from services.janitor.blocked import recheck_blocked
+from services.janitor.expired import bury_expired
+from services.janitor.reconciler import count_unaccounted
+from services.janitor.schedule import boot
 from services.janitor.stale import recover_stale
 from services.janitor.workers import lose_silent_workers
 from shared import db, logs
@@ -18,18 +25,33 @@ log = logging.getLogger("janitor")
 
 
 class Janitor:
-    """Sleeps until the earliest lease runs out. Any number may run: every sweep is guarded and skips locked rows."""
+    """Any number may run: every sweep is guarded and skips rows that somebody else has locked."""
 
     def __init__(self, settings: Settings, pool: db.Database) -> None:
         self.settings = settings
         self.pool = pool
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
         self._judges_from = 0.0
+        self._unaccounted = 0
 
     async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._keep_time())
+            group.create_task(self._answer_rings())
+            group.create_task(self._keep_scheduling())
+
+    async def sweep(self) -> None:
+        """Every duty once; periodiq rings for it each minute."""
+        await bury_expired(self.pool)
+        await recheck_blocked(self.pool)
+        await lose_silent_workers(self.pool, self.settings)
+        self._unaccounted = await count_unaccounted(self.pool, self.settings)
+
+    async def _keep_time(self) -> None:
+        """The stale sweep, with or without RabbitMQ: sleeps until the earliest lease runs out."""
         while True:
             try:
-                sleep = await self._sweep()
+                sleep = await self._recover()
             except db.AWAY_OR_BUSY as error:
                 log.warning("sweeping again soon (%s)", error or type(error).__name__)
                 # Nobody could renew while Postgres was away; let the living do so before the dead are counted.
@@ -37,17 +59,55 @@ class Janitor:
                 sleep = 0.5
             await asyncio.sleep(sleep)
 
-    async def _sweep(self) -> float:
-        """Does the duties once, and returns how long to sleep."""
-        await reports.say(self.pool, "janitor", self.instance_id, healthy=True, details={})
+    async def _recover(self) -> float:
+        """Takes back what is stale, and returns how long to sleep."""
+        details = {"unaccounted_tasks": self._unaccounted}
+        await reports.say(self.pool, "janitor", self.instance_id, healthy=True, details=details)
         wait = self._judges_from - time.monotonic()
         if wait > 0:
             return wait
         await recover_stale(self.pool)
-        await lose_silent_workers(self.pool, self.settings)
+        await bury_expired(self.pool)
         next_expiry = await tasks.seconds_to_next_expiry(self.pool)
         longest = min(self.settings.safety_poll_seconds, self.settings.lease_seconds)
         return longest if next_expiry is None else min(max(next_expiry, 0.05), longest)
+
+    async def _answer_rings(self) -> None:
+        """Consumes the `janitor` queue with one Dramatiq thread, which hands each sweep to this loop."""
+        loop = asyncio.get_running_loop()
+
+        def sweep() -> None:
+            asyncio.run_coroutine_threadsafe(self.sweep(), loop).result()
+
+        worker = dramatiq.Worker(boot(self.settings, sweep), worker_threads=1)
+        worker.queue_prefetch = 1
+        worker.start()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for thread in worker.workers:
+                thread.stop()
+            for consumer in worker.consumers.values():
+                consumer.stop()
+
+    async def _keep_scheduling(self) -> None:
+        """Periodiq wants a main thread, and ends when RabbitMQ is away: it has a process of its own."""
+        pause = 1.0
+        while True:
+            started = time.monotonic()
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "services.janitor.schedule", str(os.getpid())
+            )
+            try:
+                code = await process.wait()
+            except asyncio.CancelledError:
+                with suppress(ProcessLookupError):
+                    process.terminate()
+                await process.wait()
+                raise
+            pause = 1.0 if time.monotonic() - started > 60 else min(pause * 2, 30.0)
+            log.warning("the schedule ended (exit code %s); starting it again in %.0f s", code, pause)
+            await asyncio.sleep(pause)
 
 
 async def serve(settings: Settings) -> None:

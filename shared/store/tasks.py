@@ -107,6 +107,7 @@ class Ending:
     delay_seconds: float = 0
     retry_cost: int = 0
     rate_limited: bool = False
+    timeout_factor: float = 1
     progress: dict[str, Any] | None = None
     events: Sequence[dict[str, Any]] = field(default_factory=list)
 
@@ -158,10 +159,35 @@ async def end(db: Database, endings: Sequence[Ending]) -> list[str | None]:
     return [statuses.get(ending.claim_token) for ending in endings]
 
 
-async def stall(db: Database, *, expired_for_seconds: float = 0, at_most: int = 500) -> list[Row]:
-    """Takes back tasks whose lease ran out at least so long ago; returns `task_id, status, worker_id` of each."""
+async def stall(
+    db: Database, *, expired_for_seconds: float = 0, dead_workers: Sequence[str] = (), at_most: int = 500
+) -> list[Row]:
+    """Takes back tasks whose lease ran out at least so long ago, or whose worker is proven dead.
+
+    Returns `task_id, status, worker_id` of each.
+    """
     return await db.fetch(
-        "SELECT * FROM stall_tasks($1, $2, $3)", expired_for_seconds, list(WorkerLost.delays), at_most
+        "SELECT * FROM stall_tasks($1, $2, $3, $4)",
+        expired_for_seconds,
+        list(dead_workers),
+        list(WorkerLost.delays),
+        at_most,
+    )
+
+
+async def expire(db: Database, *, at_most: int = 500) -> list[Row]:
+    """Buries waiting tasks that are older than they may be; returns the `task_id` of each."""
+    return await db.fetch("SELECT expire_tasks AS task_id FROM expire_tasks($1)", at_most)
+
+
+async def settle_blocked(db: Database) -> None:
+    """Counts the dependencies of every blocked task anew."""
+    await db.execute(
+        """
+        SELECT settle_dependents(ARRAY(
+            SELECT DISTINCT d.parent_id FROM tasks t JOIN task_dependencies d ON d.child_id = t.task_id
+            WHERE t.status = 'blocked'))
+        """
     )
 
 

@@ -65,3 +65,28 @@ async def count_live(db: Database, *, heard_within_seconds: float) -> int:
         heard_within_seconds,
     )
     return count
+
+
+async def newest(db: Database, *, limit: int = 500) -> list[Row]:
+    """Workers with the number of tasks that each one runs: the living first, then the latest."""
+    return await db.fetch(
+        """
+        SELECT w.worker_id, w.hostname, w.pid, w.queues, w.capacity, w.state, w.started_at, w.heartbeat_at,
+               w.stop_reason, (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id)
+               AS running
+        FROM workers w ORDER BY w.state IN ('active', 'stopping') DESC, w.started_at DESC LIMIT $1
+        """,
+        limit,
+    )
+
+
+async def mark_lost(db: Database, worker_ids: Sequence[str], *, reason: str) -> None:
+    """Their guardian has seen them die."""
+    await db.execute(
+        """
+        UPDATE workers SET state = 'lost', stop_reason = coalesce(stop_reason, $2)
+        WHERE worker_id = ANY ($1) AND state IN ('active', 'stopping')
+        """,
+        list(worker_ids),
+        reason,
+    )

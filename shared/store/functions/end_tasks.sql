@@ -1,7 +1,7 @@
 -- Ends attempts: complete, retry, bury or interrupt, as their owner decided, each with what the attempt still had to
 -- say (progress, output) numbered before its end. Who does not own the task any more gets no row back and changes
 -- nothing; who repeats an end with its token gets the first outcome. With a cancel requested, every way out of
--- `running` but `complete` ends in `cancelled`.
+-- `running` but `complete` ends in `cancelled`; a retry that would come after the task has expired ends in `dead`.
 
 CREATE FUNCTION end_tasks(endings jsonb) RETURNS TABLE (claim_token uuid, status text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -16,10 +16,14 @@ BEGIN
     moment := clock_timestamp();
 
     WITH ending AS (
-        SELECT e.*, CASE WHEN t.cancel_requested AND e.transition <> 'complete' THEN 'cancel' ELSE e.transition END AS via
+        SELECT e.*, CASE WHEN t.cancel_requested AND e.transition <> 'complete' THEN 'cancel'
+                         WHEN e.transition = 'retry'
+                              AND t.expires_at <= moment + make_interval(secs => e.delay_seconds) THEN 'bury'
+                         ELSE e.transition END AS via
         FROM jsonb_to_recordset(endings) AS e(
             task_id uuid, attempt int, claim_token uuid, transition text, result jsonb, error jsonb, exit_code int,
-            delay_seconds float, retry_cost int, rate_limited boolean, progress jsonb, events jsonb)
+            delay_seconds float, retry_cost int, rate_limited boolean, timeout_factor float, progress jsonb,
+            events jsonb)
         JOIN tasks t ON t.task_id = e.task_id
         WHERE t.status IN :sources_of_complete AND t.attempt = e.attempt AND t.claim_token = e.claim_token
     ), moved AS (
@@ -28,7 +32,7 @@ BEGIN
                                 WHEN 'bury' THEN :target_of_bury WHEN 'interrupt' THEN :target_of_interrupt
                                 WHEN 'cancel' THEN :target_of_cancel END,
             result = e.result, error = CASE e.via WHEN 'complete' THEN NULL ELSE coalesce(e.error, t.error) END,
-            exit_code = e.exit_code,
+            exit_code = e.exit_code, timeout_seconds = t.timeout_seconds * coalesce(e.timeout_factor, 1),
             progress = coalesce(e.progress, t.progress),
             lane = CASE e.via WHEN 'retry' THEN 'retry' ELSE t.lane END,
             retry_count = t.retry_count + coalesce(e.retry_cost, 0),

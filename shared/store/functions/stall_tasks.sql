@@ -1,7 +1,8 @@
--- Takes running tasks away from workers that stopped renewing their leases. It costs a retry, and the claim token goes,
--- so that whatever the old worker still has to say is refused. Rows that somebody is just moving are left to them.
+-- Takes running tasks away from workers that stopped renewing their leases, or that are proven dead. It costs a retry,
+-- and the claim token goes, so that whatever the old worker still has to say is refused. Rows that somebody is just
+-- moving are left to them.
 
-CREATE FUNCTION stall_tasks(expired_for_seconds float, delays float[], at_most int)
+CREATE FUNCTION stall_tasks(expired_for_seconds float, dead_workers text[], delays float[], at_most int)
 RETURNS TABLE (task_id uuid, status text, worker_id text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -12,7 +13,8 @@ BEGIN
     SELECT array_agg(locked.task_id) INTO stale FROM (
         SELECT t.task_id FROM tasks t
         WHERE t.status IN :sources_of_stall
-          AND t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
+          AND (t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
+               OR t.worker_id = ANY (dead_workers))
         ORDER BY t.task_id LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
     ) AS locked;
     IF stale IS NULL THEN RETURN; END IF;
@@ -33,7 +35,7 @@ BEGIN
                 secs => delays[least(t.stall_count + 1, cardinality(delays))] * (1 + random() * 0.1)) END,
             error = jsonb_build_object(
                 'type', 'WorkerLost', 'kind', 'transient',
-                'message', 'worker ' || j.holder || ' stopped renewing its lease', 'stack_trace', NULL,
+                'message', 'worker ' || j.holder || ' died or stopped renewing its lease', 'stack_trace', NULL,
                 'details', jsonb_build_object('worker_id', j.holder)
                            || CASE WHEN j.exhausted THEN '{"retries_exhausted": true}'::jsonb ELSE '{}' END,
                 'attempt', t.attempt),

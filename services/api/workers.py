@@ -1,0 +1,17 @@
+"""Who runs tasks at the moment, and who did."""
+
+from typing import Any
+
+from litestar import get
+from litestar.datastructures import State
+
+from services.api.tasks import Asked
+from shared.store import workers
+
+
+@get("/workers")
+async def list_workers(request: Asked, state: State) -> dict[str, Any]:  # noqa: ARG001 - any key may ask
+    return {"items": [dict(row) for row in await workers.newest(state.pool)]}
+
+
+HANDLERS = [list_workers]

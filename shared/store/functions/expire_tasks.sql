@@ -1,0 +1,34 @@
+-- Buries the waiting tasks that have grown too old to start. Rows that somebody is just moving are left to them.
+
+CREATE FUNCTION expire_tasks(at_most int) RETURNS SETOF uuid LANGUAGE plpgsql AS $$
+DECLARE
+    stale  uuid[];
+    moment timestamptz := clock_timestamp();
+BEGIN
+    SELECT array_agg(locked.task_id) INTO stale FROM (
+        SELECT t.task_id FROM tasks t
+        WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at <= moment
+        ORDER BY t.task_id LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
+    ) AS locked;
+    IF stale IS NULL THEN RETURN; END IF;
+    moment := clock_timestamp();
+
+    WITH moved AS (
+        UPDATE tasks t SET
+            status = :target_of_bury, completed_at = moment, updated_at = moment, last_seq = t.last_seq + 1,
+            doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
+            error = jsonb_build_object(
+                'type', 'Expired', 'kind', 'permanent', 'stack_trace', NULL, 'attempt', t.attempt,
+                'message', 'not started within its ' || t.max_age_seconds || ' s',
+                'details', jsonb_strip_nulls(jsonb_build_object('last_error', t.error ->> 'message')))
+        WHERE t.task_id = ANY (stale) AND t.status IN :sources_of_bury
+        RETURNING t.task_id, t.last_seq, t.attempt, t.status, t.error
+    )
+    INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+    SELECT m.task_id, m.last_seq, 'bury', moment, m.attempt, jsonb_build_object('status', m.status, 'error', m.error)
+    FROM moved m;
+
+    PERFORM settle_dependents(stale);
+    PERFORM wake_streams(stale);
+    RETURN QUERY SELECT unnest(stale);
+END $$;
