@@ -8,6 +8,7 @@ from uuid import UUID
 
 import dramatiq
 import pika
+from dramatiq.broker import Consumer
 from dramatiq.brokers.rabbitmq import RabbitmqBroker, _RabbitmqConsumer
 from dramatiq.message import Message
 
@@ -65,13 +66,25 @@ class DoorbellBroker(RabbitmqBroker):
     """Dramatiq's broker without the queues that Windlass does not use."""
 
     def __init__(self, settings: Settings, *, middleware: list[dramatiq.Middleware]) -> None:
-        super().__init__(url="amqp://unused", middleware=middleware)
+        super().__init__(url="amqp://unused", middleware=middleware, confirm_delivery=True)
         self.parameters = [connection_parameters(settings)]
         self._arguments = queue_arguments(settings)
 
     @property
     def consumer_class(self) -> type[OwnedConsumer]:
         return OwnedConsumer
+
+    def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> Consumer:
+        consumer = super().consume(queue_name, prefetch, timeout)
+        del self.connection  # it served to declare the queue; idle, it would miss its heartbeats
+        return consumer
+
+    def enqueue(self, message: Message[Any], *, delay: int | None = None) -> Message[Any]:
+        """Only periodiq publishes this way, once a minute: a connection kept that long would be dead by then."""
+        try:
+            return super().enqueue(message, delay=delay)
+        finally:
+            del self.connection
 
     def declare_queue(self, queue_name: str, *, ensure: bool = False) -> None:
         if queue_name not in self.queues:

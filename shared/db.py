@@ -57,6 +57,11 @@ TIMEOUTS = {
 """A client never holds up others for longer than this, whatever happens to it."""
 
 
+PLANNING = {"jit": "off", "enable_seqscan": "off", "plan_cache_mode": "force_generic_plan"}
+"""Plans are kept per connection. One made while the tables were still small would read them whole for ever after, and
+compiling a statement takes longer than any of these runs."""
+
+
 async def open_pool(settings: Settings, service: str, *, most: int) -> Database:
     """A pool that connects when it is first used, so that a process can start before Postgres does."""
     return await asyncpg.create_pool(
@@ -64,10 +69,11 @@ async def open_pool(settings: Settings, service: str, *, most: int) -> Database:
         min_size=0,
         max_size=most,
         init=_speak_json,
+        reset=_keep_as_it_is,
         timeout=5,
         command_timeout=10,
         max_inactive_connection_lifetime=0,
-        server_settings={**TIMEOUTS, "application_name": f"windlass-{service}"},
+        server_settings={**TIMEOUTS, **PLANNING, "application_name": f"windlass-{service}"},
     )
 
 
@@ -84,6 +90,10 @@ async def _speak_json(connection: asyncpg.Connection) -> None:
         encoder=lambda value: _json.encode(value).decode(),
         decoder=msgspec.json.decode,
     )
+
+
+async def _keep_as_it_is(_connection: object) -> None:
+    """Every call is one autocommitted statement: there is no session state to clear, at the price of one more call."""
 
 
 async def listen(settings: Settings, service: str, channels: dict[str, Callable[[str], None]]) -> None:

@@ -13,7 +13,7 @@ def start(settings: Settings, service: str) -> logging.Logger:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
-    for chatty in ("pika", "alembic", "httpx", "httpcore", "periodiq", "dramatiq.worker"):
+    for chatty in ("pika", "alembic", "httpx", "httpcore", "periodiq", "dramatiq.worker", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     # A failed attempt is told once, by the mirror, with the task and what becomes of it.
     logging.getLogger("dramatiq.worker.WorkerThread").setLevel(logging.CRITICAL)

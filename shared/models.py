@@ -149,6 +149,7 @@ class Task(SQLModel, table=True):
     doorbell_token: UUID | None = Field(default=None, sa_column=Column(PG_UUID(as_uuid=True)))
     doorbell_at: datetime | None = moment()
     doorbell_count: int = counter()
+    report_count: int = counter()
     last_seq: int = Field(default=1, sa_column_kwargs={"server_default": text("1")})
     unmet: int = counter()
     user_id: str

@@ -8,7 +8,10 @@ from services.actors.context import Context
 
 
 class Attempts:
-    """Shared by the worker threads, which come and go, and the heartbeat, which watches them."""
+    """Shared by the worker threads, which come and go, and the heartbeat, which watches them.
+
+    An attempt is known by its claim token: the next attempt of the same task may begin before this one is put away.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -17,30 +20,30 @@ class Attempts:
 
     def add(self, context: Context) -> None:
         with self._lock:
-            self._contexts[context.task_id] = context
+            self._contexts[context.task.claim_token] = context
 
     def remove(self, context: Context) -> None:
         with self._lock:
-            self._contexts.pop(context.task_id, None)
-            self._asked_to_stop.pop(context.task_id, None)
+            self._contexts.pop(context.task.claim_token, None)
+            self._asked_to_stop.pop(context.task.claim_token, None)
 
     def leases(self) -> dict[UUID, UUID]:
-        """The claim token of each task held."""
+        """The task held under each claim token."""
         with self._lock:
-            return {task_id: context.task.claim_token for task_id, context in self._contexts.items()}
+            return {token: context.task_id for token, context in self._contexts.items()}
 
-    def stop(self, task_id: UUID) -> None:
+    def stop(self, claim_token: UUID) -> None:
         """Asks one attempt to end, if it is still here."""
         with self._lock:
-            context = self._contexts.get(task_id)
+            context = self._contexts.get(claim_token)
             if context is not None:
-                self._asked_to_stop.setdefault(task_id, time.monotonic())
+                self._asked_to_stop.setdefault(claim_token, time.monotonic())
         if context is not None:
             context.stop()
 
     def stop_all(self) -> None:
-        for task_id in self.leases():
-            self.stop(task_id)
+        for claim_token in self.leases():
+            self.stop(claim_token)
 
     def deaf(self, grace_seconds: float) -> list[Context]:
         """Those that have ignored a stop, or their own deadline, for longer than the grace."""
@@ -48,9 +51,15 @@ class Attempts:
         with self._lock:
             return [
                 context
-                for task_id, context in self._contexts.items()
-                if now > min(self._asked_to_stop.get(task_id, now), context.deadline) + grace_seconds
+                for token, context in self._contexts.items()
+                if not context.is_over
+                and now > min(self._asked_to_stop.get(token, now), context.deadline) + grace_seconds
             ]
+
+    def any_work(self) -> bool:
+        """Whether an actor is still at work; an attempt that only waits for its end to be written is not."""
+        with self._lock:
+            return any(not context.is_over for context in self._contexts.values())
 
     def __len__(self) -> int:
         return len(self._contexts)

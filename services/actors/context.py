@@ -33,6 +33,8 @@ class Context:
         self._progress: dict[str, Any] | None = None
         self._checkpoint: Any = None
         self._output: list[str] = []
+        self._reports = 0
+        self.is_over = False
 
     def begin(self) -> None:
         """Its time runs from here."""
@@ -96,11 +98,13 @@ class Context:
         with self._lock:
             progress, checkpoint, output = self._progress, self._checkpoint, self._output
             self._progress, self._checkpoint, self._output = None, None, []
-        if progress is None and checkpoint is None and not output:
-            return None
+            if progress is None and checkpoint is None and not output:
+                return None
+            self._reports += 1
+            number = self._reports
         events: list[dict[str, Any]] = []
         if output:
             events.append({"type": "output", "data": {"text": "".join(output)}})
         if progress is not None:
             events.append({"type": "progress", "data": {"status": "running", "progress": progress}})
-        return Report(self.task_id, self.task.attempt, self.task.claim_token, progress, checkpoint, events)
+        return Report(self.task_id, self.task.attempt, self.task.claim_token, number, progress, checkpoint, events)

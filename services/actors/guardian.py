@@ -5,6 +5,7 @@ or cut off from Postgres.
 """
 
 import logging
+import math
 import os
 import select
 import signal
@@ -13,7 +14,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from services.actors.heartbeat import boot_time
+from services.actors.clock import boot_time
 from shared import kernel, logs
 from shared.process_table import descendants
 from shared.settings import Settings
@@ -21,7 +22,9 @@ from shared.settings import Settings
 log = logging.getLogger("guardian")
 
 LONGEST_PAUSE_SECONDS = 10.0
+LONGEST_POLL_SECONDS = 3600.0
 STEADY_AFTER_SECONDS = 30.0
+REMEMBERED = 8
 
 
 @dataclass
@@ -56,7 +59,7 @@ class Guardian:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stop_signal: int | None = None
-        self._buried: str | None = None
+        self._buried: list[str] = []
         self._signals, self._signalled = os.pipe()
 
     def run(self) -> None:
@@ -83,7 +86,7 @@ class Guardian:
     def _start(self) -> Ward:
         ours, theirs = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", "services.actors.main", str(os.getpid()), str(theirs), self._buried or ""],
+            [sys.executable, "-m", "services.actors.main", str(os.getpid()), str(theirs), *self._buried],
             pass_fds=[theirs],
         )
         os.close(theirs)
@@ -95,28 +98,27 @@ class Guardian:
         poll = select.poll()
         poll.register(ward.pipe, select.POLLIN | select.POLLHUP)
         poll.register(self._signals, select.POLLIN)
+        drained = math.inf
         while True:
-            if self._stop_signal is not None:
-                return self._drain(ward)
-            left = ward.deadline - boot_time()
+            if self._stop_signal is not None and math.isinf(drained):
+                drained = self._begin_to_drain(ward)
+            if ward.process.poll() is not None:
+                told = self._stop_signal is not None
+                return "told to stop" if told else f"it ended by itself ({_how(ward.process.returncode)})"
+            left = min(ward.deadline, drained) - boot_time()
             if left <= 0:
-                return "its lease is about to end and was not renewed"
-            for descriptor, _event in poll.poll(left * 1000):
+                late = "did not stop in time" if drained <= ward.deadline else "did not renew its lease in time"
+                return f"it {late}"
+            for descriptor, _event in poll.poll(min(left, LONGEST_POLL_SECONDS) * 1000):
                 if descriptor == self._signals:
                     os.read(self._signals, 512)
                 elif not ward.listen():
                     poll.unregister(ward.pipe)
-            if ward.process.poll() is not None:
-                return f"it ended by itself ({_how(ward.process.returncode)})"
 
-    def _drain(self, ward: Ward) -> str:
-        """Passes the stop on and gives the worker its time to hand everything back."""
+    def _begin_to_drain(self, ward: Ward) -> float:
+        """Passes the stop on, and says until when the worker may take to hand everything back."""
         ward.process.send_signal(signal.SIGTERM)
-        settings = self._settings
-        until = time.monotonic() + settings.drain_seconds + 2 * settings.stop_grace_seconds
-        while ward.process.poll() is None and time.monotonic() < until:
-            self._wait_for_signal(until - time.monotonic())
-        return "told to stop"
+        return boot_time() + self._settings.drain_seconds + 3 * self._settings.stop_grace_seconds
 
     def _bury(self, ward: Ward, reason: str) -> None:
         """Kills the worker and everything below it, and returns when none of it lives."""
@@ -130,8 +132,9 @@ class Guardian:
             time.sleep(0.005)
         ward.process.poll()
         os.close(ward.pipe)
-        # Proven dead: its successor takes its tasks back at once instead of waiting for their leases.
-        self._buried = ward.worker_id or self._buried
+        # Proven dead: the next worker takes its tasks back at once instead of waiting for their leases.
+        if ward.worker_id is not None:
+            self._buried = [*self._buried, ward.worker_id][-REMEMBERED:]
         if killed:
             log.warning("worker %d: killed with %d processes in all; none is left", ward.process.pid, killed)
 

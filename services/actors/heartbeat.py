@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from services.actors.attempts import Attempts
+from services.actors.clock import boot_time
+from services.actors.lease_watch import LeaseWatch
 from shared import db
 from shared.settings import Settings
 from shared.store import workers
@@ -15,11 +17,6 @@ from shared.store import workers
 log = logging.getLogger("actors.heartbeat")
 
 WATCH_SECONDS = 0.25
-
-
-def boot_time() -> float:
-    """Counts on while the machine sleeps, as Postgres' clock does."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Heartbeat:
@@ -31,13 +28,13 @@ class Heartbeat:
         worker_id: str,
         attempts: Attempts,
         *,
-        tell_guardian: Callable[[float], None],
+        watch: LeaseWatch,
         condemn: Callable[[str], None],
     ) -> None:
         self._settings = settings
         self._worker_id = worker_id
         self._attempts = attempts
-        self._tell_guardian = tell_guardian
+        self._lease_watch = watch
         self._condemn = condemn
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._loop = asyncio.new_event_loop()
@@ -82,19 +79,19 @@ class Heartbeat:
             self._stop_in_time()
             return min(0.5, self._settings.heartbeat_seconds)
         self._renewed_at = sent_at
-        # The time was read before the call, so the lease in Postgres lasts at least this long; and it is told after the
-        # answer, so that a renewal that never happened is never believed.
-        self._tell_guardian(sent_at + self._settings.lease_seconds)
+        self._lease_watch.renewed(sent_at + self._settings.lease_seconds)
         for row in rows:
             if row["cancel_requested"] or not row["owned"]:
-                self._attempts.stop(row["task_id"])
+                self._attempts.stop(row["claim_token"])
         return self._settings.heartbeat_seconds
 
     def _stop_in_time(self) -> None:
         """Without Postgres, work stops before its lease does: somebody else may start it then."""
         settings = self._settings
         spare = 2 * settings.stop_grace_seconds + settings.lease_margin_seconds
-        if len(self._attempts) and boot_time() > self._renewed_at + settings.lease_seconds - spare:
+        if not self._attempts.any_work():
+            self._lease_watch.nothing_runs()
+        elif boot_time() > self._renewed_at + settings.lease_seconds - spare:
             log.warning("stopping %d attempts: their leases cannot be renewed", len(self._attempts))
             self._attempts.stop_all()
 

@@ -16,6 +16,7 @@ import dramatiq
 
 from services.actors.attempts import Attempts
 from services.actors.heartbeat import Heartbeat
+from services.actors.lease_watch import LeaseWatch
 from services.actors.mirror import StateMirror
 from services.actors.probe import probe
 from services.actors.solitude import LOST_WORKERS_BEFORE_ALONE, Solitude
@@ -34,20 +35,23 @@ ACTORS: dict[str, Callable[..., Any]] = {"probe": probe}
 class WorkerProcess:
     """Everything that runs in one worker, and the order in which it starts and stops."""
 
-    def __init__(self, settings: Settings, guardian_pipe: int, predecessor: str | None) -> None:
+    def __init__(self, settings: Settings, guardian_pid: int, guardian_pipe: int, predecessors: list[str]) -> None:
         self.settings = settings
+        self.guardian_pid = guardian_pid
         self.worker_id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-        self.predecessor = predecessor
-        self.guardian_pipe = guardian_pipe
+        self.predecessors = predecessors
+        self.lease_watch = LeaseWatch(
+            settings, guardian_pipe, guardian_gone=lambda: self._told_to_stop("the guardian is gone")
+        )
         self.attempts = Attempts()
-        self.writer = Writer(settings, self.worker_id)
+        self.writer = Writer(settings, self.worker_id, on_claim=self.lease_watch.claimed)
         self.solitude = Solitude()
         self.mirror = StateMirror(self.writer, self.attempts, self.solitude, self.worker_id)
         self.heartbeat = Heartbeat(
             settings,
             self.worker_id,
             self.attempts,
-            tell_guardian=self._tell_deadline,
+            watch=self.lease_watch,
             condemn=self.condemn,
         )
         self.worker = dramatiq.Worker(
@@ -63,7 +67,7 @@ class WorkerProcess:
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._told_to_stop("told to stop"))
-        self._tell_guardian(self.worker_id)
+        self.lease_watch.introduce(self.worker_id)
         self.writer.start()
         asyncio.run(self._register())
         self.heartbeat.start()
@@ -82,24 +86,13 @@ class WorkerProcess:
         self.stop_reason = self.stop_reason or reason
         self._stop.set()
 
-    def _tell_deadline(self, lease_end: float) -> None:
-        """When this process has to be dead unless it renews again."""
-        self._tell_guardian(str(lease_end - self.settings.stop_grace_seconds - self.settings.lease_margin_seconds))
-
-    def _tell_guardian(self, line: str) -> None:
-        try:
-            os.write(self.guardian_pipe, f"{line}\n".encode())
-        except BrokenPipeError:
-            self._told_to_stop("the guardian is gone")
-
     async def _register(self) -> None:
         settings = self.settings
         pool = await db.open_pool(settings, "actors", most=1)
 
         async def register() -> None:
             await providers.configure(pool, settings)
-            if self.predecessor:
-                await self._take_back(pool, self.predecessor)
+            await self._take_back(pool)
             await workers.register(
                 pool,
                 self.worker_id,
@@ -112,11 +105,12 @@ class WorkerProcess:
         await db.until_available("actors", register)
         await pool.close()
 
-    async def _take_back(self, pool: db.Database, dead_worker: str) -> None:
-        """The guardian has proven that our predecessor is dead: its tasks need not wait for their leases to end."""
-        for row in await tasks.stall(pool, dead_workers=[dead_worker]):
-            log.warning("task %s: taken back from %s; now %s", row["task_id"], dead_worker, row["status"])
-        await workers.mark_lost(pool, [dead_worker], reason="died")
+    async def _take_back(self, pool: db.Database) -> None:
+        """The guardian has proven our predecessors dead: their tasks need not wait for their leases to end."""
+        if self.predecessors:
+            for row in await tasks.stall(pool, expired_for_seconds=None, dead_workers=self.predecessors):
+                log.warning("task %s: taken back from %s; now %s", row["task_id"], row["worker_id"], row["status"])
+            await workers.mark_lost(pool, self.predecessors, reason="died")
 
     async def _leave(self, state: str) -> None:
         pool = await db.open_pool(self.settings, "actors", most=1)
@@ -133,8 +127,7 @@ class WorkerProcess:
         log.info("stopping: %s", self.stop_reason)
         self.mirror.closed = True
         asyncio.run(self._leave("stopping"))
-        drain = 0.0 if (self.stop_reason or "").startswith("condemned") else self.settings.drain_seconds
-        self._wait_for_attempts(drain)
+        self._wait_for_attempts(self._drain_seconds())
         self.attempts.stop_all()
         self._wait_for_attempts(self.settings.stop_grace_seconds)
         if left := len(self.attempts):
@@ -148,6 +141,11 @@ class WorkerProcess:
         logging.shutdown()
         # Threads that still hang in a system call must not hold up the exit: the guardian buries what is left.
         os._exit(0)
+
+    def _drain_seconds(self) -> float:
+        """Time for the work to end by itself; none when this process must go or nobody guards it any more."""
+        condemned = (self.stop_reason or "").startswith("condemned")
+        return 0.0 if condemned or os.getppid() != self.guardian_pid else self.settings.drain_seconds
 
     def _wait_for_attempts(self, seconds: float) -> None:
         until = time.monotonic() + seconds
@@ -173,11 +171,8 @@ def _runner(
     def act(task_id: str) -> None:  # noqa: ARG001 - the mirror has claimed it and knows everything about it
         running = mirror.running
         context = running.context
-        with (
-            solitude.alone(context.check)
-            if context.task.stall_count >= LOST_WORKERS_BEFORE_ALONE
-            else solitude.shared()
-        ):
+        place = solitude.alone if context.task.stall_count >= LOST_WORKERS_BEFORE_ALONE else solitude.shared
+        with place(context.check):
             context.begin()
             running.result = run(context, payload_type.model_validate(context.task.payload))
 
@@ -185,11 +180,11 @@ def _runner(
 
 
 def main() -> None:
-    guardian_pid, guardian_pipe, predecessor = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] or None
+    guardian_pid, guardian_pipe, predecessors = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     kernel.die_with_parent(guardian_pid, signal.SIGTERM)
     settings = Settings()
     logs.start(settings, "actors")
-    WorkerProcess(settings, guardian_pipe, predecessor).run()
+    WorkerProcess(settings, guardian_pid, guardian_pipe, predecessors).run()
 
 
 if __name__ == "__main__":

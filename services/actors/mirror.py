@@ -62,7 +62,6 @@ class StateMirror(dramatiq.Middleware):
         try:
             acquired = slot.__enter__()
         except Exception as error:
-            message.put_back = True
             raise ClaimFailed(f"task {message.args[0]} could not be claimed") from error
         if not acquired:
             assert isinstance(limiter.answer, Refused)
@@ -84,6 +83,7 @@ class StateMirror(dramatiq.Middleware):
         if running is None:
             return
         self._thread.running = None
+        running.context.is_over = True
         try:
             self._end(running, exception)
         except Exception:
@@ -116,4 +116,6 @@ def with_last_words(ending: Ending, report: Report | None) -> Ending:
     """What the attempt said and nobody has written yet goes before its end, in the same call."""
     if report is None:
         return ending
-    return Ending(**{**vars(ending), "progress": report.progress, "events": report.events})
+    return Ending(
+        **{**vars(ending), "progress": report.progress, "checkpoint": report.checkpoint, "events": report.events}
+    )

@@ -9,41 +9,53 @@ CHECK_SECONDS = 0.1
 
 
 class Solitude:
-    """Many may share the process, or one may have it for itself; who wants it alone goes before newcomers."""
+    """Many may share the process, or one may have it for itself; who wants it alone goes before newcomers.
+
+    While they wait, `check` is called now and then: it raises when waiting has become pointless.
+    """
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
-        self._sharing = 0
-        self._alone = 0
+        self._inside = 0
+        self._wanting_it_alone = 0
+        self._taken = False
 
     def wait_for_company(self) -> None:
         """Returns when nobody has or wants the process alone: before claiming, so that others may take the task."""
         with self._condition:
-            self._condition.wait_for(lambda: self._alone == 0)
+            self._condition.wait_for(lambda: self._wanting_it_alone == 0)
 
     @contextmanager
-    def shared(self) -> Iterator[None]:
+    def shared(self, check: Callable[[], None]) -> Iterator[None]:
         with self._condition:
-            self._sharing += 1
+            self._wait(lambda: not self._taken, check)
+            self._inside += 1
         try:
             yield
         finally:
             with self._condition:
-                self._sharing -= 1
+                self._inside -= 1
                 self._condition.notify_all()
 
     @contextmanager
     def alone(self, check: Callable[[], None]) -> Iterator[None]:
-        """Waits for the others to end; `check` raises when waiting has become pointless."""
         with self._condition:
-            self._alone += 1
+            self._wanting_it_alone += 1
+            try:
+                self._wait(lambda: self._inside == 0 and not self._taken, check)
+            except BaseException:
+                self._wanting_it_alone -= 1
+                self._condition.notify_all()
+                raise
+            self._taken = True
         try:
-            with self._condition:
-                while not self._condition.wait_for(lambda: self._sharing == 0, CHECK_SECONDS):
-                    check()
-            with self.shared():
-                yield
+            yield
         finally:
             with self._condition:
-                self._alone -= 1
+                self._taken = False
+                self._wanting_it_alone -= 1
                 self._condition.notify_all()
+
+    def _wait(self, condition: Callable[[], bool], check: Callable[[], None]) -> None:
+        while not self._condition.wait_for(condition, CHECK_SECONDS):
+            check()

@@ -4,11 +4,13 @@ as one call, so that a busy process pays one commit for a handful of tasks."""
 import asyncio
 import logging
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 from uuid import UUID
 
+from services.actors.clock import boot_time
 from services.actors.context import Context
 from shared import db
 from shared.settings import Settings
@@ -29,14 +31,15 @@ class Batcher(Generic[Item, Answer]):
 
     def __init__(self, call: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]]) -> None:
         self._call = call
-        self._gathered: list[tuple[Item, Future[Answer]]] = []
+        self._gathered: deque[tuple[Item, Future[Answer]]] = deque()
 
     def add(self, item: Item, answer: "Future[Answer]") -> None:
         self._gathered.append((item, answer))
 
     async def flush(self) -> None:
         while self._gathered:
-            batch, self._gathered = self._gathered[:MOST_PER_CALL], self._gathered[MOST_PER_CALL:]
+            # Threads append meanwhile; a deque's ends are safe to use without a lock.
+            batch = [self._gathered.popleft() for _ in range(min(len(self._gathered), MOST_PER_CALL))]
             await self._write(batch)
 
     async def _write(self, batch: "list[tuple[Item, Future[Answer]]]") -> None:
@@ -69,12 +72,14 @@ class Batcher(Generic[Item, Answer]):
 class Writer:
     """One thread with one connection that every claim, report and end of this process goes through."""
 
-    def __init__(self, settings: Settings, worker_id: str) -> None:
+    def __init__(self, settings: Settings, worker_id: str, *, on_claim: Callable[[float], None]) -> None:
         self._settings = settings
         self._worker_id = worker_id
+        self._on_claim = on_claim
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._wake = asyncio.Event()
+        self._woken = False
         self._closing = False
         self._pool: db.Database
         self._claims: Batcher[Claim, Claimed | Refused] = Batcher(self._write_claims)
@@ -103,18 +108,16 @@ class Writer:
 
     def _gather(self, batcher: Batcher[Item, Answer], item: Item) -> Answer:
         answer: Future[Answer] = Future()
-
-        def add() -> None:
-            batcher.add(item, answer)
-            self._wake.set()
-
-        self._loop.call_soon_threadsafe(add)
+        batcher.add(item, answer)
+        if not self._woken:  # one wake-up serves everything that gathers before the writer looks
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._wake.set)
         return answer.result()
 
     def _note_speaker(self, context: Context) -> None:
         if not self._speaking:
             self._loop.call_later(REPORT_EVERY_SECONDS, self._reports_became_due)
-        self._speaking[context.task_id] = context
+        self._speaking[context.task.claim_token] = context
 
     def _reports_became_due(self) -> None:
         self._reports_are_due = True
@@ -133,6 +136,7 @@ class Writer:
         while not self._closing:
             await self._wake.wait()
             self._wake.clear()
+            self._woken = False
             if self._reports_are_due:
                 await self._write_reports()
             await self._ends.flush()  # before the claims: they free slots
@@ -157,4 +161,8 @@ class Writer:
         return [None] * len(reports)
 
     async def _write_claims(self, claims: Sequence[Claim]) -> Sequence[Claimed | Refused]:
-        return await tasks.claim(self._pool, self._worker_id, claims, self._settings.lease_seconds)
+        sent_at = boot_time()
+        answers = await tasks.claim(self._pool, self._worker_id, claims, self._settings.lease_seconds)
+        if any(isinstance(answer, Claimed) for answer in answers):
+            self._on_claim(sent_at + self._settings.lease_seconds)
+        return answers

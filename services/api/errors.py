@@ -88,7 +88,7 @@ def handle_unavailable(request: Request[Any, Any, Any], error: Exception) -> Res
         Problem(
             503,
             "database-unavailable",
-            "the database cannot be reached at the moment; nothing was stored, try again",
+            "the database cannot be reached at the moment; what was under way may or may not be stored",
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         ),
     )

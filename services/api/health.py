@@ -25,7 +25,7 @@ async def live() -> dict[str, str]:
 async def ready(state: State) -> Response[dict[str, Any]]:
     """Whether tasks can be accepted; RabbitMQ may be away for that."""
     postgres = await postgres_health(state.pool)
-    is_ready = postgres["status"] == "healthy"
+    is_ready = postgres["status"] == "healthy" and state.preparing.done()
     return Response({"status": "ready" if is_ready else "not-ready", **postgres}, status_code=200 if is_ready else 503)
 
 

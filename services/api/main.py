@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import signal
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -29,8 +30,9 @@ def create_app(settings: Settings) -> Litestar:
     async def connected(app: Litestar) -> AsyncIterator[None]:
         pool = await db.open_pool(settings, "api", most=10)
         hub = Hub(settings, pool)
-        app.state.update({"settings": settings, "pool": pool, "hub": hub})
-        running = [asyncio.create_task(hub.run()), asyncio.create_task(prepare(pool, settings))]
+        preparing = asyncio.create_task(prepare(pool, settings))
+        app.state.update({"settings": settings, "pool": pool, "hub": hub, "preparing": preparing})
+        running = [asyncio.create_task(hub.run()), preparing]
         yield
         for task in running:
             task.cancel()
@@ -44,7 +46,10 @@ def create_app(settings: Settings) -> Litestar:
         ],
         lifespan=[connected],
         state=State(),
-        middleware=[number_requests, DefineMiddleware(Authentication, exclude_from_auth_key="public")],
+        middleware=[
+            number_requests,
+            DefineMiddleware(Authentication, exclude="^/schema", exclude_from_auth_key="public"),
+        ],
         exception_handlers=HANDLERS,
         openapi_config=OpenAPIConfig(title="Windlass", version="1", path="/schema"),
         request_max_body_size=2_000_000,
@@ -54,7 +59,7 @@ def create_app(settings: Settings) -> Litestar:
 
 
 async def prepare(pool: db.Database, settings: Settings) -> None:
-    """Writes what the configuration says, as soon as Postgres is there; requests get 503 until then."""
+    """Writes what the configuration says, as soon as Postgres is there; the api is not ready before."""
 
     async def write() -> None:
         await providers.configure(pool, settings)
@@ -99,5 +104,8 @@ def main() -> None:
         timeout_graceful_shutdown=2,
         timeout_keep_alive=75,
     )
+    # Uvicorn raises the signal that ended it once more when it is done, for whoever handled it before: nobody.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     log.info("listening on http://%s:%d", settings.host, settings.port)
     Server(config, app).run()

@@ -15,37 +15,45 @@ log = logging.getLogger("dispatcher")
 FIRST_CHECK_SECONDS = 2
 """A row that was rung for and is still unclaimed after this long may have lost its doorbell."""
 
+CHECKS_BEFORE_RINGING_ANYWAY = 6
+"""After so many checks a row is rung for again though messages wait in its queue: its own may not be among them."""
 
-async def dispatch_due(db: Database, publisher: Publisher, settings: Settings) -> None:
-    """Rings for everything that may start now."""
-    more = True
-    while more and publisher.connected.is_set():
-        more = False
-        for view in await providers.look(db, heard_within_seconds=settings.lease_seconds):
-            admission = admit(view)
-            if admission.fresh + admission.retry == 0:
-                continue
-            more = True
-            token = uuid4()
-            rows = await providers.reserve(
-                db, view, fresh=admission.fresh, retry=admission.retry, credit=admission.credit, token=token
-            )
-            bells = _doorbells(rows)
-            missed = await publisher.ring(bells) if bells else []
-            if missed:
-                await providers.give_back(db, token, [bell.task_id for bell in missed])
+
+async def dispatch_due(db: Database, publisher: Publisher, settings: Settings) -> bool:
+    """Rings for everything that may start now; true when there may be more to do at once."""
+    again = False
+    for view in await providers.look(db, heard_within_seconds=settings.lease_seconds):
+        admission = admit(view)
+        if admission.fresh + admission.retry == 0:
+            continue
+        token = uuid4()
+        rows = await providers.reserve(
+            db, view, fresh=admission.fresh, retry=admission.retry, credit=admission.credit, token=token
+        )
+        if not rows:
+            again = True  # somebody else was quicker: what was seen is no longer true
+            continue
+        missed = await publisher.ring(_doorbells(rows))
+        if missed:
+            await providers.give_back(db, token, [bell.task_id for bell in missed])
+    return again
 
 
 async def ring_again(db: Database, publisher: Publisher, settings: Settings) -> None:
-    """Rings again for rows that are still unclaimed although no message waits for a worker: theirs were lost."""
+    """Rings again for rows that nobody has claimed although no message waits for a worker: theirs were lost."""
     silent = await providers.check_doorbells(
         db, first_after_seconds=FIRST_CHECK_SECONDS, at_most_seconds=settings.safety_poll_seconds
     )
     for queue in {row["queue"] for row in silent}:
-        bells = _doorbells([row for row in silent if row["queue"] == queue])
-        if await publisher.ready_messages(queue) == 0:
-            log.info("ringing again for %d unclaimed tasks of %s", len(bells), queue)
-            await publisher.ring(bells)
+        ready = await publisher.ready_messages(queue)
+        lost = [
+            row
+            for row in silent
+            if row["queue"] == queue and (ready == 0 or row["doorbell_count"] % CHECKS_BEFORE_RINGING_ANYWAY == 0)
+        ]
+        if lost:
+            log.info("ringing again for %d unclaimed tasks of %s", len(lost), queue)
+            await publisher.ring(_doorbells(lost))
 
 
 def _doorbells(rows: Sequence[Row]) -> list[Doorbell]:

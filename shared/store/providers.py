@@ -107,7 +107,7 @@ async def give_back(db: Database, token: UUID, task_ids: Sequence[UUID]) -> None
 
 
 async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_seconds: float) -> list[Row]:
-    """Rows that were rung for, still wait and are due to be checked again; returns `task_id, queue, actor`.
+    """Rows that were rung for, still wait and are due to be checked again: `task_id, queue, actor, doorbell_count`.
 
     Each check doubles the time to the next one.
     """
@@ -122,14 +122,14 @@ async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_s
             ORDER BY task_id LIMIT 500 FOR NO KEY UPDATE SKIP LOCKED
         ) AS silent
         WHERE t.task_id = silent.task_id
-        RETURNING t.task_id, t.queue, t.actor
+        RETURNING t.task_id, t.queue, t.actor, t.doorbell_count
         """,
         first_after_seconds,
         at_most_seconds,
     )
 
 
-async def seconds_to_next_look(db: Database, *, first_check_seconds: float) -> float | None:
+async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_most_seconds: float) -> float | None:
     """How long, by Postgres' clock, until a scheduled task becomes due or a doorbell is to be checked first."""
     seconds: float | None = await db.fetchval(
         """
@@ -144,10 +144,11 @@ async def seconds_to_next_look(db: Database, *, first_check_seconds: float) -> f
                    AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at > now()
                  ORDER BY t.available_at LIMIT 1
              ) AS next),
-            (SELECT min(t.doorbell_at + make_interval(secs => $1 * 2 ^ least(t.doorbell_count - 1, 10)))
+            (SELECT min(t.doorbell_at + make_interval(secs => least($1 * 2 ^ least(t.doorbell_count - 1, 10), $2)))
              FROM tasks t WHERE t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL)
         ) - clock_timestamp())::float
         """,
         first_check_seconds,
+        at_most_seconds,
     )
     return seconds

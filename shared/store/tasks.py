@@ -1,7 +1,7 @@
 """What can be done to tasks, one function per intent, each one a single call that Postgres does whole or not at all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -88,6 +88,7 @@ class Report:
     task_id: UUID
     attempt: int
     claim_token: UUID
+    number: int
     progress: dict[str, Any] | None = None
     checkpoint: Any = None
     events: Sequence[dict[str, Any]] = ()
@@ -109,7 +110,8 @@ class Ending:
     rate_limited: bool = False
     timeout_factor: float = 1
     progress: dict[str, Any] | None = None
-    events: Sequence[dict[str, Any]] = field(default_factory=list)
+    checkpoint: Any = None
+    events: Sequence[dict[str, Any]] = ()
 
 
 async def submit(db: Database, submissions: Sequence[Submission]) -> list[Row]:
@@ -160,9 +162,9 @@ async def end(db: Database, endings: Sequence[Ending]) -> list[str | None]:
 
 
 async def stall(
-    db: Database, *, expired_for_seconds: float = 0, dead_workers: Sequence[str] = (), at_most: int = 500
+    db: Database, *, expired_for_seconds: float | None = 0, dead_workers: Sequence[str] = (), at_most: int = 500
 ) -> list[Row]:
-    """Takes back tasks whose lease ran out at least so long ago, or whose worker is proven dead.
+    """Takes back tasks whose lease ran out at least so long ago (none: whatever the lease), or whose worker is dead.
 
     Returns `task_id, status, worker_id` of each.
     """

@@ -24,12 +24,12 @@ async def register(
 
 
 async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seconds: float) -> list[Row]:
-    """One heartbeat; returns `task_id, owned, cancel_requested` for each task held."""
+    """One heartbeat; returns `claim_token, owned, cancel_requested` for each task held."""
     return await db.fetch(
         "SELECT * FROM renew_leases($1, $2, $3, $4)",
         worker_id,
-        list(held),
         list(held.values()),
+        list(held),
         lease_seconds,
     )
 

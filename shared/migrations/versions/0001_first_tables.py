@@ -42,6 +42,7 @@ CREATE TABLE tasks (
     doorbell_token UUID,
     doorbell_at TIMESTAMPTZ,
     doorbell_count INTEGER DEFAULT 0 NOT NULL,
+    report_count INTEGER DEFAULT 0 NOT NULL,
     last_seq INTEGER DEFAULT 1 NOT NULL,
     unmet INTEGER DEFAULT 0 NOT NULL,
     user_id VARCHAR NOT NULL,

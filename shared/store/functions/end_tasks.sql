@@ -7,11 +7,13 @@ CREATE FUNCTION end_tasks(endings jsonb) RETURNS TABLE (claim_token uuid, status
 #variable_conflict use_column
 DECLARE
     wanted uuid[];
+    tokens uuid[];
     moment timestamptz;
     ended  uuid[];
     final  uuid[];
 BEGIN
-    SELECT array_agg(e.task_id) INTO wanted FROM jsonb_to_recordset(endings) AS e(task_id uuid);
+    SELECT array_agg(e.task_id), array_agg(e.claim_token) INTO wanted, tokens
+    FROM jsonb_to_recordset(endings) AS e(task_id uuid, claim_token uuid);
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
 
@@ -23,7 +25,7 @@ BEGIN
         FROM jsonb_to_recordset(endings) AS e(
             task_id uuid, attempt int, claim_token uuid, transition text, result jsonb, error jsonb, exit_code int,
             delay_seconds float, retry_cost int, rate_limited boolean, timeout_factor float, progress jsonb,
-            events jsonb)
+            checkpoint jsonb, events jsonb)
         JOIN tasks t ON t.task_id = e.task_id
         WHERE t.status IN :sources_of_complete AND t.attempt = e.attempt AND t.claim_token = e.claim_token
     ), moved AS (
@@ -33,7 +35,7 @@ BEGIN
                                 WHEN 'cancel' THEN :target_of_cancel END,
             result = e.result, error = CASE e.via WHEN 'complete' THEN NULL ELSE coalesce(e.error, t.error) END,
             exit_code = e.exit_code, timeout_seconds = t.timeout_seconds * coalesce(e.timeout_factor, 1),
-            progress = coalesce(e.progress, t.progress),
+            progress = coalesce(e.progress, t.progress), checkpoint = coalesce(e.checkpoint, t.checkpoint),
             lane = CASE e.via WHEN 'retry' THEN 'retry' ELSE t.lane END,
             retry_count = t.retry_count + coalesce(e.retry_cost, 0),
             interrupt_count = t.interrupt_count + (e.via = 'interrupt')::int,
@@ -69,8 +71,6 @@ BEGIN
         PERFORM wake_streams(ended), wake_dispatcher();
     END IF;
     RETURN QUERY
-    SELECT t.claim_token, t.status::text
-    FROM jsonb_to_recordset(endings) AS e(task_id uuid, claim_token uuid)
-    JOIN tasks t ON t.task_id = e.task_id
-    WHERE t.claim_token = e.claim_token AND t.status NOT IN :sources_of_complete;
+    SELECT t.claim_token, t.status::text FROM tasks t
+    WHERE t.task_id = ANY (wanted) AND t.claim_token = ANY (tokens) AND t.status NOT IN :sources_of_complete;
 END $$;

@@ -2,7 +2,7 @@
 -- that a worker that was away too long learns that it has lost the task. Brings back which ones are to be cancelled.
 
 CREATE FUNCTION renew_leases(reporter text, held uuid[], tokens uuid[], lease_seconds float)
-RETURNS TABLE (task_id uuid, owned boolean, cancel_requested boolean) LANGUAGE plpgsql AS $$
+RETURNS TABLE (claim_token uuid, owned boolean, cancel_requested boolean) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     moment timestamptz;
@@ -19,8 +19,8 @@ BEGIN
         FROM unnest(held, tokens) AS lease(task_id, token)
         WHERE t.task_id = lease.task_id AND t.claim_token = lease.token AND t.status = 'running'
           AND t.lease_expires_at > moment
-        RETURNING t.task_id, t.cancel_requested
+        RETURNING t.claim_token, t.cancel_requested
     )
-    SELECT lease.task_id, r.task_id IS NOT NULL, coalesce(r.cancel_requested, false)
-    FROM unnest(held) AS lease(task_id) LEFT JOIN renewed r ON r.task_id = lease.task_id;
+    SELECT lease.token, r.claim_token IS NOT NULL, coalesce(r.cancel_requested, false)
+    FROM unnest(tokens) AS lease(token) LEFT JOIN renewed r ON r.claim_token = lease.token;
 END $$;

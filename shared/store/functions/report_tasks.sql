@@ -1,4 +1,5 @@
--- Keeps what running attempts say: their latest progress, their output, their checkpoint. Only the owner is heard.
+-- Keeps what running attempts say: their latest progress, their output, their checkpoint. Only the owner is heard, and a
+-- report that comes again because its answer was lost is known by its number and not written twice.
 
 CREATE FUNCTION report_tasks(reports jsonb) RETURNS TABLE (task_id uuid) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -13,13 +14,14 @@ BEGIN
 
     WITH report AS (
         SELECT * FROM jsonb_to_recordset(reports) AS r(
-            task_id uuid, attempt int, claim_token uuid, progress jsonb, checkpoint jsonb, events jsonb)
+            task_id uuid, attempt int, claim_token uuid, number int, progress jsonb, checkpoint jsonb, events jsonb)
     ), moved AS (
         UPDATE tasks t SET
             progress = coalesce(r.progress, t.progress), checkpoint = coalesce(r.checkpoint, t.checkpoint),
-            updated_at = moment, last_seq = t.last_seq + jsonb_array_length(r.events)
+            report_count = r.number, updated_at = moment, last_seq = t.last_seq + jsonb_array_length(r.events)
         FROM report r
         WHERE t.task_id = r.task_id AND t.status = 'running' AND t.attempt = r.attempt AND t.claim_token = r.claim_token
+          AND t.report_count < r.number
         RETURNING t.task_id, t.attempt, t.last_seq, r.events
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)

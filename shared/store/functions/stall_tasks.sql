@@ -30,15 +30,15 @@ BEGIN
             status = CASE WHEN j.via = 'cancel' THEN :target_of_cancel
                           WHEN j.exhausted THEN 'dead' ELSE 'retrying' END,
             claim_token = NULL, lease_expires_at = NULL, lane = 'retry',
-            retry_count = t.retry_count + (NOT j.exhausted)::int, stall_count = t.stall_count + 1,
+            retry_count = t.retry_count + (j.via = 'stall' AND NOT j.exhausted)::int, stall_count = t.stall_count + 1,
             available_at = CASE WHEN j.via = 'cancel' OR j.exhausted THEN t.available_at ELSE moment + make_interval(
                 secs => delays[least(t.stall_count + 1, cardinality(delays))] * (1 + random() * 0.1)) END,
-            error = jsonb_build_object(
+            error = CASE WHEN j.via = 'cancel' THEN t.error ELSE jsonb_build_object(
                 'type', 'WorkerLost', 'kind', 'transient',
                 'message', 'worker ' || j.holder || ' died or stopped renewing its lease', 'stack_trace', NULL,
                 'details', jsonb_build_object('worker_id', j.holder)
                            || CASE WHEN j.exhausted THEN '{"retries_exhausted": true}'::jsonb ELSE '{}' END,
-                'attempt', t.attempt),
+                'attempt', t.attempt) END,
             completed_at = CASE WHEN j.via = 'cancel' OR j.exhausted THEN moment END,
             updated_at = moment, last_seq = t.last_seq + 1
         FROM judged j WHERE t.task_id = j.task_id
@@ -46,7 +46,8 @@ BEGIN
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
-               jsonb_build_object('status', m.status, 'error', m.error)
+               jsonb_strip_nulls(jsonb_build_object(
+                   'status', m.status, 'error', CASE m.via WHEN 'stall' THEN m.error END))
         FROM moved m
     )
     SELECT m.task_id, m.status::text, m.holder::text FROM moved m;

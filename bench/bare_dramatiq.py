@@ -1,0 +1,36 @@
+"""The ceiling: Dramatiq itself draining no-ops from RabbitMQ, with its default middleware and no state at all.
+
+`python -m bench.bare_dramatiq AMQP_URL THREADS`: prints `ready`, then runs until its standard input is closed and
+prints the wall-clock time of every start, one a line.
+"""
+
+import sys
+import time
+
+import dramatiq
+from dramatiq.brokers.rabbitmq import RabbitmqBroker
+
+STARTS: list[float] = []
+
+
+def declare(amqp_url: str) -> "dramatiq.Actor[[], None]":
+    broker = RabbitmqBroker(url=amqp_url)
+
+    def no_op() -> None:
+        STARTS.append(time.time())
+
+    return dramatiq.actor(actor_name="no_op", queue_name="bare", broker=broker)(no_op)
+
+
+def main() -> None:
+    actor = declare(sys.argv[1])
+    worker = dramatiq.Worker(actor.broker, worker_threads=int(sys.argv[2]))
+    worker.start()
+    print("ready", flush=True)
+    sys.stdin.read()
+    worker.stop()
+    print("\n".join(map(str, STARTS)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""A doorbell doubled, lost or late costs moments and never a task."""
+
+import time
+from collections.abc import Iterator
+
+import pika
+import pytest
+from pika.adapters.blocking_connection import BlockingChannel
+
+from shared.broker import doorbell
+from tests.windlass import NOBODY, Windlass, wait_until
+
+QUEUE = "probe.probe"
+
+
+@pytest.fixture
+def channel(amqp_url: str) -> Iterator[BlockingChannel]:
+    connection = pika.BlockingConnection(pika.URLParameters(amqp_url))
+    yield connection.channel()
+    connection.close()
+
+
+def test_doubled_doorbells_start_a_task_once(windlass: Windlass, channel: BlockingChannel) -> None:
+    client = windlass.client
+    task_id = client.submit(payload={"seconds": 0.5})["task_id"]
+    for _ in range(20):
+        channel.basic_publish("", QUEUE, doorbell(task_id, actor="probe", queue=QUEUE))
+    task = client.finished(task_id)
+    channel.basic_publish("", QUEUE, doorbell(task_id, actor="probe", queue=QUEUE))
+    client.submit(wait=10)  # behind the late one: when this has run, the late one was dealt with
+    assert client.get(task_id) == task
+    assert client.story(task_id) == ["submit", "dispatch", "claim", "complete"]
+
+
+def test_lost_doorbells_are_rung_again(stopped_windlass: Windlass, channel: BlockingChannel) -> None:
+    windlass = stopped_windlass
+    windlass.start("api")
+    windlass.start("dispatcher")
+    windlass.wait_until_answering()
+    client = windlass.client
+    ids = client.submit_many([{}] * 5)
+    wait_until("all rung for", lambda: all(client.story(task_id) == ["submit", "dispatch"] for task_id in ids))
+    wait_until("all in the queue", lambda: channel.queue_declare(QUEUE, passive=True).method.message_count == 5)
+    channel.queue_purge(QUEUE)
+    windlass.start("actors")
+    for task_id in ids:
+        assert client.finished(task_id)["status"] == "completed"
+        assert client.story(task_id).count("claim") == 1
+
+
+def test_a_doorbell_redelivered_while_the_task_waits_to_be_retried_starts_nothing_early(
+    windlass: Windlass, channel: BlockingChannel
+) -> None:
+    client = windlass.client
+    task_id = client.submit(payload={"fail_times": 1, "error_type": "NetworkTimeout"})["task_id"]
+    waiting = client.wait_until(task_id, "retrying")
+    until = time.monotonic() + 1
+    while time.monotonic() < until:
+        channel.basic_publish("", QUEUE, doorbell(task_id, actor="probe", queue=QUEUE))
+        time.sleep(0.05)
+    finished = client.finished(task_id)
+    assert finished["status"] == "completed"
+    assert finished["started_at"] >= waiting["available_at"]
+    assert client.story(task_id).count("claim") == 2
+
+
+def test_a_message_that_nobody_can_read_harms_nobody(windlass: Windlass, channel: BlockingChannel) -> None:
+    for body in (b"not json", b"{}", doorbell(NOBODY, actor="poet", queue=QUEUE),
+                 doorbell(NOBODY, actor="probe", queue=QUEUE)):  # fmt: skip
+        channel.basic_publish("", QUEUE, body)
+    assert windlass.client.submit(wait=20)["status"] == "completed"

@@ -1,0 +1,49 @@
+"""Processes that are frozen, not dead: nothing that they held goes on after somebody else has taken it."""
+
+import signal
+
+from shared.process_table import ProcessIdentity
+from tests.windlass import Windlass, wait_until
+
+
+def test_a_frozen_worker_is_ended_by_its_guardian_before_its_lease_ends(windlass: Windlass) -> None:
+    client = windlass.client
+    task_id = client.submit(payload={"seconds": 1})["task_id"]
+    client.wait_until(task_id, "running")
+    pid = client.workers()[0]["pid"]
+    frozen = ProcessIdentity.of(pid)
+    assert frozen is not None
+    windlass.kill(pid, signal.SIGSTOP)
+    lease_end = client.get(task_id)["lease_expires_at"]
+    wait_until("the guardian ends it", lambda: not frozen.is_running())
+    stall = wait_until("a stall", lambda: [event for event in client.events(task_id) if event["type"] == "stall"])
+    assert stall[0]["at"] < lease_end
+    task = client.finished(task_id)
+    assert (task["status"], task["attempt"]) == ("completed", 2)
+
+
+def test_a_worker_thawed_after_its_lease_is_refused_everything(windlass: Windlass) -> None:
+    """Worker and guardian frozen together past the lease: another worker finishes, and the old one changes nothing."""
+    client = windlass.client
+    task_id = client.submit(payload={"seconds": 2, "steps": 40})["task_id"]
+    client.wait_until(task_id, "running")
+    frozen = client.workers()[0]
+    process = ProcessIdentity.of(frozen["pid"])
+    assert process is not None
+    windlass.actors.send_signal(signal.SIGSTOP)
+    windlass.kill(frozen["pid"], signal.SIGSTOP)
+    windlass.start("actors")
+    finished = client.finished(task_id)
+    assert (finished["status"], finished["attempt"]) == ("completed", 2)
+    assert finished["worker_id"] != frozen["worker_id"]
+    story = client.events(task_id)
+    stalled = next(event["seq"] for event in story if event["type"] == "stall")
+    assert all(event["attempt"] == 2 for event in story if event["seq"] > stalled and event["type"] != "dispatch")
+
+    # The worker alone is thawed first: it reports and ends what it believes to be its own, and is refused.
+    windlass.kill(frozen["pid"], signal.SIGCONT)
+    wait_until("it was refused", lambda: "had lost it; its end is dropped" in windlass.log())
+    windlass.actors.send_signal(signal.SIGCONT)
+    wait_until("the guardian, thawed, ends the worker that missed its deadline", lambda: not process.is_running())
+    assert client.events(task_id) == story
+    assert client.get(task_id) == finished

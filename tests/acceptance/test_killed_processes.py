@@ -1,0 +1,117 @@
+"""`kill -9` of every kind of process while tasks run: each task completes, once."""
+
+import random
+import signal
+import time
+
+import pytest
+
+from tests.windlass import Client, Windlass, wait_until
+
+
+def assert_completed_once(client: Client, task_id: str) -> None:
+    task = client.finished(task_id)
+    assert task["status"] == "completed", task["error"]
+    assert client.story(task_id).count("complete") == 1
+
+
+def test_a_killed_worker_s_task_is_taken_back_at_once_by_its_successor(windlass: Windlass) -> None:
+    client = windlass.client
+    task_id = client.submit(payload={"seconds": 1.5})["task_id"]
+    client.wait_until(task_id, "running")
+    lease_end = client.get(task_id)["lease_expires_at"]
+    worker = client.workers()[0]
+    windlass.kill(worker["pid"])
+    task = client.finished(task_id)
+    assert (task["status"], task["attempt"], task["retry_count"]) == ("completed", 2, 1)
+    assert client.story(task_id) == ["submit", "dispatch", "claim", "stall", "dispatch", "claim", "complete"]
+    stalled_at = next(event["at"] for event in client.events(task_id) if event["type"] == "stall")
+    assert stalled_at < lease_end, "the guardian's proof makes waiting for the lease unnecessary"
+    assert worker["worker_id"] in [lost["worker_id"] for lost in client.workers("lost")]
+
+
+def test_a_killed_worker_and_guardian_s_task_is_recovered_by_the_janitor(windlass: Windlass) -> None:
+    client = windlass.client
+    task_id = client.submit(payload={"seconds": 1})["task_id"]
+    client.wait_until(task_id, "running")
+    pid = client.workers()[0]["pid"]
+    windlass.actors.kill()
+    windlass.kill(pid)
+    windlass.start("actors")
+    assert_completed_once(client, task_id)
+    assert client.get(task_id)["retry_count"] == 1
+
+
+def test_a_worker_whose_guardian_is_killed_hands_its_task_back(windlass: Windlass) -> None:
+    client = windlass.client
+    task_id = client.submit(payload={"seconds": 2})["task_id"]
+    client.wait_until(task_id, "running")
+    windlass.actors.kill()
+    client.wait_until(task_id, "queued")
+    windlass.start("actors")
+    task = client.finished(task_id)
+    assert (task["status"], task["retry_count"], task["interrupt_count"]) == ("completed", 0, 1)
+
+
+def test_tasks_go_on_after_a_dispatcher_is_killed(windlass: Windlass) -> None:
+    client = windlass.client
+    windlass.dispatcher.kill()
+    windlass.dispatcher.wait()
+    ids = client.submit_many([{}] * 20)
+    windlass.start("dispatcher")
+    for task_id in ids:
+        assert_completed_once(client, task_id)
+
+
+def test_a_stream_is_resumed_from_another_api_after_the_first_is_killed(windlass: Windlass) -> None:
+    client = windlass.client
+    other = windlass.start_api()
+    task_id = client.submit(payload={"seconds": 1.5, "steps": 6})["task_id"]
+    seen = []
+    with client.stream(task_id) as stream:
+        seen += [next(stream) for _ in range(3)]
+        windlass.api.kill()
+    with other.stream(task_id, after=seen[-1][0]) as stream:
+        seen += list(stream)
+    ids = [seq for seq, _, _ in seen]
+    assert ids == sorted(set(ids))
+    assert seen[-1][1] == "complete"
+    told = {event["seq"] for event in other.events(task_id) if event["type"] != "dispatch"}
+    assert set(ids) == told
+
+
+def test_a_lost_lease_is_recovered_with_rabbitmq_out_of_reach(windlass: Windlass) -> None:
+    client = windlass.client
+    windlass.janitor.kill()
+    task_id = client.submit(payload={"seconds": 20})["task_id"]
+    client.wait_until(task_id, "running")
+    pid = client.workers()[0]["pid"]
+    windlass.actors.kill()
+    windlass.kill(pid)
+    nobody = "amqp://nobody:nothing@127.0.0.1:9/"
+    windlass.start("janitor", WINDLASS_AMQP_URL=nobody)
+    assert client.wait_until(task_id, "retrying")["error"]["type"] == "WorkerLost"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whatever_is_killed_whenever_every_task_completes_once(windlass: Windlass, seed: int) -> None:
+    """A seeded storm: twelve kills of anything at any moment while sixty short tasks run."""
+    client = windlass.start_api()  # the one that the test itself speaks to is spared
+    chance = random.Random(seed)
+    ids = client.submit_many([{"payload": {"seconds": chance.uniform(0, 0.4)}, "max_retries": 20} for _ in range(60)])
+    kinds = ["api", "dispatcher", "janitor", "actors", "worker", "worker"]
+    for kind in chance.choices(kinds, k=12):
+        time.sleep(chance.uniform(0, 0.3))
+        if kind == "worker":
+            for worker in client.workers():
+                windlass.kill(worker["pid"])
+            continue
+        process = getattr(windlass, kind)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        setattr(windlass, kind, windlass.start(kind))
+    for task_id in ids:
+        assert_completed_once(client, task_id)
+    running = client.tasks(status="running")
+    assert running == []
+    wait_until("nothing unaccounted", lambda: "windlass_unaccounted_tasks 0.0" in client.http.get("/metrics").text)

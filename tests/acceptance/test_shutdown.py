@@ -1,0 +1,45 @@
+"""Told to stop, a worker hands everything back: no retry is used, no slot is left behind."""
+
+import signal
+
+from tests.windlass import Windlass
+
+
+def test_a_worker_told_to_stop_hands_its_tasks_back_for_free(windlass: Windlass) -> None:
+    client = windlass.client
+    ids = client.submit_many([{"payload": {"seconds": 1.2}} for _ in range(12)])
+    client.submit(provider="one-by-one", payload={"seconds": 1.2})
+    client.wait_until(ids[0], "running")
+    leaving = client.workers()[0]["worker_id"]
+    windlass.actors.send_signal(signal.SIGTERM)
+    assert windlass.actors.wait(15) == 0
+    assert client.tasks(status="running") == []
+    assert [worker["worker_id"] for worker in client.workers("stopped")] == [leaving]
+    windlass.start("actors")
+    for task_id in ids:
+        task = client.finished(task_id)
+        assert (task["status"], task["retry_count"]) == ("completed", 0)
+        assert client.story(task_id).count("complete") == 1
+    assert any(client.get(task_id)["interrupt_count"] == 1 for task_id in ids)
+
+
+def test_short_work_is_finished_before_the_worker_leaves(windlass: Windlass) -> None:
+    client = windlass.client
+    task_id = client.submit(payload={"seconds": 0.3})["task_id"]
+    client.wait_until(task_id, "running")
+    windlass.actors.send_signal(signal.SIGTERM)
+    windlass.actors.wait(15)
+    assert client.get(task_id)["status"] == "completed"
+
+
+def test_the_other_services_stop_when_told_and_streams_end_within_two_seconds(windlass: Windlass) -> None:
+    client = windlass.client
+    task_id = client.submit(delay_seconds=60)["task_id"]
+    with client.stream(task_id) as stream:
+        next(stream)
+        windlass.api.send_signal(signal.SIGTERM)
+        assert list(stream) == []
+        assert windlass.api.wait(4) == 0
+    for process in (windlass.dispatcher, windlass.janitor):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 0
