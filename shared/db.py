@@ -57,12 +57,17 @@ TIMEOUTS = {
 """A client never holds up others for longer than this, whatever happens to it."""
 
 
+PATIENCE_SECONDS = 10.0
+"""Postgres itself ends a call before this; who has not answered by then is frozen or cut off."""
+
 PLANNING = {"jit": "off", "enable_seqscan": "off", "plan_cache_mode": "force_generic_plan"}
 """Plans are kept per connection. One made while the tables were still small would read them whole for ever after, and
 compiling a statement takes longer than any of these runs."""
 
 
-async def open_pool(settings: Settings, service: str, *, most: int) -> Database:
+async def open_pool(
+    settings: Settings, service: str, *, most: int, patience_seconds: float = PATIENCE_SECONDS
+) -> Database:
     """A pool that connects when it is first used, so that a process can start before Postgres does."""
     return await asyncpg.create_pool(
         required_url(settings),
@@ -70,8 +75,8 @@ async def open_pool(settings: Settings, service: str, *, most: int) -> Database:
         max_size=most,
         init=_speak_json,
         reset=_keep_as_it_is,
-        timeout=5,
-        command_timeout=10,
+        connection_class=impatient(patience_seconds),
+        timeout=min(5, patience_seconds),
         max_inactive_connection_lifetime=0,
         server_settings={**TIMEOUTS, **PLANNING, "application_name": f"windlass-{service}"},
     )
@@ -90,6 +95,23 @@ async def _speak_json(connection: asyncpg.Connection) -> None:
         encoder=lambda value: _json.encode(value).decode(),
         decoder=msgspec.json.decode,
     )
+
+
+def impatient(seconds: float) -> type[asyncpg.Connection]:
+    """Connections that are dropped when a call is not answered in time.
+
+    asyncpg's own timeouts ask the server to cancel and wait for its word, which a frozen server never gives.
+    """
+
+    class Impatient(asyncpg.Connection):
+        async def _execute(self, *arguments: Any, **options: Any) -> Any:
+            giving_up = asyncio.get_running_loop().call_later(seconds, self.terminate)
+            try:
+                return await super()._execute(*arguments, **options)  # type: ignore[misc]
+            finally:
+                giving_up.cancel()
+
+    return Impatient
 
 
 async def _keep_as_it_is(_connection: object) -> None:
@@ -114,7 +136,10 @@ async def listen(settings: Settings, service: str, channels: dict[str, Callable[
 
 async def _listen_once(settings: Settings, service: str, channels: dict[str, Callable[[str], None]]) -> None:
     connection = await asyncpg.connect(
-        required_url(settings), timeout=5, server_settings={"application_name": f"windlass-{service}-listen"}
+        required_url(settings),
+        timeout=5,
+        connection_class=impatient(PATIENCE_SECONDS),
+        server_settings={"application_name": f"windlass-{service}-listen"},
     )
     closed = asyncio.Event()
     connection.add_termination_listener(lambda _connection: closed.set())
@@ -131,7 +156,7 @@ async def _listen_once(settings: Settings, service: str, channels: dict[str, Cal
                 await asyncio.wait_for(closed.wait(), settings.safety_poll_seconds)
                 return
             # A connection that died without a word is found out here; nothing else would ever be written to it.
-            await connection.execute("SELECT 1", timeout=5)
+            await connection.fetchval("SELECT 1")
     finally:
         with suppress(Exception):
             await connection.close(timeout=1)

@@ -105,6 +105,6 @@ def _entry(pid: int) -> _Entry | None:
 
 
 def _entries() -> Iterator[_Entry]:
-    for name in os.listdir(PROC):
-        if name.isdigit() and (entry := _entry(int(name))):
+    for place in PROC.iterdir():
+        if place.name.isdigit() and (entry := _entry(int(place.name))):
             yield entry

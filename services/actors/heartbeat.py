@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -17,6 +16,7 @@ from shared.store import workers
 log = logging.getLogger("actors.heartbeat")
 
 WATCH_SECONDS = 0.25
+IDLE_WATCH_SECONDS = 1.0
 
 
 class Heartbeat:
@@ -55,28 +55,35 @@ class Heartbeat:
         self._loop.run_until_complete(self._serve())
 
     async def _serve(self) -> None:
-        pool = await db.open_pool(self._settings, "actors-heartbeat", most=1)
+        pool = await db.open_pool(
+            self._settings, "actors-heartbeat", most=1, patience_seconds=self._settings.heartbeat_seconds
+        )
 
         def cancel_requested(worker_id: str) -> None:
             if worker_id in {self._worker_id, "*"}:
                 self._soon.set()
 
-        listening = asyncio.create_task(db.listen(self._settings, "actors", {"windlass_cancel": cancel_requested}))
+        beside = [
+            asyncio.create_task(db.listen(self._settings, "actors", {"windlass_cancel": cancel_requested})),
+            asyncio.create_task(self._keep_watch()),
+        ]
         while not self._stopping:
-            await self._wait(await self._beat(pool))
-        listening.cancel()
-        await pool.close()
+            pause = await self._beat(pool)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._soon.wait(), pause)
+                self._soon.clear()
+        for task in beside:
+            task.cancel()
+        pool.terminate()
 
     async def _beat(self, pool: db.Database) -> float:
         """Renews, and returns how long to wait until the next time."""
         sent_at = boot_time()
         held = self._attempts.leases()
         try:
-            async with asyncio.timeout(self._settings.heartbeat_seconds):
-                rows = await workers.renew(pool, self._worker_id, held, self._settings.lease_seconds)
+            rows = await workers.renew(pool, self._worker_id, held, self._settings.lease_seconds)
         except db.AWAY_OR_BUSY as error:
             log.warning("no heartbeat (%s)", error or type(error).__name__)
-            self._stop_in_time()
             return min(0.5, self._settings.heartbeat_seconds)
         self._renewed_at = sent_at
         self._lease_watch.renewed(sent_at + self._settings.lease_seconds)
@@ -85,27 +92,21 @@ class Heartbeat:
                 self._attempts.stop(row["claim_token"])
         return self._settings.heartbeat_seconds
 
+    async def _keep_watch(self) -> None:
+        """Beside the beats, one of which may hang: looks for overdue leases and for work that does not listen."""
+        while True:
+            await asyncio.sleep(WATCH_SECONDS if len(self._attempts) else IDLE_WATCH_SECONDS)
+            self._stop_in_time()
+            for context in self._attempts.deaf(self._settings.stop_grace_seconds):
+                self._condemn(f"task {context.task_id} ignores its deadline or a request to stop")
+
     def _stop_in_time(self) -> None:
         """Without Postgres, work stops before its lease does: somebody else may start it then."""
         settings = self._settings
+        silent_for = boot_time() - self._renewed_at
         spare = 2 * settings.stop_grace_seconds + settings.lease_margin_seconds
-        if not self._attempts.any_work():
+        if silent_for > 2 * settings.heartbeat_seconds and not self._attempts.any_work():
             self._lease_watch.nothing_runs()
-        elif boot_time() > self._renewed_at + settings.lease_seconds - spare:
+        elif silent_for > settings.lease_seconds - spare and self._attempts.any_work():
             log.warning("stopping %d attempts: their leases cannot be renewed", len(self._attempts))
             self._attempts.stop_all()
-
-    def _watch(self) -> None:
-        for context in self._attempts.deaf(self._settings.stop_grace_seconds):
-            self._condemn(f"task {context.task_id} ignores its deadline or a request to stop")
-
-    async def _wait(self, seconds: float) -> None:
-        """Until the next beat, a cancel or the end, looking out for deaf work while there is work at all."""
-        until = time.monotonic() + seconds
-        self._watch()
-        while (left := until - time.monotonic()) > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._soon.wait(), min(left, WATCH_SECONDS) if len(self._attempts) else left)
-                self._soon.clear()
-                return
-            self._watch()

@@ -1,0 +1,106 @@
+"""Postgres or RabbitMQ away: tasks are accepted, nothing is lost, and no retry is used up by the outage."""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from shared.process_table import descendants
+from tests.servers import Servers, new_directory
+from tests.windlass import SHORT_LEASES, Client, Windlass, wait_until
+from tests.windlass_up import READY, WindlassUp
+
+
+@pytest.fixture(scope="module")
+def up() -> Iterator[WindlassUp]:
+    directory = new_directory()
+    up = WindlassUp(directory / "data").with_settings(**SHORT_LEASES)
+    up.start()
+    yield up
+    up.make_sure_that_it_has_stopped()
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def up_client(up: WindlassUp) -> Iterator[Client]:
+    ready = READY.search(up.output)
+    assert ready
+    client = Client(ready[1], ready[2])
+    yield client
+    client.close()
+
+
+def test_tasks_are_accepted_while_rabbitmq_is_away_and_run_when_it_is_back(up: WindlassUp, up_client: Client) -> None:
+    killed = up.pid_of("rabbitmq")
+    running = up_client.submit(payload={"seconds": 2})["task_id"]
+    up_client.wait_until(running, "running")
+    os.kill(killed, signal.SIGKILL)
+    ids = up_client.submit_many([{}] * 30)
+    assert up_client.submit()["status"] == "queued"
+    assert up_client.http.get("/health/ready").status_code == 200
+    wait_until("RabbitMQ is back", lambda: up.pid_of("rabbitmq") != killed, seconds=40)
+    for task_id in [running, *ids]:
+        task = up_client.finished(task_id)
+        assert (task["status"], task["retry_count"], task["attempt"]) == ("completed", 0, 1)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["fast", "immediate"])
+def test_a_restart_of_postgres_under_load_costs_no_retry(
+    up: WindlassUp, up_client: Client, how: signal.Signals
+) -> None:
+    ids = up_client.submit_many([{"payload": {"seconds": 1 + number / 20, "steps": 10}} for number in range(20)])
+    up_client.wait_until(ids[0], "running")
+    stopped = up.pid_of("postgres")
+    os.kill(stopped, how)
+    answers: list[httpx.Response] = []
+
+    def is_back() -> bool:
+        answers.append(up_client.http.post("/api/v1/tasks", json={"actor": "probe"}))
+        return answers[-1].status_code == 201 and up.pid_of("postgres") != stopped
+
+    wait_until("Postgres is back", is_back, seconds=40)
+    refused = [answer for answer in answers if answer.status_code != 201]
+    assert refused
+    assert {answer.status_code for answer in refused} == {503}
+    assert all(answer.headers["retry-after"] and answer.json()["code"] for answer in refused)
+    accepted = [answer.json()["task_id"] for answer in answers if answer.status_code == 201]
+    for task_id in ids + accepted:
+        task = up_client.finished(task_id)
+        assert (task["status"], task["retry_count"]) == ("completed", 0)
+        assert up_client.story(task_id).count("complete") == 1
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """A server that holds its connections and answers nothing."""
+    processes = [pid, *(process.pid for process in descendants(pid))]
+    for each in processes:
+        os.kill(each, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for each in processes:
+            os.kill(each, signal.SIGCONT)
+
+
+def test_an_outage_longer_than_the_lease_hands_work_back_for_free(windlass: Windlass, servers: Servers) -> None:
+    """Postgres frozen past the lease: workers stop their work in time, and hand it back when it answers again."""
+    client = windlass.client
+    ids = client.submit_many([{"payload": {"seconds": 8}} for _ in range(4)])
+    for task_id in ids:
+        client.wait_until(task_id, "running")
+    worker = client.workers()[0]
+    with frozen(servers.postgres_pid):
+        wait_until("the work was stopped", lambda: "their leases cannot be renewed" in windlass.log(), seconds=20)
+        since = time.monotonic()
+        wait_until("past every lease", lambda: time.monotonic() > since + 4)
+    for task_id in ids:
+        task = client.finished(task_id)
+        assert (task["status"], task["retry_count"], task["interrupt_count"]) == ("completed", 0, 1)
+        assert client.story(task_id) == ["submit", "dispatch", "claim", "interrupt", "dispatch", "claim", "complete"]
+    assert client.workers()[0]["worker_id"] == worker["worker_id"], "nobody had to be killed for it"
