@@ -1,0 +1,140 @@
+"""One data directory and everything that runs on it, in the order in which the parts need each other."""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Final
+
+from services.cli.address import Address, choose_address
+from services.cli.api_health import ApiHealth
+from services.cli.data_directory import locked
+from services.cli.runfile import RunFile
+from services.cli.servers.choice import Server, choose_postgres, choose_rabbitmq
+from services.cli.supervision.children import Children
+from services.cli.supervision.console import Console
+from services.cli.supervision.leftovers import ProcessNotes, clear_leftovers
+from services.cli.supervision.service import Service
+from services.cli.supervision.supervisor import Supervisor
+from services.cli.supervision.unit import StartFailure, ending
+from shared.settings import Settings
+
+STOP_SECONDS: Final = 10.0
+
+
+class Installation:
+    def __init__(self, settings: Settings, console: Console) -> None:
+        self._settings = settings
+        self._console = console
+        self._directory = settings.data_dir.absolute()
+        self._notes = ProcessNotes(self._directory / "processes.json")
+        self._run_file = RunFile(self._directory / "run.json")
+        self._children = Children(self._notes.write, self._notes.mark)
+
+    async def serve(self) -> None:
+        """Runs until it is cancelled, and ends when nothing that it started runs any more."""
+        with locked(self._directory):
+            await clear_leftovers(self._directory / "processes.json", self._console.say)
+            self._notes.write(())
+            self._run_file.remove()
+            address = choose_address(self._settings, self._directory)
+            supervisor = Supervisor(self._console.say)
+            try:
+                async with ApiHealth(address.url, address.key) as health:
+                    await supervisor.until_ready(self._start(supervisor, address, health))
+                    self._run_file.write()
+                    self._console.announce(f"windlass ready {address.url} key={address.key}")
+                    await supervisor.keep(on_restart=self._run_file.renew)
+            finally:
+                await supervisor.stop()
+                await self._children.end_all()
+                self._run_file.remove()
+                self._notes.remove()
+                self._console.say("everything has stopped")
+
+    def kill(self) -> None:
+        """For the impatient: Postgres recovers, and the tasks are taken up again, at the next start."""
+        self._children.kill_all()
+
+    async def _start(self, supervisor: Supervisor, address: Address, health: ApiHealth) -> None:
+        settings, directory, children = self._settings, self._directory, self._children
+        lines = partial(partial, self._console.line)
+        postgres = choose_postgres(settings.database_url, directory, children, lines("postgres"))
+        rabbitmq = choose_rabbitmq(settings.amqp_url, directory, children, lines("rabbitmq"))
+        await supervisor.start(postgres, rabbitmq)
+
+        environment = self._environment(address, postgres, rabbitmq)
+        await self._migrate(environment)
+
+        api = self._service("api", environment, answers=health.is_ready)
+        dispatcher = self._service("dispatcher", environment)
+        actors = tuple(
+            self._service("actors", environment, name=name) for name in actor_names(settings.actor_processes)
+        )
+        janitor = self._service("janitor", environment)
+        await supervisor.start(api)
+        await supervisor.start(dispatcher)
+        await supervisor.start(*actors)
+        await supervisor.start(janitor)
+        await health.until_healthy(self._console.say)
+
+        self._run_file.add(api, url=address.url)
+        self._run_file.add(dispatcher)
+        self._run_file.add_all("actors", actors)
+        self._run_file.add_all("janitor", [janitor])
+        self._run_file.add(postgres, url=postgres.url)
+        self._run_file.add(rabbitmq, url=rabbitmq.url)
+
+    def _service(
+        self,
+        package: str,
+        environment: Mapping[str, str],
+        *,
+        name: str | None = None,
+        answers: Callable[[], Awaitable[bool]] | None = None,
+    ) -> Service:
+        settings = self._settings
+        drained = settings.drain_seconds + 2 * settings.stop_grace_seconds if package == "actors" else 0
+        return Service(
+            name or package,
+            f"services.{package}",
+            self._children,
+            partial(self._console.line, name or package),
+            environment=environment,
+            stop_seconds=drained + STOP_SECONDS,
+            answers=answers,
+        )
+
+    async def _migrate(self, environment: Mapping[str, str]) -> None:
+        self._console.say("migrating the database")
+        command = [sys.executable, "-m", "shared.migrations"]
+        on_line = partial(self._console.line, "migrate")
+        finished = await self._children.run(command, environment=environment, on_line=on_line)
+        if finished.code != 0:
+            raise StartFailure(f"the migration failed ({ending(finished.code)})")
+
+    def _environment(self, address: Address, postgres: Server, rabbitmq: Server) -> dict[str, str]:
+        """What the services are started with: the caller's settings, and where everything is."""
+        settings = self._settings
+        # Made for trying things out, a supervised Windlass lets probes crash and hang unless told otherwise.
+        faults = settings.probe_faults or "probe_faults" not in settings.model_fields_set
+        return {
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            "WINDLASS_DATA_DIR": str(self._directory),
+            "WINDLASS_DATABASE_URL": postgres.url,
+            "WINDLASS_AMQP_URL": rabbitmq.url,
+            "WINDLASS_PORT": str(address.port),
+            "WINDLASS_API_KEY": address.key,
+            "WINDLASS_PROBE_FAULTS": str(int(faults)),
+        }
+
+
+def actor_names(count: int) -> list[str]:
+    return ["actors"] if count == 1 else [f"actors-{number}" for number in range(1, count + 1)]
+
+
+def names_of_everyone(settings: Settings) -> list[str]:
+    """In the order in which they start."""
+    actors = actor_names(settings.actor_processes)
+    return ["postgres", "rabbitmq", "migrate", "api", "dispatcher", *actors, "janitor"]

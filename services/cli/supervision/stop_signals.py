@@ -1,0 +1,31 @@
+"""SIGINT, SIGTERM and SIGHUP ask for an orderly stop; asked again, one means it."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from typing import Final
+
+ASKED_AGAIN_SECONDS: Final = 1.0
+
+
+class StopSignals:
+    """Calls `stop` at the first signal and `hurry` at a later one.
+
+    `timeout make up` and the like deliver one wish several times at once: to the process group, and again
+    through make. What arrives within a second is the same wish.
+    """
+
+    def __init__(self, stop: Callable[[str], None], hurry: Callable[[], None]) -> None:
+        self._stop = stop
+        self._hurry = hurry
+        self._asked_at: float | None = None
+        self._loop = asyncio.get_running_loop()
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self._loop.add_signal_handler(signum, self._asked, signum)
+
+    def _asked(self, signum: signal.Signals) -> None:
+        if self._asked_at is None:
+            self._asked_at = self._loop.time()
+            self._stop(signal.Signals(signum).name)
+        elif self._loop.time() - self._asked_at > ASKED_AGAIN_SECONDS:
+            self._hurry()

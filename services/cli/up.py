@@ -1,0 +1,50 @@
+"""`windlass up`: everything in the foreground, until a signal says stop."""
+
+import asyncio
+import contextlib
+import sys
+
+from pydantic import ValidationError
+
+from services.cli.installation import Installation, names_of_everyone
+from services.cli.supervision.console import Console
+from services.cli.supervision.stop_signals import StopSignals
+from services.cli.supervision.unit import StartFailure
+from shared.settings import Settings
+
+
+def up() -> int:
+    """Returns the exit code: 0 when it was told to stop, 1 when it could not start."""
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        for problem in error.errors():
+            setting = "_".join(["WINDLASS", *map(str, problem["loc"])]).upper() if problem["loc"] else "settings"
+            print(f"windlass: {setting}: {problem['msg'].removeprefix('Value error, ')}", file=sys.stderr)
+        return 1
+    console = Console(sys.stderr.fileno(), sys.stdout.fileno(), names_of_everyone(settings))
+    try:
+        asyncio.run(_until_stopped(settings, console))
+    except StartFailure as failure:
+        console.say(str(failure))
+        return 1
+    finally:
+        console.close()
+    return 0
+
+
+async def _until_stopped(settings: Settings, console: Console) -> None:
+    installation = Installation(settings, console)
+    serving = asyncio.create_task(installation.serve())
+
+    def stop(reason: str) -> None:
+        console.say(f"{reason}: stopping everything in order (again: at once)")
+        serving.cancel()
+
+    def hurry() -> None:
+        console.say("killing everything")
+        installation.kill()
+
+    StopSignals(stop, hurry)
+    with contextlib.suppress(asyncio.CancelledError):
+        await serving

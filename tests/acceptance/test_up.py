@@ -1,0 +1,134 @@
+"""`windlass up` as a person uses it: start, look, kill what it runs, stop, start again."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.listening import is_loopback, listening_addresses
+from tests.servers import new_directory
+from tests.waiting import wait_until
+from tests.windlass_up import READY, WINDLASS, WindlassUp, still_running
+
+
+@pytest.fixture(scope="module")
+def installation() -> Iterator[WindlassUp]:
+    directory = new_directory()
+    installation = WindlassUp(directory / "data")
+    yield installation
+    installation.make_sure_that_it_has_stopped()
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def up(installation: WindlassUp) -> WindlassUp:
+    """The module's installation, running; each test may leave it stopped, and none depends on another."""
+    if not installation.is_running:
+        installation.start()
+    return installation
+
+
+def test_says_that_it_is_ready_and_lists_what_runs(up: WindlassUp) -> None:
+    ready = READY.fullmatch(up.output.strip())
+    assert ready, "the ready line is all that it prints"
+
+    run = up.run_file()
+    assert set(run) == {"api", "dispatcher", "actors", "janitor", "postgres", "rabbitmq"}
+    assert run["api"]["url"] == ready[1]
+    assert run["postgres"]["url"].startswith("postgresql://")
+    assert run["rabbitmq"]["url"].startswith("amqp://")
+    pids = [up.pid_of(name) for name in run] + [entry["pid"] for entry in run["actors"] + run["janitor"]]
+    assert set(pids) <= {process.pid for process in up.everyone()}
+    # It holds passwords.
+    assert stat.S_IMODE((up.directory / "run.json").stat().st_mode) == 0o600
+
+    addresses = listening_addresses(process.pid for process in up.everyone())
+    assert addresses
+    assert all(map(is_loopback, addresses)), addresses
+
+
+def test_a_second_one_on_the_same_data_directory_is_refused(up: WindlassUp) -> None:
+    environment = {**os.environ, "WINDLASS_DATA_DIR": str(up.directory), "WINDLASS_PORT": "0"}
+    second = subprocess.run([WINDLASS, "up"], env=environment, capture_output=True, text=True, timeout=20, check=False)
+    assert second.returncode != 0
+    assert f"already runs on {up.directory} (process {up.pid})" in second.stderr
+    assert submit_and_complete(up)
+
+
+def test_services_that_are_killed_are_started_again(up: WindlassUp) -> None:
+    before = {name: up.pid_of(name) for name in ("api", "dispatcher", "actors", "janitor")}
+    for pid in before.values():
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: all(up.pid_of(name) != pid for name, pid in before.items()))
+    assert "janitor ended (killed by SIGKILL)" in up.log
+    assert submit_and_complete(up)
+
+
+def test_servers_that_are_killed_are_started_again_where_they_were(up: WindlassUp) -> None:
+    task_id = submit_and_complete(up)
+    before = up.run_file()
+    for name in ("postgres", "rabbitmq"):
+        os.kill(before[name]["pid"], signal.SIGKILL)
+    wait_until(lambda: all(up.pid_of(name) != before[name]["pid"] for name in ("postgres", "rabbitmq")), 40)
+    after = up.run_file()
+    assert [after[name]["url"] for name in ("postgres", "rabbitmq")] == [
+        before[name]["url"] for name in ("postgres", "rabbitmq")
+    ]
+    assert submit_and_complete(up)
+    assert status(up, task_id) == "completed"
+
+
+def test_ctrl_c_leaves_no_process_and_the_next_start_finds_the_data(up: WindlassUp) -> None:
+    task_id = submit_and_complete(up)
+    everyone = up.everyone()
+    assert up.stop(signal.SIGINT) == 0
+    assert still_running(everyone) == []
+    assert not (up.directory / "run.json").exists()
+
+    up.start()
+    assert status(up, task_id) == "completed"
+
+
+def test_the_start_after_a_kill_clears_up_and_finds_the_data(up: WindlassUp) -> None:
+    task_id = submit_and_complete(up)
+    everyone = up.everyone()
+    # The guardian and the broker cannot even react: whatever is left is for the next start.
+    for name in ("actors", "rabbitmq"):
+        os.kill(up.pid_of(name), signal.SIGSTOP)
+    os.kill(up.pid, signal.SIGKILL)
+    up.wait()
+    assert still_running(everyone), "then this test proves nothing"
+
+    up.start()
+    assert still_running(everyone) == []
+    assert status(up, task_id) == "completed"
+    assert submit_and_complete(up)
+
+
+def submit_and_complete(up: WindlassUp) -> str:
+    with up.client() as client:
+        task_id = wait_until(lambda: submitted(client))
+        finished = client.get(f"/api/v1/tasks/{task_id}", params={"wait": 20})
+        assert finished.json()["status"] == "completed", finished.text
+    return task_id
+
+
+def submitted(client: httpx.Client) -> str | None:
+    """The id of a new task; None while Postgres is away, as anybody may find it for a moment."""
+    answer = client.post("/api/v1/tasks", json={"actor": "probe", "payload": {}})
+    if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+        return None
+    assert answer.status_code == httpx.codes.CREATED, answer.text
+    task_id: str = answer.json()["task_id"]
+    return task_id
+
+
+def status(up: WindlassUp, task_id: str) -> str:
+    with up.client() as client:
+        answer: str = client.get(f"/api/v1/tasks/{task_id}").json()["status"]
+    return answer

@@ -1,0 +1,90 @@
+"""The ways in which `windlass up` starts, fails to start and is stopped."""
+
+import os
+import shutil
+import signal
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.servers import new_directory
+from tests.waiting import wait_until
+from tests.windlass_up import WindlassUp, still_running
+
+
+@pytest.fixture
+def installation() -> Iterator[Callable[..., WindlassUp]]:
+    """Makes an installation with the given settings; the test starts it."""
+    directory = new_directory()
+    up = WindlassUp(directory / "data")
+    yield up.with_settings
+    up.make_sure_that_it_has_stopped()
+    shutil.rmtree(directory)
+
+
+def test_uses_the_servers_that_are_named_though_nobody_reads_what_it_says(
+    installation: Callable[..., WindlassUp], database_url: str, amqp_url: str
+) -> None:
+    up = installation(WINDLASS_DATABASE_URL=database_url, WINDLASS_AMQP_URL=amqp_url)
+    reading, writing = os.pipe()
+    os.close(reading)
+    up.begin(output=writing)
+    os.close(writing)
+    wait_until((up.directory / "run.json").exists, 30)
+    assert up.run_file()["postgres"] == {"pid": None, "url": database_url}
+    assert up.run_file()["rabbitmq"] == {"pid": None, "url": amqp_url}
+
+    everyone = up.everyone()
+    assert up.stop(signal.SIGTERM) == 0
+    assert still_running(everyone) == []
+
+
+def test_asked_again_it_kills_what_takes_its_time(
+    installation: Callable[..., WindlassUp], database_url: str, amqp_url: str
+) -> None:
+    up = installation(
+        WINDLASS_DATABASE_URL=database_url,
+        WINDLASS_AMQP_URL=amqp_url,
+        WINDLASS_DRAIN_SECONDS="600",
+    )
+    up.start()
+    with up.client() as client:
+        task = {"actor": "probe", "payload": {"seconds": 600}}
+        task_id = client.post("/api/v1/tasks", json=task).json()["task_id"]
+        wait_until(lambda: client.get(f"/api/v1/tasks/{task_id}").json()["status"] == "running")
+    everyone = up.everyone()
+    wait_until(up.has_ended_after_another_interrupt, every=0.3)
+    assert "killing everything" in up.log
+    assert still_running(everyone) == []
+
+
+def test_interrupted_while_it_starts_it_stops_what_it_had_started(installation: Callable[..., WindlassUp]) -> None:
+    up = installation()
+    up.begin()
+    wait_until(lambda: "ready to accept connections" in up.log)
+    everyone = up.everyone()
+    assert up.stop(signal.SIGHUP) == 0
+    assert still_running(everyone) == []
+    assert up.output == ""
+
+
+def test_a_port_that_is_taken_is_named(installation: Callable[..., WindlassUp]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        up = installation(WINDLASS_PORT=str(port))
+        up.begin()
+        assert up.wait() == 1
+    assert f"port {port} is taken by another program: name a free one with WINDLASS_PORT" in up.log
+
+
+def test_a_failed_start_says_why_and_leaves_nothing(installation: Callable[..., WindlassUp], amqp_url: str) -> None:
+    up = installation(
+        WINDLASS_DATABASE_URL="postgresql://127.0.0.1:1/nowhere?sslmode=nonsense",
+        WINDLASS_AMQP_URL=amqp_url,
+    )
+    up.begin()
+    everyone = up.everyone()
+    assert up.wait() == 1
+    assert "the migration failed (exit code" in up.log
+    assert still_running(everyone) == []

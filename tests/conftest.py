@@ -1,0 +1,81 @@
+"""What every test can ask for: a database and a virtual host of its own, on servers started once per run."""
+
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+import pytest
+
+from tests.databases import execute
+from tests.servers import Servers, throw_away_servers
+
+TEMPLATE = "migrated"
+
+
+def pytest_configure() -> None:
+    # Told to end, a test run takes everything down in order, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # The tests' settings are their own, whatever the caller's shell exports.
+    for name in [name for name in os.environ if name.startswith("WINDLASS_")]:
+        del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    with throw_away_servers() as servers:
+        yield servers
+
+
+@pytest.fixture
+def database_url(servers: Servers, migrated_template: str) -> Iterator[str]:
+    """A database with the newest schema and nothing in it."""
+    name = f"test_{uuid.uuid4().hex}"
+    execute(servers.database_url, f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
+    yield _with_path(servers.database_url, name)
+    execute(servers.database_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def empty_database_url(servers: Servers) -> Iterator[str]:
+    """A database without any schema."""
+    name = f"test_{uuid.uuid4().hex}"
+    execute(servers.database_url, f"CREATE DATABASE {name}")
+    yield _with_path(servers.database_url, name)
+    execute(servers.database_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def amqp_url(servers: Servers, management: httpx.Client) -> Iterator[str]:
+    """A virtual host with nothing in it."""
+    name = f"test_{uuid.uuid4().hex}"
+    everything = {"configure": ".*", "write": ".*", "read": ".*"}
+    management.put(f"/api/vhosts/{name}").raise_for_status()
+    user = urlsplit(servers.amqp_url).username
+    management.put(f"/api/permissions/{name}/{user}", json=everything).raise_for_status()
+    yield _with_path(servers.amqp_url, name)
+    management.delete(f"/api/vhosts/{name}").raise_for_status()
+
+
+@pytest.fixture(scope="session")
+def management(servers: Servers) -> Iterator[httpx.Client]:
+    """RabbitMQ's own HTTP API, for looking into queues from outside."""
+    assert servers.management_url
+    with httpx.Client(base_url=servers.management_url, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def migrated_template(servers: Servers) -> str:
+    execute(servers.database_url, f"CREATE DATABASE {TEMPLATE}")
+    environment = {**os.environ, "WINDLASS_DATABASE_URL": _with_path(servers.database_url, TEMPLATE)}
+    subprocess.run([sys.executable, "-m", "shared.migrations"], env=environment, check=True)
+    return TEMPLATE
+
+
+def _with_path(url: str, path: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{path}"))

@@ -1,0 +1,97 @@
+"""Processes that do not want to stop, that leave others behind, and that talk too much."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+from services.cli.supervision.children import Child, Children
+from services.cli.supervision.waiting import until
+from shared.process_table import ProcessIdentity, descendants
+from tests.windlass_up import still_running
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+
+
+class Family:
+    """Children whose lines are kept."""
+
+    def __init__(self) -> None:
+        self.children = Children()
+        self.lines: list[str] = []
+
+    def shell(self, script: str) -> Child:
+        return self.children.start(["sh", "-c", script], environment=ENVIRONMENT, on_line=self.lines.append)
+
+    async def has_said(self, line: str) -> None:
+        assert await until(lambda: line in self.lines, 10)
+
+
+def test_a_child_that_ignores_its_stop_signal_is_killed_with_everything_below_it() -> None:
+    async def scenario() -> None:
+        family = Family()
+        child = family.shell("trap '' TERM; (trap '' TERM; sleep 600; true) & echo deaf; sleep 600; true")
+        await family.has_said("deaf")
+        everyone = [child.identity, *descendants(child.pid)]
+        assert len(everyone) >= 3
+        assert await family.children.stop(child, signal.SIGTERM, 0.2) is False
+        assert still_running(everyone) == []
+
+    asyncio.run(scenario())
+
+
+def test_a_frozen_child_stops_when_it_is_told_to() -> None:
+    async def scenario() -> None:
+        family = Family()
+        child = family.shell("echo here; sleep 600")
+        await family.has_said("here")
+        child.send(signal.SIGSTOP)
+        assert await family.children.stop(child, signal.SIGTERM, 10) is True
+
+    asyncio.run(scenario())
+
+
+def test_orphans_in_sessions_of_their_own_do_not_escape() -> None:
+    async def scenario() -> None:
+        family = Family()
+        child = family.shell("setsid sh -c 'echo $$; exec sleep 600' & sleep 0.1; exit 7")
+        assert await child.wait() == 7
+        orphan = ProcessIdentity.of(int(family.lines[0]))
+        assert orphan
+        assert orphan.is_running()
+        await family.children.end(child)
+        assert not orphan.is_running()
+
+    asyncio.run(scenario())
+
+
+def test_its_last_words_are_read_before_its_end_is_known() -> None:
+    async def scenario() -> None:
+        family = Family()
+        child = family.shell("printf 'one\\r\\ntwo\\nno end of line'; kill -9 $$")
+        assert await child.wait() == -signal.SIGKILL
+        assert family.lines == ["one", "two", "no end of line"]
+        await family.children.end_all()
+
+    asyncio.run(scenario())
+
+
+def test_a_line_without_end_comes_in_pieces_and_none_of_it_is_lost() -> None:
+    async def scenario() -> None:
+        family = Family()
+        child = family.shell("head -c 300000 /dev/zero | tr '\\0' 'x'; echo; echo after")
+        assert await child.wait() == 0
+        assert sum(line.count("x") for line in family.lines) == 300_000
+        assert family.lines[-1] == "after"
+        await family.children.end_all()
+
+    asyncio.run(scenario())
+
+
+def test_a_program_that_does_not_exist_ends_like_one_that_failed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        family = Family()
+        finished = await family.children.run([tmp_path / "nothing"], environment=ENVIRONMENT)
+        assert finished.code == 1
+        assert "No such file" in finished.output
+
+    asyncio.run(scenario())
