@@ -13,18 +13,18 @@ from dramatiq.brokers.rabbitmq import RabbitmqBroker
 STARTS: list[float] = []
 
 
-def declare(amqp_url: str) -> "dramatiq.Actor[[], None]":
+def declare(amqp_url: str) -> "tuple[RabbitmqBroker, dramatiq.Actor[[], None]]":
     broker = RabbitmqBroker(url=amqp_url)
 
     def no_op() -> None:
         STARTS.append(time.time())
 
-    return dramatiq.actor(actor_name="no_op", queue_name="bare", broker=broker)(no_op)
+    return broker, dramatiq.actor(actor_name="no_op", queue_name="bare", broker=broker)(no_op)
 
 
 def main() -> None:
-    actor = declare(sys.argv[1])
-    worker = dramatiq.Worker(actor.broker, worker_threads=int(sys.argv[2]))
+    broker, _ = declare(sys.argv[1])
+    worker = dramatiq.Worker(broker, worker_threads=int(sys.argv[2]))
     worker.start()
     print("ready", flush=True)
     sys.stdin.read()

@@ -1,6 +1,5 @@
 """The engine's figures, each a ratio against bare Dramatiq in the same run on the same servers."""
 
-import asyncio
 import os
 import statistics
 import subprocess
@@ -11,19 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import asyncpg
 
 from bench.bare_dramatiq import declare
-from tests.conftest import execute
+from tests.databases import ask, execute, migrate
 from tests.servers import Servers, throw_away_servers
-from tests.windlass import Windlass, wait_until
+from tests.waiting import wait_until
+from tests.windlass import Windlass
 
 TASKS = int(os.environ.get("TASKS", "3000"))
 SAMPLES = 40
 THREADS = 8
-IDLE_SECONDS = 20
+IDLE_SECONDS = 30
+SETTLE_SECONDS = 20
+"""Postgres' backends tell their statistics only when they next do something."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +32,6 @@ class Figure:
     name: str
     value: str
     aim: str
-
-
-def ask(url: str, query: str, *values: Any) -> list[asyncpg.Record]:
-    async def run() -> list[asyncpg.Record]:
-        connection = await asyncpg.connect(url)
-        try:
-            return await connection.fetch(query, *values)
-        finally:
-            await connection.close()
-
-    return asyncio.run(run())
 
 
 @contextmanager
@@ -60,13 +48,11 @@ def starts_of(process: "subprocess.Popen[str]") -> list[float]:
 
 def drain_bare(servers: Servers) -> float:
     """No-ops per second of Dramatiq alone, sent beforehand."""
-    actor = declare(servers.amqp_url)
+    broker, actor = declare(servers.amqp_url)
     for _ in range(TASKS):
         actor.send()
     with bare_worker(servers) as process:
-        wait_until(
-            "drained", lambda: actor.broker.get_queue_message_counts("bare")[0] == 0, seconds=120
-        )
+        wait_until("drained", lambda: broker.get_queue_message_counts("bare")[0] == 0, seconds=120)
         time.sleep(0.5)
         starts = starts_of(process)
     assert len(starts) == TASKS
@@ -75,7 +61,7 @@ def drain_bare(servers: Servers) -> float:
 
 def latency_bare(servers: Servers) -> float:
     """Median seconds from send to start on an idle worker."""
-    actor = declare(servers.amqp_url)
+    _, actor = declare(servers.amqp_url)
     sent: list[float] = []
     with bare_worker(servers) as process:
         assert process.stdout
@@ -117,7 +103,7 @@ def latency_windlass(windlass: Windlass) -> float:
         "SELECT extract(epoch FROM started_at - created_at)::float AS s FROM tasks WHERE task_id = ANY ($1::uuid[])",
         ids,
     )
-    return statistics.median(row["s"] for row in rows)
+    return float(statistics.median(row["s"] for row in rows))
 
 
 def recovery(windlass: Windlass) -> tuple[float, float]:
@@ -134,7 +120,7 @@ def recovery(windlass: Windlass) -> tuple[float, float]:
         windlass.kill(pid)
         if with_guardian:
             windlass.actors = windlass.start("actors")
-        wait_until("again", lambda task_id=task_id: client.get(task_id)["attempt"] == 2, seconds=90)
+        client.wait_until_attempt(task_id, 2)
         figures.append(time.monotonic() - killed_at)
         client.finished(task_id)
     return figures[0], figures[1]
@@ -147,7 +133,7 @@ def idle(windlass: Windlass) -> tuple[float, dict[str, float]]:
     processes = {name: getattr(windlass, name).pid for name in ("dispatcher", "janitor", "actors")}
     processes["api"] = windlass.api.pid
     processes["worker"] = windlass.client.workers()[0]["pid"]
-    time.sleep(2)
+    time.sleep(SETTLE_SECONDS)
     before, cpu_before = ask(url, query)[0][0], {name: cpu_seconds(pid) for name, pid in processes.items()}
     time.sleep(IDLE_SECONDS)
     after, cpu_after = ask(url, query)[0][0], {name: cpu_seconds(pid) for name, pid in processes.items()}
@@ -163,9 +149,7 @@ def cpu_seconds(pid: int) -> float:
 def measure(servers: Servers, directory: Path) -> list[Figure]:
     execute(servers.database_url, "CREATE DATABASE bench")
     url = servers.database_url.rsplit("/", 1)[0] + "/bench"
-    subprocess.run(
-        [sys.executable, "-m", "shared.migrations"], env={**os.environ, "WINDLASS_DATABASE_URL": url}, check=True
-    )
+    migrate(url)
     # The defaults of a deployment, not the short leases of the tests.
     defaults = {
         "WINDLASS_LEASE_SECONDS": "30", "WINDLASS_HEARTBEAT_SECONDS": "5", "WINDLASS_STOP_GRACE_SECONDS": "5",

@@ -24,8 +24,8 @@ def state_machine() -> str:
             "|---|---|---|---|",
             *(_row(transition) for transition in TRANSITIONS.values()),
             "",
-            f"Live: {_words(LIVE)}. Terminal: {_words(TERMINAL)}; a task leaves `dead` and `cancelled` by `revive` only, "
-            "and `completed` never.",
+            f"Live: {_words(LIVE)}. Terminal: {_words(TERMINAL)}.",
+            "A task leaves `dead` and `cancelled` by `revive` only, and `completed` never.",
             "With a cancel requested, every way out of `running` but `complete` ends in `cancelled`.",
             "",
         ]
@@ -43,7 +43,7 @@ def _arrows() -> list[str]:
 
 
 def _row(transition: Transition) -> str:
-    sources = _words(transition.sources) or "–"
+    sources = _words(transition.sources) or "nothing"
     return f"| {transition.name} | {sources} | {_words(transition.targets)} | {transition.when} |"
 
 

@@ -13,8 +13,10 @@ def start(settings: Settings, service: str) -> logging.Logger:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
-    for chatty in ("pika", "alembic", "httpx", "httpcore", "periodiq", "dramatiq.worker", "uvicorn"):
+    for chatty in ("alembic", "httpx", "httpcore", "periodiq", "dramatiq.worker", "uvicorn"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    # A lost connection is told once, by whoever needs it, without pages of tracebacks.
+    logging.getLogger("pika").setLevel(logging.CRITICAL)
     # A failed attempt is told once, by the mirror, with the task and what becomes of it.
     logging.getLogger("dramatiq.worker.WorkerThread").setLevel(logging.CRITICAL)
     return logging.getLogger(service)

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from urllib.parse import urlsplit, urlunsplit
@@ -11,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import pytest
 
-from tests.databases import execute
+from tests.databases import execute, migrate
 from tests.servers import Servers, throw_away_servers
 
 TEMPLATE = "migrated"
@@ -72,8 +70,7 @@ def management(servers: Servers) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="session")
 def migrated_template(servers: Servers) -> str:
     execute(servers.database_url, f"CREATE DATABASE {TEMPLATE}")
-    environment = {**os.environ, "WINDLASS_DATABASE_URL": _with_path(servers.database_url, TEMPLATE)}
-    subprocess.run([sys.executable, "-m", "shared.migrations"], env=environment, check=True)
+    migrate(_with_path(servers.database_url, TEMPLATE))
     return TEMPLATE
 
 

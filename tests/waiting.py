@@ -7,10 +7,10 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_until(condition: Callable[[], T | None], seconds: float = 20, *, every: float = 0.05) -> T:
-    """The first true value that the condition gives; fails when the time is over."""
+def wait_until(what: str, condition: Callable[[], T | None], *, seconds: float = 30, every: float = 0.02) -> T:
+    """The first true value that the condition gives; fails, saying what was awaited, when the time is over."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
-        assert time.monotonic() < deadline, f"still {value!r} after {seconds:g} s"
+        assert time.monotonic() < deadline, f"{what}: still {value!r} after {seconds:g} s"
         time.sleep(every)
     return value

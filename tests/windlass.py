@@ -6,8 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from uuid import UUID
 import httpx
 
 from shared.process_table import descendants
+from tests.waiting import wait_until
 
 KEY = "wl_tests1_abcdefghijklmnopqrstuvwxyz"
 PROJECT = Path(__file__).parents[1]
@@ -32,15 +32,6 @@ NOBODY = UUID("01890000-0000-7000-8000-000000000000")
 ENDED = {"completed", "dead", "cancelled"}
 
 Task = dict[str, Any]
-
-
-def wait_until(what: str, condition: Callable[[], Any], *, seconds: float = 30) -> Any:
-    """Returns what the condition returns as soon as that is true."""
-    until = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < until, f"{what}: not within {seconds:g} s"
-        time.sleep(0.02)
-    return value
 
 
 class Client:
@@ -117,6 +108,9 @@ class Client:
             seconds=seconds,
         )
         return task
+
+    def wait_until_attempt(self, task_id: str, attempt: int) -> None:
+        wait_until(f"attempt {attempt}", lambda: self.get(task_id)["attempt"] == attempt, seconds=90)
 
     @contextmanager
     def stream(self, task_id: str, *, after: int | None = None) -> "Iterator[Iterator[tuple[int, str, Any]]]":

@@ -71,7 +71,7 @@ class WindlassUp:
 
     def start(self) -> None:
         self.begin()
-        wait_until(lambda: READY.search(self.output) or not self.is_running, START_SECONDS)
+        wait_until("ready", lambda: READY.search(self.output) or not self.is_running, seconds=START_SECONDS)
         assert READY.search(self.output), self.log
 
     def client(self) -> httpx.Client:

@@ -8,7 +8,8 @@ import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
 from shared.broker import doorbell
-from tests.windlass import NOBODY, Windlass, wait_until
+from tests.waiting import wait_until
+from tests.windlass import NOBODY, Windlass
 
 QUEUE = "probe.probe"
 

@@ -4,7 +4,8 @@ import signal
 from datetime import datetime
 from itertools import pairwise
 
-from tests.windlass import Client, Windlass, wait_until
+from tests.waiting import wait_until
+from tests.windlass import Client, Windlass
 
 
 def test_a_transient_error_is_retried_by_its_schedule(client: Client) -> None:

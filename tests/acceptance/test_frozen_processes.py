@@ -3,7 +3,8 @@
 import signal
 
 from shared.process_table import ProcessIdentity
-from tests.windlass import Windlass, wait_until
+from tests.waiting import wait_until
+from tests.windlass import Windlass
 
 
 def test_a_frozen_worker_is_ended_by_its_guardian_before_its_lease_ends(windlass: Windlass) -> None:

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from tests.windlass import Client, Windlass, wait_until
+from tests.waiting import wait_until
+from tests.windlass import Client, Windlass
 
 
 def assert_completed_once(client: Client, task_id: str) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from shared.process_table import descendants
 from tests.servers import Servers, new_directory
-from tests.windlass import SHORT_LEASES, Client, Windlass, wait_until
+from tests.waiting import wait_until
+from tests.windlass import SHORT_LEASES, Client, Windlass
 from tests.windlass_up import READY, WindlassUp
 
 

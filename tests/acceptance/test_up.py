@@ -64,7 +64,7 @@ def test_services_that_are_killed_are_started_again(up: WindlassUp) -> None:
     before = {name: up.pid_of(name) for name in ("api", "dispatcher", "actors", "janitor")}
     for pid in before.values():
         os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: all(up.pid_of(name) != pid for name, pid in before.items()))
+    wait_until("all were started again", lambda: all(up.pid_of(name) != pid for name, pid in before.items()))
     assert "janitor ended (killed by SIGKILL)" in up.log
     assert submit_and_complete(up)
 
@@ -74,7 +74,8 @@ def test_servers_that_are_killed_are_started_again_where_they_were(up: WindlassU
     before = up.run_file()
     for name in ("postgres", "rabbitmq"):
         os.kill(before[name]["pid"], signal.SIGKILL)
-    wait_until(lambda: all(up.pid_of(name) != before[name]["pid"] for name in ("postgres", "rabbitmq")), 40)
+    servers = ("postgres", "rabbitmq")
+    wait_until("both are back", lambda: all(up.pid_of(name) != before[name]["pid"] for name in servers), seconds=40)
     after = up.run_file()
     assert [after[name]["url"] for name in ("postgres", "rabbitmq")] == [
         before[name]["url"] for name in ("postgres", "rabbitmq")
@@ -112,7 +113,7 @@ def test_the_start_after_a_kill_clears_up_and_finds_the_data(up: WindlassUp) -> 
 
 def submit_and_complete(up: WindlassUp) -> str:
     with up.client() as client:
-        task_id = wait_until(lambda: submitted(client))
+        task_id = wait_until("accepted", lambda: submitted(client))
         finished = client.get(f"/api/v1/tasks/{task_id}", params={"wait": 20})
         assert finished.json()["status"] == "completed", finished.text
     return task_id

@@ -31,7 +31,7 @@ def test_uses_the_servers_that_are_named_though_nobody_reads_what_it_says(
     os.close(reading)
     up.begin(output=writing)
     os.close(writing)
-    wait_until((up.directory / "run.json").exists, 30)
+    wait_until("run.json", (up.directory / "run.json").exists)
     assert up.run_file()["postgres"] == {"pid": None, "url": database_url}
     assert up.run_file()["rabbitmq"] == {"pid": None, "url": amqp_url}
 
@@ -52,9 +52,9 @@ def test_asked_again_it_kills_what_takes_its_time(
     with up.client() as client:
         task = {"actor": "probe", "payload": {"seconds": 600}}
         task_id = client.post("/api/v1/tasks", json=task).json()["task_id"]
-        wait_until(lambda: client.get(f"/api/v1/tasks/{task_id}").json()["status"] == "running")
+        wait_until("running", lambda: client.get(f"/api/v1/tasks/{task_id}").json()["status"] == "running")
     everyone = up.everyone()
-    wait_until(up.has_ended_after_another_interrupt, every=0.3)
+    wait_until("it has ended", up.has_ended_after_another_interrupt, every=0.3)
     assert "killing everything" in up.log
     assert still_running(everyone) == []
 
@@ -62,7 +62,7 @@ def test_asked_again_it_kills_what_takes_its_time(
 def test_interrupted_while_it_starts_it_stops_what_it_had_started(installation: Callable[..., WindlassUp]) -> None:
     up = installation()
     up.begin()
-    wait_until(lambda: "ready to accept connections" in up.log)
+    wait_until("ready", lambda: "ready to accept connections" in up.log)
     everyone = up.everyone()
     assert up.stop(signal.SIGHUP) == 0
     assert still_running(everyone) == []
