@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/pip --disable-pip-version-check --no-input install --quiet
 LOCK        := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --python-version 3.11 --extra build
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check fmt migrate lock packages clean
+.PHONY: help up test check fmt bench migrate lock packages clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the docume
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/python -m docs.draw
+
+bench: packages $(VENV)/.dev ## measure the engine against bare Dramatiq on the same servers, in one run
+	@$(BIN)/python -m bench.engine
 
 migrate: $(VENV)/.runtime ## bring the database that WINDLASS_DATABASE_URL names to the newest schema
 	@$(BIN)/windlass migrate

@@ -15,7 +15,10 @@ log = logging.getLogger(__name__)
 
 _json = msgspec.json.Encoder()
 
-Database = asyncpg.Pool
+Database = asyncpg.Pool | asyncpg.Connection
+"""Whatever runs a statement: the store does not mind which."""
+
+Pool = asyncpg.Pool
 Row = asyncpg.Record
 
 UNAVAILABLE: tuple[type[BaseException], ...] = (
@@ -67,7 +70,7 @@ compiling a statement takes longer than any of these runs."""
 
 async def open_pool(
     settings: Settings, service: str, *, most: int, patience_seconds: float = PATIENCE_SECONDS
-) -> Database:
+) -> asyncpg.Pool:
     """A pool that connects when it is first used, so that a process can start before Postgres does."""
     return await asyncpg.create_pool(
         required_url(settings),
@@ -118,48 +121,74 @@ async def _keep_as_it_is(_connection: object) -> None:
     """Every call is one autocommitted statement: there is no session state to clear, at the price of one more call."""
 
 
-async def listen(settings: Settings, service: str, channels: dict[str, Callable[[str], None]]) -> None:
-    """Calls each channel's function when it is notified, until cancelled.
+class Listener:
+    """One connection that hears NOTIFY and comes back by itself.
 
-    After every (re)connection each function is called with `*`: something may have been missed.
+    After every (re)connection each channel's function is called with `*`, for something may have been missed. Between
+    notifications `beat` is called with the connection; it says how long to wait until the next time. The default asks
+    for nothing: a connection that died without a word is found out that way, and by no other.
     """
-    pause = 0.1
-    while True:
+
+    def __init__(
+        self,
+        settings: Settings,
+        service: str,
+        channels: dict[str, Callable[[str], None]],
+        *,
+        beat: "Callable[[Database], Awaitable[float]] | None" = None,
+        patience_seconds: float = PATIENCE_SECONDS,
+        longest_pause_seconds: float = 2.0,
+    ) -> None:
+        self._settings = settings
+        self._service = service
+        self._channels = channels
+        self._beat = beat or self._ask_for_nothing
+        self._patience_seconds = patience_seconds
+        self._longest_pause = longest_pause_seconds
+        self._wake = asyncio.Event()
+
+    def beat_now(self) -> None:
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        pause = 0.1
+        while True:
+            try:
+                await self._listen()
+                pause = 0.1
+            except AWAY_OR_BUSY as error:
+                log.warning("%s: no connection to Postgres (%s)", self._service, error or type(error).__name__)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, self._longest_pause)
+
+    async def _listen(self) -> None:
+        connection = await asyncpg.connect(
+            required_url(self._settings),
+            timeout=min(5, self._patience_seconds),
+            connection_class=impatient(self._patience_seconds),
+            server_settings={**TIMEOUTS, **PLANNING, "application_name": f"windlass-{self._service}-listen"},
+        )
+        connection.add_termination_listener(lambda _connection: self._wake.set())
         try:
-            await _listen_once(settings, service, channels)
-            pause = 0.1
-        except UNAVAILABLE as error:
-            log.warning("not listening to Postgres (%s); trying again in %.1f s", error or type(error).__name__, pause)
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, 2.0)
+            for channel, heard in self._channels.items():
+                await connection.add_listener(channel, _calling(heard))
+                heard("*")
+            while not connection.is_closed():
+                pause = await self._beat(connection)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), pause)
+                self._wake.clear()
+        finally:
+            connection.terminate()
+
+    async def _ask_for_nothing(self, connection: "Database") -> float:
+        await connection.fetchval("SELECT 1")
+        return self._settings.safety_poll_seconds
 
 
-async def _listen_once(settings: Settings, service: str, channels: dict[str, Callable[[str], None]]) -> None:
-    connection = await asyncpg.connect(
-        required_url(settings),
-        timeout=5,
-        connection_class=impatient(PATIENCE_SECONDS),
-        server_settings={"application_name": f"windlass-{service}-listen"},
-    )
-    closed = asyncio.Event()
-    connection.add_termination_listener(lambda _connection: closed.set())
-
-    def heard(_connection: Any, _pid: int, channel: str, payload: object) -> None:
-        channels[channel](str(payload))
-
-    try:
-        for channel, wake in channels.items():
-            await connection.add_listener(channel, heard)
-            wake("*")
-        while not closed.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(closed.wait(), settings.safety_poll_seconds)
-                return
-            # A connection that died without a word is found out here; nothing else would ever be written to it.
-            await connection.fetchval("SELECT 1")
-    finally:
-        with suppress(Exception):
-            await connection.close(timeout=1)
+def _calling(heard: Callable[[str], None]) -> Callable[[Any, int, str, object], None]:
+    return lambda _connection, _pid, _channel, payload: heard(str(payload))
 
 
 async def until_available(what: str, attempt: Callable[[], Awaitable[None]]) -> None:

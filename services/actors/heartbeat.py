@@ -1,4 +1,4 @@
-"""The heartbeat: a thread with a loop and connections of its own, so that no actor can hold it up."""
+"""The heartbeat: a thread with a loop and a connection of its own, so that no actor can hold it up."""
 
 import asyncio
 import logging
@@ -36,55 +36,43 @@ class Heartbeat:
         self._attempts = attempts
         self._lease_watch = watch
         self._condemn = condemn
-        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
-        self._loop = asyncio.new_event_loop()
-        self._soon = asyncio.Event()
-        self._stopping = False
         self._renewed_at = boot_time()
+        self._loop = asyncio.new_event_loop()
+        self._serving: asyncio.Task[None]
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self._listener = db.Listener(
+            settings,
+            "heartbeat",
+            {"windlass_cancel": self._cancel_requested},
+            beat=self._beat,
+            patience_seconds=settings.heartbeat_seconds,
+            longest_pause_seconds=min(0.5, settings.heartbeat_seconds),
+        )
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopping = True
-        self._loop.call_soon_threadsafe(self._soon.set)
+        self._loop.call_soon_threadsafe(self._serving.cancel)
         self._thread.join(2)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._serve())
+        self._serving = self._loop.create_task(self._serve())
+        with suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._serving)
 
     async def _serve(self) -> None:
-        pool = await db.open_pool(
-            self._settings, "actors-heartbeat", most=1, patience_seconds=self._settings.heartbeat_seconds
-        )
+        await asyncio.gather(self._listener.run(), self._keep_watch())
 
-        def cancel_requested(worker_id: str) -> None:
-            if worker_id in {self._worker_id, "*"}:
-                self._soon.set()
+    def _cancel_requested(self, worker_id: str) -> None:
+        if worker_id in {self._worker_id, "*"}:
+            self._listener.beat_now()
 
-        beside = [
-            asyncio.create_task(db.listen(self._settings, "actors", {"windlass_cancel": cancel_requested})),
-            asyncio.create_task(self._keep_watch()),
-        ]
-        while not self._stopping:
-            pause = await self._beat(pool)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._soon.wait(), pause)
-                self._soon.clear()
-        for task in beside:
-            task.cancel()
-        pool.terminate()
-
-    async def _beat(self, pool: db.Database) -> float:
+    async def _beat(self, connection: db.Database) -> float:
         """Renews, and returns how long to wait until the next time."""
         sent_at = boot_time()
-        held = self._attempts.leases()
-        try:
-            rows = await workers.renew(pool, self._worker_id, held, self._settings.lease_seconds)
-        except db.AWAY_OR_BUSY as error:
-            log.warning("no heartbeat (%s)", error or type(error).__name__)
-            return min(0.5, self._settings.heartbeat_seconds)
+        rows = await workers.renew(connection, self._worker_id, self._attempts.leases(), self._settings.lease_seconds)
         self._renewed_at = sent_at
         self._lease_watch.renewed(sent_at + self._settings.lease_seconds)
         for row in rows:

@@ -39,7 +39,7 @@ class Hub:
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(db.listen(self._settings, "api", {"windlass_events": self._wake}))
+            group.create_task(db.Listener(self._settings, "api", {"windlass_events": self._wake}).run())
             group.create_task(self._poll())
 
     def close(self) -> None:

@@ -38,9 +38,8 @@ class Dispatcher:
         await db.until_available("dispatcher", lambda: providers.configure(self.pool, self.settings))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.publisher.keep_connected())
-            tasks.create_task(
-                db.listen(self.settings, "dispatcher", {"windlass_dispatch": lambda _payload: self._wake.set()})
-            )
+            channels = {"windlass_dispatch": lambda _payload: self._wake.set()}
+            tasks.create_task(db.Listener(self.settings, "dispatcher", channels).run())
             tasks.create_task(self._report())
             tasks.create_task(self._dispatch())
 

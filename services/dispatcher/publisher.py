@@ -97,7 +97,7 @@ class Publisher:
             exchange="",
             routing_key=bell.queue,
             body=broker.doorbell(bell.task_id, actor=bell.actor, queue=bell.queue),
-            properties=pika.BasicProperties(delivery_mode=2, message_id=str(bell.task_id)),
+            properties=pika.BasicProperties(message_id=str(bell.task_id)),  # not persistent: the row is
             mandatory=True,
         )
         confirm = self._awaited[self._next_tag] = asyncio.get_running_loop().create_future()

@@ -10,7 +10,8 @@ from uuid import UUID
 from shared.db import Database, Row
 from shared.settings import Settings
 
-COUNTED_AT_MOST = 5001
+FRESH_COUNTED = 256
+RETRIES_COUNTED = 5001
 """Backlogs are counted only as far as a decision can depend on it, so that looking costs the same at any length."""
 
 
@@ -58,7 +59,7 @@ async def look(db: Database, *, heard_within_seconds: float) -> list[ProviderVie
         FROM providers p CROSS JOIN LATERAL (
             SELECT count(*) FILTER (WHERE waiting.lane = 'fresh') AS fresh,
                    count(*) FILTER (WHERE waiting.lane = 'retry') AS retry
-            FROM (VALUES ('fresh'), ('retry')) AS lanes(lane)
+            FROM (VALUES ('fresh', $2::int), ('retry', $3::int)) AS lanes(lane, counted)
             CROSS JOIN generate_series(0, 9) AS level(priority)
             CROSS JOIN LATERAL (
                 SELECT t.lane FROM tasks t
@@ -66,14 +67,15 @@ async def look(db: Database, *, heard_within_seconds: float) -> list[ProviderVie
                   AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL
                   AND t.available_at <= now()
                   AND (t.expires_at IS NULL OR t.expires_at > now())
-                LIMIT $2
+                LIMIT lanes.counted
             ) AS waiting
         ) AS due
         WHERE due.fresh + due.retry > 0
         ORDER BY p.name
         """,
         heard_within_seconds,
-        COUNTED_AT_MOST,
+        FRESH_COUNTED,
+        RETRIES_COUNTED,
     )
     return [ProviderView(**row) for row in rows]
 

@@ -52,7 +52,7 @@ def test_what_was_stored_is_there_after_a_stop_and_after_a_crash(directory: Path
         everyone = family(second)
         for process in everyone:
             process.send(signal.SIGKILL)
-    wait_until(lambda: not still_running(everyone))
+    wait_until("all are gone", lambda: not still_running(everyone))
 
     # The lock file that a crash leaves behind may name a process that is by now somebody else's.
     with somebody_elses_process() as pid:
@@ -63,7 +63,7 @@ def test_what_was_stored_is_there_after_a_stop_and_after_a_crash(directory: Path
             assert letters_in_the_queue(third) == ["one", "two"]
             everyone = family(third)
             os.kill(third.pid, signal.SIGKILL)
-            wait_until(lambda: not still_running(everyone))
+            wait_until("all are gone", lambda: not still_running(everyone))
 
 
 @needs_root

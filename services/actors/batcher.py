@@ -1,0 +1,86 @@
+"""Gathers what many threads want written and hands it on together: whatever came while the last call was under way
+goes as one call, so that a busy process pays one commit for a handful of tasks."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+from shared import db
+
+log = logging.getLogger("actors.writer")
+
+MOST_PER_CALL = 200
+GATHER_SECONDS = 0.002
+"""While several threads are at it, so much is waited for the others: a call costs about the same for one as for ten."""
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Batcher(Generic[Item, Answer]):
+    """Items come from any thread; the calls are made on one event loop; each thread waits for its own answer."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, call: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]]
+    ) -> None:
+        self._loop = loop
+        self._call = call
+        self._gathered: deque[tuple[Item, Future[Answer]]] = deque()
+        self._wake = asyncio.Event()
+        self._woken = False
+        self._busy = False
+
+    def put(self, item: Item) -> Answer:
+        """Waits, in the caller's thread, until the item is written."""
+        answer: Future[Answer] = Future()
+        self._gathered.append((item, answer))
+        if not self._woken:  # one wake-up serves everything that gathers before the loop looks
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._wake.set)
+        return answer.result()
+
+    def wake(self) -> None:
+        """From the loop itself: there is something else to be done before the next call."""
+        self._wake.set()
+
+    async def woken(self) -> None:
+        await self._wake.wait()
+        self._wake.clear()
+        self._woken = False
+
+    async def flush(self) -> None:
+        if self._busy:
+            await asyncio.sleep(GATHER_SECONDS)
+        self._busy = len(self._gathered) > 1
+        while self._gathered:
+            # Threads append meanwhile; a deque's ends are safe to use without a lock.
+            await self._write([self._gathered.popleft() for _ in range(min(len(self._gathered), MOST_PER_CALL))])
+
+    async def _write(self, batch: "list[tuple[Item, Future[Answer]]]") -> None:
+        """Repeats while Postgres is away or busy; a value that cannot be stored is found by replaying one by one."""
+        pause = 0.05
+        while True:
+            try:
+                answers = await self._call([item for item, _ in batch])
+            except db.AWAY_OR_BUSY as error:
+                log.warning("writing again in %.2f s (%s)", pause, error or type(error).__name__)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 1.0)
+            except db.UNSTORABLE as error:
+                if len(batch) == 1:
+                    batch[0][1].set_exception(error)
+                    return
+                for each in batch:
+                    await self._write([each])
+                return
+            except Exception as error:  # noqa: BLE001 - recorded by the threads that wait for it
+                for _, answer in batch:
+                    answer.set_exception(error)
+                return
+            else:
+                for (_, future), value in zip(batch, answers, strict=True):
+                    future.set_result(value)
+                return
