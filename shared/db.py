@@ -40,7 +40,13 @@ CONTENDED: tuple[type[BaseException], ...] = (
 )
 """Somebody else was in the way; the call was rolled back whole and can be repeated."""
 
+
+class Unstorable(ValueError):
+    """A value that JSON, or our patience with it, cannot hold."""
+
+
 UNSTORABLE: tuple[type[BaseException], ...] = (
+    Unstorable,
     asyncpg.DataError,
     asyncpg.IntegrityConstraintViolationError,
     asyncpg.ProgramLimitExceededError,
@@ -58,6 +64,14 @@ TIMEOUTS = {
     "idle_in_transaction_session_timeout": "8s",
 }
 """A client never holds up others for longer than this, whatever happens to it."""
+
+
+def as_json(value: object) -> str:
+    """As text, encoded here and not in the driver, whose own error would try to print the value."""
+    try:
+        return _json.encode(value).decode()
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise Unstorable(f"not storable as JSON: {error}") from None
 
 
 PATIENCE_SECONDS = 10.0
@@ -95,7 +109,7 @@ async def _speak_json(connection: asyncpg.Connection) -> None:
     await connection.set_type_codec(
         "jsonb",
         schema="pg_catalog",
-        encoder=lambda value: _json.encode(value).decode(),
+        encoder=as_json,
         decoder=msgspec.json.decode,
     )
 

@@ -74,10 +74,9 @@ class Settings(BaseSettings):
     def _merge_the_file(cls, values: dict[str, Any]) -> dict[str, Any]:
         path = values.get("config")
         tables: dict[str, Any] = tomllib.loads(Path(path).read_text()) if path else {}
-        named = {**tables.get("providers", {}), **values.get("providers", {})}
-        providers = {
-            name: {**DEFAULT_PROVIDERS.get(name, {}), **named.get(name, {})} for name in {**DEFAULT_PROVIDERS, **named}
-        }
+        layers = (DEFAULT_PROVIDERS, tables.get("providers", {}), values.get("providers", {}))
+        names = dict.fromkeys(name for layer in layers for name in layer)
+        providers = {name: {k: v for layer in layers for k, v in layer.get(name, {}).items()} for name in names}
         return {**tables, **values, "providers": providers}
 
     @model_validator(mode="after")

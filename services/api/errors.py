@@ -41,14 +41,14 @@ class Problem(Exception):
 def invalid_fields(error: ValidationError, code: str, *, below: str = "") -> Problem:
     """A failed check, each field named by a JSON pointer."""
     errors = [
-        {"pointer": below + "".join(f"/{_escape(part)}" for part in each["loc"]), "detail": each["msg"]}
+        {"pointer": below + "".join(f"/{escape(part)}" for part in each["loc"]), "detail": each["msg"]}
         for each in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     named = ", ".join(each["pointer"] or "/" for each in errors)
     return Problem(422, code, f"these fields are not as they should be: {named}", errors=errors)
 
 
-def _escape(part: int | str) -> str:
+def escape(part: int | str) -> str:
     return str(part).replace("~", "~0").replace("/", "~1")
 
 

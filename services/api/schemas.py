@@ -33,7 +33,7 @@ class NewTask(BaseModel):
     priority: Annotated[int, Field(ge=0, le=9)] = 2
     max_retries: Annotated[int, Field(ge=0, le=100)] = 3
     timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
-    max_age_seconds: Annotated[float, Field(gt=0)] | None = None
+    max_age_seconds: Annotated[float, Field(gt=0, le=100 * 366 * 86400)] | None = None
     run_at: AwareDatetime | None = None
     delay_seconds: Annotated[float, Field(ge=0, le=366 * 86400)] | None = None
     tags: Annotated[list[Name], Field(max_length=50)] = Field(default_factory=list)

@@ -38,7 +38,8 @@ async def stream_task(state: State, row: Row, caller: Caller, last_seen: str | N
 def read_position(last_seen: str | None, row: Row) -> int:
     if last_seen is None or last_seen == "":
         return 0
-    if not (last_seen.isascii() and last_seen.isdigit()) or int(last_seen) > row["last_seq"]:
+    readable = last_seen.isascii() and last_seen.isdigit() and len(last_seen) <= len(str(row["last_seq"]))
+    if not readable or int(last_seen) > row["last_seq"]:
         detail = f"the last event seen is a number from 0 to {row['last_seq']}, not {last_seen[:40]!r}"
         raise Problem(400, "invalid-event-id", detail)
     return int(last_seen)

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from uuid_utils.compat import uuid7
 
 from services.api.auth import Caller
-from services.api.errors import Problem, invalid_fields
+from services.api.errors import Problem, escape, invalid_fields
 from services.api.schemas import NewTask
 from shared.payloads import DEFAULT_PROVIDER, PAYLOADS, TIMEOUT_SECONDS, Payload
 from shared.settings import Settings
@@ -20,6 +20,7 @@ AS_THEY_ARE = {
 
 def accept(body: Any, caller: Caller, settings: Settings, *, below: str = "") -> Submission:
     """A task ready to be stored, or a problem that names the field; `below` is where in the body the task stands."""
+    refuse_nul(body, below)
     try:
         wanted = NewTask.model_validate(body)
     except ValidationError as error:
@@ -39,6 +40,19 @@ def accept(body: Any, caller: Caller, settings: Settings, *, below: str = "") ->
         run_at=wanted.run_at.isoformat() if wanted.run_at else None,
         **wanted.model_dump(include=AS_THEY_ARE),
     )
+
+
+def refuse_nul(value: Any, pointer: str) -> None:
+    """Postgres cannot store one, neither in a text nor in JSON."""
+    if isinstance(value, str) and "\0" in value:
+        raise field_problem(pointer, "nul-character", "a string must not contain the character NUL")
+    if isinstance(value, dict):
+        for key, below in value.items():
+            refuse_nul(key, pointer)
+            refuse_nul(below, f"{pointer}/{escape(key)}")
+    if isinstance(value, list):
+        for number, below in enumerate(value):
+            refuse_nul(below, f"{pointer}/{number}")
 
 
 def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:

@@ -27,7 +27,8 @@ async def ensure(db: Database, key: str, *, role: str, user_id: str) -> None:
         """
         INSERT INTO api_keys (key_id, secret_hash, role, user_id) VALUES ($1, $2, $3, $4)
         ON CONFLICT (key_id) DO UPDATE
-        SET secret_hash = excluded.secret_hash, role = excluded.role, user_id = excluded.user_id, revoked_at = NULL
+        SET secret_hash = excluded.secret_hash, role = excluded.role, user_id = excluded.user_id,
+            revoked_at = NULL, expires_at = NULL
         """,
         parts[0],
         fingerprint(parts[1]),

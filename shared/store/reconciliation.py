@@ -9,7 +9,7 @@ async def count_unaccounted(db: Database, *, after_seconds: float) -> dict[str, 
     - janitor: a lease has run out, or a waiting task has expired, and nobody took it.
     - dispatcher: a due task was not rung for although nothing of its provider's is under way or full, or was rung for
       and is no longer looked after.
-    - dependencies: every parent has completed, and the child still waits.
+    - dependencies: every parent has completed or one has failed, and the child still waits.
     """
     row = await db.fetchrow(
         """
@@ -32,9 +32,10 @@ async def count_unaccounted(db: Database, *, after_seconds: float) -> dict[str, 
             + (SELECT count(*) FROM tasks, late
                WHERE status IN ('queued', 'retrying') AND doorbell_at < since) AS dispatcher,
             (SELECT count(*) FROM tasks t, late
-             WHERE t.status = 'blocked' AND t.updated_at < since AND NOT EXISTS (
-                 SELECT 1 FROM task_dependencies d JOIN tasks p ON p.task_id = d.parent_id
-                 WHERE d.child_id = t.task_id AND p.status <> 'completed')) AS dependencies
+             WHERE t.status = 'blocked' AND t.updated_at < since AND (
+                 SELECT bool_and(p.status = 'completed') OR bool_or(p.status IN ('dead', 'cancelled'))
+                 FROM task_dependencies d JOIN tasks p ON p.task_id = d.parent_id WHERE d.child_id = t.task_id)
+            ) AS dependencies
         """,
         after_seconds,
     )

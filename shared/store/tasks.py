@@ -6,9 +6,8 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-import msgspec
 
-from shared.db import Database, Row
+from shared.db import Database, Row, as_json
 from shared.errors import WorkerLost
 
 
@@ -117,7 +116,7 @@ class Ending:
 async def submit(db: Database, submissions: Sequence[Submission]) -> list[Row]:
     """Stores all of them or none; once this returns they are durable."""
     try:
-        return await db.fetch("SELECT * FROM submit_tasks($1)", [msgspec.to_builtins(each) for each in submissions])
+        return await db.fetch("SELECT * FROM submit_tasks($1::text::jsonb)", as_json(submissions))
     except asyncpg.PostgresError as error:
         if error.sqlstate == "WL404":
             raise UnknownDependency(str(getattr(error, "detail", "")).split(",")) from error
@@ -130,11 +129,7 @@ async def claim(db: Database, worker_id: str, claims: Sequence[Claim], lease_sec
     for claim in claims:
         tokens.setdefault(claim.task_id, claim.claim_token)
     rows = await db.fetch(
-        "SELECT * FROM claim_tasks($1, $2, $3, $4)",
-        list(tokens),
-        list(tokens.values()),
-        worker_id,
-        lease_seconds,
+        "SELECT * FROM claim_tasks($1, $2, $3, $4)", list(tokens), list(tokens.values()), worker_id, lease_seconds
     )
     answers = {row["task_id"]: dict(row) for row in rows}
     return [_answer(claim, tokens[claim.task_id], answers[claim.task_id]) for claim in claims]
@@ -150,13 +145,13 @@ def _answer(claim: Claim, granted_to: UUID, row: dict[str, Any]) -> Claimed | Re
 
 async def report(db: Database, reports: Sequence[Report]) -> set[UUID]:
     """Keeps progress, output and checkpoints; returns the tasks that are still the reporter's own."""
-    rows = await db.fetch("SELECT * FROM report_tasks($1)", [msgspec.to_builtins(each) for each in reports])
+    rows = await db.fetch("SELECT * FROM report_tasks($1::text::jsonb)", as_json(reports))
     return {row["task_id"] for row in rows}
 
 
 async def end(db: Database, endings: Sequence[Ending]) -> list[str | None]:
     """Ends attempts and returns each task's status after it, or none where it no longer belonged to the caller."""
-    rows = await db.fetch("SELECT * FROM end_tasks($1)", [msgspec.to_builtins(each) for each in endings])
+    rows = await db.fetch("SELECT * FROM end_tasks($1::text::jsonb)", as_json(endings))
     statuses = {row["claim_token"]: row["status"] for row in rows}
     return [statuses.get(ending.claim_token) for ending in endings]
 

@@ -27,7 +27,7 @@ BEGIN
         ELSE
             PERFORM settle_dependents(ARRAY[wanted]);
         END IF;
-        PERFORM wake_streams(ARRAY[wanted]);
+        PERFORM wake_streams(ARRAY[wanted]), wake_dispatcher();
     END IF;
     RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = wanted;
 END $$;

@@ -1,6 +1,7 @@
 -- Gives tasks to a worker. The provider is locked first and the slots are counted by a later statement: in one
 -- statement the snapshot would be older than the lock, and a claim that had waited for it would overshoot the limit.
--- A provider without a limit has no slots to count and is not locked. Repeating a claim with its token answers as the
+-- A provider without a limit has no slots to count and is not locked; one that is given a limit just then grants nothing
+-- to claims that have not locked it. Repeating a claim with its token answers as the
 -- first time did. A refused claim takes the doorbell's mark back, so that the dispatcher may ring again in time.
 
 CREATE FUNCTION claim_tasks(wanted uuid[], tokens uuid[], claimant text, lease_seconds float)
@@ -12,13 +13,16 @@ RETURNS TABLE (
 #variable_conflict use_column
 DECLARE
     moment  timestamptz;
+    locked  text[];
     claimed uuid[];
     refused uuid[];
 BEGIN
-    PERFORM 1 FROM providers p
-    WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted))
-      AND coalesce(p.limit_override, p.configured_limit) IS NOT NULL
-    ORDER BY p.name FOR NO KEY UPDATE;
+    SELECT coalesce(array_agg(limited.name), '{}') INTO locked FROM (
+        SELECT p.name FROM providers p
+        WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted))
+          AND coalesce(p.limit_override, p.configured_limit) IS NOT NULL
+        ORDER BY p.name FOR NO KEY UPDATE
+    ) AS limited;
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
 
@@ -41,7 +45,7 @@ BEGIN
             progress = NULL, report_count = 0, doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
             updated_at = moment, last_seq = t.last_seq + 1
         FROM ready r LEFT JOIN free ON free.name = r.provider
-        WHERE t.task_id = r.task_id AND (free.slots IS NULL OR r.place <= free.slots)
+        WHERE t.task_id = r.task_id AND (free.slots IS NULL OR (r.provider = ANY (locked) AND r.place <= free.slots))
         RETURNING t.task_id, t.last_seq, t.attempt, t.status
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)

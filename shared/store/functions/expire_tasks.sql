@@ -29,6 +29,6 @@ BEGIN
     FROM moved m;
 
     PERFORM settle_dependents(stale);
-    PERFORM wake_streams(stale);
+    PERFORM wake_streams(stale), wake_dispatcher();
     RETURN QUERY SELECT unnest(stale);
 END $$;

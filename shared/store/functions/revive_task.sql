@@ -6,6 +6,7 @@ DECLARE
     parents    uuid[];
     moment     timestamptz;
     revived    uuid[];
+    everybody  uuid[] := '{}';
 BEGIN
     WHILE generation IS NOT NULL LOOP
         -- Parents before children, as everywhere: a parent that completes meanwhile is counted once it is locked.
@@ -36,11 +37,12 @@ BEGIN
         SELECT array_agg(m.task_id) INTO revived FROM moved m;
 
         PERFORM wake_streams(revived), wake_dispatcher() WHERE revived IS NOT NULL;
+        everybody := everybody || revived;
         SELECT array_agg(t.task_id) INTO generation
         FROM task_dependencies d JOIN tasks t ON t.task_id = d.child_id
         WHERE d.parent_id = ANY (revived) AND t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed';
     END LOOP;
-    -- A parent that is still dead buries what was revived below it again, with that parent named as the reason.
-    PERFORM settle_dependents(ARRAY(SELECT d.parent_id FROM task_dependencies d WHERE d.child_id = wanted));
+    -- What has another parent that is still dead is buried again, with that one named as the reason.
+    PERFORM settle_dependents(settle_children(everybody));
     RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = wanted;
 END $$;

@@ -46,8 +46,8 @@ BEGIN
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
-               jsonb_strip_nulls(jsonb_build_object(
-                   'status', m.status, 'error', CASE m.via WHEN 'stall' THEN m.error END))
+               jsonb_build_object('status', m.status)
+               || CASE m.via WHEN 'stall' THEN jsonb_build_object('error', m.error) ELSE '{}' END
         FROM moved m
     )
     SELECT m.task_id, m.status::text, m.holder::text FROM moved m;

@@ -57,8 +57,9 @@ BEGIN
     SELECT array_agg(s.task_id) INTO submitted FROM stored s;
 
     IF cardinality(wanted_parents) > 0 THEN
-        -- A parent may have died before its child came: the child is accepted, and buried with its reason.
-        PERFORM settle_dependents(wanted_parents);
+        -- A parent may have died before its child came: the child is accepted, and buried with its reason. Nobody else
+        -- sees the new rows yet, so there is nobody to wait for.
+        PERFORM settle_children(submitted);
     END IF;
     PERFORM wake_streams(submitted), wake_dispatcher();
     RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = ANY (submitted) ORDER BY t.task_id;

@@ -1,0 +1,129 @@
+"""The reconciler: finds every kind of task that nobody is going to move, and none where all is well."""
+
+from uuid import uuid4
+
+import pytest
+
+from shared.store import providers, reconciliation, tasks
+from tests.integration.engine import Engine, on_the_engine
+
+LATE = 60
+NONE = {"janitor": 0, "dispatcher": 0, "dependencies": 0}
+
+
+async def unaccounted(engine: Engine) -> dict[str, int]:
+    return await reconciliation.count_unaccounted(engine.pool, after_seconds=LATE)
+
+
+async def age(engine: Engine, field: str, *, seconds: float = 2 * LATE) -> None:
+    await engine.sql(
+        f"UPDATE tasks SET {field} = clock_timestamp() - make_interval(secs => $1) WHERE {field} IS NOT NULL", seconds
+    )
+
+
+async def ring(engine: Engine) -> None:
+    await engine.sql(
+        "UPDATE tasks SET doorbell_token = $1, doorbell_at = clock_timestamp() WHERE status = 'queued'", uuid4()
+    )
+
+
+@on_the_engine
+async def test_an_empty_system_has_none(engine: Engine) -> None:
+    assert await unaccounted(engine) == NONE
+
+
+@on_the_engine
+async def test_a_busy_healthy_system_has_none(engine: Engine) -> None:
+    await engine.completed()
+    await engine.dead()
+    await engine.cancel(await engine.submit())
+    parent = await engine.submit(delay_seconds=3600)
+    await engine.submit(depends_on=[parent])
+    failed = await engine.running()
+    await engine.finish(failed, "retry", delay_seconds=60)
+    await engine.running(max_age_seconds=60)
+    await engine.submit(max_age_seconds=60)
+    await age(engine, "created_at")
+    await age(engine, "updated_at")
+    assert await unaccounted(engine) == NONE
+
+
+@on_the_engine
+async def test_a_lease_that_ran_out_long_ago_is_the_janitor_s(engine: Engine) -> None:
+    attempt = await engine.running()
+    await engine.lapse(attempt.task_id, seconds_ago=LATE - 10)
+    assert await unaccounted(engine) == NONE, "it has some time for it"
+    await engine.lapse(attempt.task_id, seconds_ago=LATE + 10)
+    assert await unaccounted(engine) == {**NONE, "janitor": 1}
+    await tasks.stall(engine.pool)
+    assert await unaccounted(engine) == NONE
+
+
+@pytest.mark.parametrize("state", ["queued", "retrying", "blocked"])
+@on_the_engine
+async def test_a_waiting_task_that_expired_long_ago_is_the_janitor_s(engine: Engine, state: str) -> None:
+    task_id = await engine.submit(max_age_seconds=3600)
+    if state == "blocked":
+        await engine.submit(depends_on=[task_id], max_age_seconds=3600)
+        await engine.sql("UPDATE tasks SET expires_at = NULL WHERE task_id = $1", task_id)
+    if state == "retrying":
+        await engine.finish(await engine.start(task_id), "retry")
+    await age(engine, "expires_at")
+    assert await unaccounted(engine) == {**NONE, "janitor": 1}
+    await tasks.expire(engine.pool)
+    assert await unaccounted(engine) == NONE
+
+
+@on_the_engine
+async def test_a_due_task_that_was_not_rung_for_is_the_dispatcher_s(engine: Engine) -> None:
+    await engine.submit()
+    assert await unaccounted(engine) == NONE
+    await age(engine, "available_at")
+    assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
+    (view,) = await providers.look(engine.pool, heard_within_seconds=30)
+    await providers.reserve(engine.pool, view, fresh=1, retry=0, credit=0, token=uuid4())
+    assert await unaccounted(engine) == NONE
+
+
+@on_the_engine
+async def test_a_due_task_that_waits_for_a_full_provider_is_nobody_s_fault(engine: Engine) -> None:
+    await engine.provide("probe", limit=1)
+    attempt = await engine.running()
+    await engine.submit()
+    await age(engine, "available_at")
+    assert await unaccounted(engine) == NONE
+    await engine.finish(attempt)
+    assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
+
+
+@on_the_engine
+async def test_a_due_task_of_a_provider_that_starts_nothing_is_nobody_s_fault(engine: Engine) -> None:
+    await engine.provide("probe", limit=0)
+    await engine.submit()
+    await age(engine, "available_at")
+    assert await unaccounted(engine) == NONE
+
+
+@on_the_engine
+async def test_a_doorbell_that_is_no_longer_looked_after_is_the_dispatcher_s(engine: Engine) -> None:
+    await engine.submit()
+    await ring(engine)
+    assert await unaccounted(engine) == NONE
+    await age(engine, "doorbell_at")
+    assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
+    await providers.check_doorbells(engine.pool, first_after_seconds=2, at_most_seconds=15)
+    assert await unaccounted(engine) == NONE
+
+
+@pytest.mark.parametrize("fate", ["completed", "cancelled"])
+@on_the_engine
+async def test_a_child_that_still_waits_although_its_parents_have_ended_is_found(engine: Engine, fate: str) -> None:
+    """Whether it should have been unblocked or buried, nothing is going to move it but the recheck."""
+    parent = await engine.submit()
+    await engine.submit(depends_on=[parent])
+    await age(engine, "updated_at")
+    assert await unaccounted(engine) == NONE
+    await engine.sql("UPDATE tasks SET status = $2, completed_at = now() WHERE task_id = $1", parent, fate)
+    assert await unaccounted(engine) == {**NONE, "dependencies": 1}
+    await tasks.settle_blocked(engine.pool)
+    assert await unaccounted(engine) == NONE

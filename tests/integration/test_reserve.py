@@ -1,0 +1,313 @@
+"""Reservations: in the right order, never early, never too many, and looked after until somebody claims."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+
+from services.dispatcher.admission import admit
+from shared.settings import Settings
+from shared.store import providers, workers
+from shared.store.providers import ProviderView
+from tests.integration.engine import Engine, an_engine, on_the_engine
+
+HEARD_WITHIN = 30
+MANY = 5000
+
+
+async def look(engine: Engine, provider: str = "probe") -> ProviderView:
+    views = {view.name: view for view in await providers.look(engine.pool, heard_within_seconds=HEARD_WITHIN)}
+    return views[provider]
+
+
+async def reserve(
+    engine: Engine, view: ProviderView, *, fresh: int = 0, retry: int = 0, token: UUID | None = None
+) -> list[UUID]:
+    rows = await providers.reserve(
+        engine.pool, view, fresh=fresh, retry=retry, credit=view.lane_credit, token=token or uuid4()
+    )
+    return [row["task_id"] for row in rows]
+
+
+async def dispatch(engine: Engine) -> list[UUID]:
+    """One round of a dispatcher, up to where it would publish."""
+    view = await look(engine)
+    admission = admit(view)
+    rows = await providers.reserve(
+        engine.pool, view, fresh=admission.fresh, retry=admission.retry, credit=admission.credit, token=uuid4()
+    )
+    return [row["task_id"] for row in rows]
+
+
+async def check_doorbells(engine: Engine) -> list[UUID]:
+    rows = await providers.check_doorbells(engine.pool, first_after_seconds=2, at_most_seconds=15)
+    return [row["task_id"] for row in rows]
+
+
+async def seconds_to_next_look(engine: Engine) -> float | None:
+    return await providers.seconds_to_next_look(engine.pool, first_check_seconds=2, at_most_seconds=15)
+
+
+async def have_rung(engine: Engine, task_id: UUID, *, seconds_ago: float) -> None:
+    await engine.sql(
+        "UPDATE tasks SET doorbell_at = clock_timestamp() - make_interval(secs => $2) WHERE task_id = $1",
+        task_id,
+        seconds_ago,
+    )
+
+
+@on_the_engine
+async def test_priority_comes_first_then_age(engine: Engine) -> None:
+    low = await engine.submit_many(2, priority=3)
+    medium = await engine.submit_many(2, priority=2)
+    critical = await engine.submit_many(2, priority=0)
+    expected = [*critical, *medium, *low]
+    assert await reserve(engine, await look(engine), fresh=4) == expected[:4]
+    assert await reserve(engine, await look(engine), fresh=4) == expected[4:]
+
+
+@on_the_engine
+async def test_what_became_due_first_is_the_oldest(engine: Engine) -> None:
+    patient, hasty = await engine.submit_many(2)
+    await engine.become_due(patient)
+    assert await reserve(engine, await look(engine), fresh=2) == [hasty, patient]
+
+
+@on_the_engine
+async def test_a_reserved_row_says_where_it_is_rung_for_and_remembers_it(engine: Engine) -> None:
+    task_id = await engine.submit()
+    token = uuid4()
+    (row,) = await providers.reserve(engine.pool, await look(engine), fresh=1, retry=0, credit=40, token=token)
+    assert (row["task_id"], row["queue"], row["actor"]) == (task_id, "probe.probe", "probe")
+    task = await engine.row(task_id)
+    assert (task["doorbell_token"], task["doorbell_count"], task["status"]) == (token, 1, "queued")
+    event = (await engine.history(task_id))[-1]
+    assert (event["type"], event["data"]) == ("dispatch", {"status": "queued", "queue": "probe.probe"})
+    await engine.submit()
+    assert (await look(engine)).lane_credit == 40, "the lanes' credit is kept with it"
+
+
+@on_the_engine
+async def test_each_lane_gets_what_was_decided(engine: Engine) -> None:
+    fresh = await engine.submit_many(3)
+    failed = await engine.submit_many(3)
+    for task_id in failed:
+        await engine.finish(await engine.start(task_id), "retry", delay_seconds=0)
+    view = await look(engine)
+    assert (view.fresh_due, view.retry_due) == (3, 3)
+    reserved = await reserve(engine, view, fresh=1, retry=2)
+    assert len(reserved) == 3
+    assert len(set(reserved) & set(fresh)) == 1
+    assert len(set(reserved) & set(failed)) == 2
+
+
+@on_the_engine
+async def test_a_delayed_task_is_not_started_early(engine: Engine) -> None:
+    await engine.submit(delay_seconds=3600)
+    await engine.submit(run_at="2999-01-01T00:00:00Z")
+    failed = await engine.running()
+    await engine.finish(failed, "retry", delay_seconds=60)
+    assert await providers.look(engine.pool, heard_within_seconds=HEARD_WITHIN) == []
+    due = await engine.submit()
+    view = await look(engine)
+    assert (view.fresh_due, view.retry_due) == (1, 0)
+    assert await reserve(engine, view, fresh=10, retry=10) == [due]
+
+
+@on_the_engine
+async def test_a_task_of_another_time_zone_is_due_when_it_says(engine: Engine) -> None:
+    await engine.submit(run_at="2020-01-01T00:00:00+14:00")
+    assert (await look(engine)).fresh_due == 1
+
+
+@on_the_engine
+async def test_a_task_that_has_grown_too_old_is_not_rung_for(engine: Engine) -> None:
+    old, young = await engine.submit_many(2, max_age_seconds=60)
+    await engine.outlive(old)
+    assert (await look(engine)).fresh_due == 1
+    assert await reserve(engine, await look(engine), fresh=5) == [young]
+
+
+@on_the_engine
+async def test_a_task_that_was_rung_for_is_not_rung_for_again_by_the_next_round(engine: Engine) -> None:
+    await engine.submit_many(3)
+    first = await reserve(engine, await look(engine), fresh=2)
+    second = await reserve(engine, await look(engine), fresh=2)
+    assert len(first) == 2
+    assert len(second) == 1
+    assert not set(first) & set(second)
+
+
+@on_the_engine
+async def test_a_look_counts_what_runs_what_was_rung_for_and_who_could_take_it(engine: Engine) -> None:
+    await engine.provide("probe", limit=7)
+    for worker, queues in (
+        ("one", ["probe.probe"]),
+        ("two", ["probe.probe", "probe.other"]),
+        ("else", ["probe.other"]),
+    ):
+        await workers.register(engine.pool, worker, hostname="h", pid=1, queues=queues, capacity=4)
+    await workers.register(engine.pool, "silent", hostname="h", pid=1, queues=["probe.probe"], capacity=4)
+    await engine.sql("UPDATE workers SET heartbeat_at = now() - interval '1 h' WHERE worker_id = 'silent'")
+    await workers.register(engine.pool, "leaving", hostname="h", pid=1, queues=["probe.probe"], capacity=4)
+    await workers.leave(engine.pool, "leaving", state="stopping", reason="told to stop")
+    await engine.running()
+    await engine.submit_many(5)
+    await reserve(engine, await look(engine), fresh=2)
+    view = await look(engine)
+    assert (view.limit, view.held, view.rung, view.capacity, view.fresh_due) == (7, 1, 2, 8, 3)
+
+
+@on_the_engine
+async def test_two_dispatchers_that_saw_the_same_reserve_disjoint_rows_and_no_more_than_the_limit(
+    engine: Engine,
+) -> None:
+    await engine.provide("probe", limit=4)
+    await engine.submit_many(20)
+    view = await look(engine)
+    admission = admit(view)
+    assert admission.fresh == 4
+    one, two, three = await asyncio.gather(*(reserve(engine, view, fresh=admission.fresh) for _ in range(3)))
+    assert sorted(map(len, (one, two, three))) == [0, 0, 4], "who was late has to look again"
+    assert await engine.count("doorbell_token IS NOT NULL") == 4
+    assert admit(await look(engine)).fresh == 0
+
+
+@on_the_engine
+async def test_dispatchers_side_by_side_never_ring_for_more_than_the_limit(engine: Engine) -> None:
+    await engine.provide("probe", limit=5)
+    await engine.submit_many(30)
+    await engine.running()
+
+    async def several_rounds() -> list[UUID]:
+        return [task_id for _ in range(6) for task_id in await dispatch(engine)]
+
+    rounds = await asyncio.gather(*(several_rounds() for _ in range(3)))
+    reserved = [task_id for each in rounds for task_id in each]
+    assert len(reserved) == len(set(reserved)) == 4
+    assert await engine.count("status = 'running' OR doorbell_token IS NOT NULL") == 5
+
+
+@on_the_engine
+async def test_a_limit_that_was_changed_since_the_look_stops_the_reservation(engine: Engine) -> None:
+    await engine.submit_many(10)
+    view = await look(engine)
+    settings = Settings(providers={"probe": {"limit": 1}})
+    await providers.configure(engine.pool, settings)
+    assert await reserve(engine, view, fresh=10) == []
+    assert admit(await look(engine)).fresh == 1
+
+
+@on_the_engine
+async def test_configuring_again_changes_nothing_and_keeps_what_an_operator_has_set(engine: Engine) -> None:
+    await engine.sql("UPDATE providers SET limit_override = 9")
+    await engine.submit()
+    before = await look(engine)
+    await providers.configure(engine.pool, Settings())
+    assert await look(engine) == before
+    assert before.limit == 9
+
+
+@on_the_engine
+async def test_doorbells_that_could_not_be_rung_are_given_back_by_their_token(engine: Engine) -> None:
+    await engine.submit_many(3)
+    token = uuid4()
+    first, second, _ = await reserve(engine, await look(engine), fresh=3, token=token)
+    await providers.give_back(engine.pool, uuid4(), [first])
+    assert (await engine.row(first))["doorbell_token"] == token, "another's token gives nothing back"
+    await engine.start(second)
+    await providers.give_back(engine.pool, token, [first, second])
+    assert (await engine.row(first))["doorbell_token"] is None
+    assert await engine.status(second) == "running"
+    assert await reserve(engine, await look(engine), fresh=3) == [first]
+
+
+@on_the_engine
+async def test_a_doorbell_that_nobody_answers_is_checked_after_2_4_8_and_then_every_15_seconds(engine: Engine) -> None:
+    task_id = await engine.submit()
+    await reserve(engine, await look(engine), fresh=1)
+    assert await check_doorbells(engine) == []
+    for wait in (2, 4, 8, 15, 15):
+        await have_rung(engine, task_id, seconds_ago=wait - 0.5)
+        assert await check_doorbells(engine) == []
+        seconds = await seconds_to_next_look(engine)
+        assert seconds is not None
+        assert 0 < seconds <= 0.5
+        await have_rung(engine, task_id, seconds_ago=wait + 0.1)
+        assert await check_doorbells(engine) == [task_id]
+        assert await check_doorbells(engine) == [], "the check itself starts the time anew"
+
+
+@on_the_engine
+async def test_a_doorbell_that_was_answered_is_not_checked(engine: Engine) -> None:
+    task_id = await engine.submit()
+    await reserve(engine, await look(engine), fresh=1)
+    await have_rung(engine, task_id, seconds_ago=60)
+    await engine.start(task_id)
+    assert await check_doorbells(engine) == []
+
+
+@on_the_engine
+async def test_two_dispatchers_check_each_doorbell_once(engine: Engine) -> None:
+    await engine.submit_many(40)
+    await engine.sql(
+        "UPDATE tasks SET doorbell_token = $1, doorbell_count = 1, doorbell_at = now() - interval '1 min'", uuid4()
+    )
+    checked = await asyncio.gather(*(check_doorbells(engine) for _ in range(3)))
+    assert len([task_id for each in checked for task_id in each]) == 40
+
+
+@on_the_engine
+async def test_the_next_look_is_when_the_next_task_becomes_due(engine: Engine) -> None:
+    assert await seconds_to_next_look(engine) is None
+    await engine.submit(delay_seconds=500)
+    await engine.submit(delay_seconds=100, priority=7)
+    await engine.submit()
+    seconds = await seconds_to_next_look(engine)
+    assert seconds is not None
+    assert 90 < seconds <= 100
+
+
+@pytest.mark.parametrize("question", ["look", "reserve", "next look"])
+def test_tasks_scheduled_for_later_are_not_walked_over(database_url: str, question: str) -> None:
+    """Rows read are counted by Postgres itself: a backlog of delayed tasks must not be read to find one that is due."""
+
+    async def ask() -> None:
+        async with an_engine(database_url) as engine:
+            await have_a_backlog_of_delayed_tasks(engine)
+            due = await engine.submit()
+            before = await rows_read(engine)
+            view = await look(engine)
+            if question == "reserve":
+                assert await reserve(engine, view, fresh=10, retry=10) == [due]
+            if question == "next look":
+                assert await seconds_to_next_look(engine) is not None
+            assert await rows_read(engine) - before < 100
+
+    asyncio.run(ask())
+
+
+async def have_a_backlog_of_delayed_tasks(engine: Engine) -> None:
+    await engine.sql(
+        """
+        INSERT INTO tasks (task_id, actor, provider, status, timeout_seconds, user_id, available_at)
+        SELECT gen_random_uuid(), 'probe', 'probe', 'queued', 1, 'ann', now() + make_interval(secs => 60 + n)
+        FROM generate_series(1, $1) AS n
+        """,
+        MANY,
+    )
+    await engine.sql("ANALYZE tasks")
+
+
+async def rows_read(engine: Engine) -> int:
+    """How many rows of `tasks` all connections have read so far."""
+    async with engine.pool.acquire() as connection:
+        await connection.execute("SELECT pg_stat_force_next_flush()")
+        number: int = await connection.fetchval(
+            """
+            SELECT pg_stat_get_tuples_returned('tasks'::regclass) + pg_stat_get_tuples_fetched('tasks'::regclass)
+                   + (SELECT sum(pg_stat_get_tuples_returned(indexrelid)) FROM pg_index
+                      WHERE indrelid = 'tasks'::regclass)
+            """
+        )
+    return int(number)

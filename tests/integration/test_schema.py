@@ -1,0 +1,221 @@
+"""The schema: migrations make what the models declare, and the database refuses what must never be."""
+
+import asyncio
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlmodel import SQLModel
+
+import shared.models  # noqa: F401 - declares the tables
+from shared.migrations.runner import install_functions, migrate, newest_revision
+from shared.store import functions, reports
+from tests.integration.engine import Engine, an_engine, on_the_engine
+
+PROJECT = Path(__file__).parents[2]
+
+CATALOGUE = {
+    "columns": """
+        SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attgenerated::text,
+               a.attidentity::text, pg_get_expr(d.adbin, d.adrelid)
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+        WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND c.relname <> 'alembic_version'
+        ORDER BY c.relname, a.attnum
+    """,
+    "constraints": """
+        SELECT conrelid::regclass::text, conname, contype::text, pg_get_constraintdef(oid)
+        FROM pg_constraint
+        WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text <> 'alembic_version'
+        ORDER BY 1, 2
+    """,
+    "indexes": """
+        SELECT tablename, indexname, indexdef FROM pg_indexes
+        WHERE schemaname = 'public' AND tablename <> 'alembic_version' ORDER BY 1, 2
+    """,
+    "functions": """
+        SELECT p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), l.lanname::text,
+               p.provolatile::text, p.prosrc
+        FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+        WHERE p.pronamespace = 'public'::regnamespace ORDER BY 1, 2
+    """,
+    "others": """
+        SELECT relname, relkind::text FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relkind NOT IN ('r', 'i') ORDER BY 1
+    """,
+}
+
+
+async def catalogue(database_url: str) -> dict[str, list[tuple[Any, ...]]]:
+    connection = await asyncpg.connect(database_url)
+    try:
+        return {what: [tuple(row) for row in await connection.fetch(query)] for what, query in CATALOGUE.items()}
+    finally:
+        await connection.close()
+
+
+async def create_from_models(database_url: str) -> None:
+    engine = create_async_engine(database_url.replace("postgresql://", "postgresql+asyncpg://", 1))
+    async with engine.begin() as connection:
+        await connection.run_sync(SQLModel.metadata.create_all)
+        await connection.run_sync(install_functions)
+    await engine.dispose()
+
+
+@pytest.mark.parametrize("what", CATALOGUE)
+def test_migrations_make_what_the_models_declare(what: str, database_url: str, empty_database_url: str) -> None:
+    async def compare() -> None:
+        await create_from_models(empty_database_url)
+        migrated, declared = await catalogue(database_url), await catalogue(empty_database_url)
+        assert migrated[what] == declared[what]
+        assert what == "others" or migrated[what]
+
+    asyncio.run(compare())
+
+
+def test_migrating_twice_is_harmless(database_url: str) -> None:
+    async def again() -> None:
+        before = await catalogue(database_url)
+        async with an_engine(database_url) as engine:
+            task_id = await engine.submit()
+            await migrate(database_url)
+            assert await engine.status(task_id) == "queued"
+            assert await reports.schema_revision(engine.pool) == newest_revision()
+            assert (await engine.start(task_id)).attempt == 1, "the functions work, also over connections from before"
+        assert await catalogue(database_url) == before
+
+    asyncio.run(again())
+
+
+def test_several_may_migrate_at_the_same_time(database_url: str, empty_database_url: str) -> None:
+    async def together() -> None:
+        await asyncio.gather(*(migrate(empty_database_url) for _ in range(3)))
+        assert await catalogue(empty_database_url) == await catalogue(database_url)
+
+    asyncio.run(together())
+
+
+def test_before_the_first_migration_there_is_no_revision(empty_database_url: str) -> None:
+    async def ask() -> None:
+        pool = await asyncpg.create_pool(empty_database_url, min_size=0, max_size=1)
+        assert await reports.schema_revision(pool) is None
+        await pool.close()
+
+    asyncio.run(ask())
+
+
+NOW = datetime.now(UTC)
+SAME = uuid4()
+A_TASK = {"task_id": uuid4(), "actor": "probe", "provider": "probe", "status": "queued", "timeout_seconds": 1.0,
+          "user_id": "ann"}  # fmt: skip
+A_RUNNING_TASK = {**A_TASK, "status": "running", "lease_expires_at": NOW, "claim_token": uuid4(), "worker_id": "w",
+                  "attempt": 1}  # fmt: skip
+GOOD_ROWS: dict[str, dict[str, Any]] = {
+    "tasks": A_TASK,
+    "task_events": {"task_id": uuid4(), "seq": 1, "type": "submit", "attempt": 0},
+    "task_dependencies": {"parent_id": uuid4(), "child_id": uuid4()},
+    "providers": {"name": "somebody", "actor": "probe"},
+    "workers": {"worker_id": "w", "hostname": "h", "pid": 1, "queues": [], "capacity": 1},
+    "service_reports": {"service": "janitor", "instance_id": "j", "healthy": True},
+    "api_keys": {"key_id": "k", "secret_hash": b"", "role": "admin", "user_id": "root"},
+}
+BAD_ROWS: list[tuple[str, dict[str, Any]]] = [
+    ("tasks_status_check", {"status": "sleeping"}),
+    ("tasks_lane_check", {"lane": "middle"}),
+    ("tasks_priority_check", {"priority": 10}),
+    ("tasks_priority_check", {"priority": -1}),
+    ("tasks_counters_check", {"attempt": -1}),
+    ("tasks_counters_check", {"retry_count": -1}),
+    ("tasks_counters_check", {"max_retries": -1}),
+    ("tasks_counters_check", {"interrupt_count": -1}),
+    ("tasks_counters_check", {"stall_count": -1}),
+    ("tasks_counters_check", {"last_seq": 0}),
+    ("tasks_timeout_check", {"timeout_seconds": 0.0}),
+    ("tasks_lease_check", {"lease_expires_at": NOW}),
+    ("tasks_lease_check", {**A_RUNNING_TASK, "lease_expires_at": None}),
+    ("tasks_lease_check", {**A_RUNNING_TASK, "claim_token": None}),
+    ("tasks_lease_check", {**A_RUNNING_TASK, "worker_id": None}),
+    ("tasks_lease_check", {**A_RUNNING_TASK, "attempt": 0}),
+    ("tasks_terminal_check", {"completed_at": NOW}),
+    ("tasks_terminal_check", {"status": "completed"}),
+    ("tasks_terminal_check", {"status": "cancelled"}),
+    ("tasks_terminal_check", {"status": "dead", "error": "{}"}),
+    ("tasks_result_check", {"result": "1"}),
+    ("tasks_result_check", {"status": "dead", "completed_at": NOW, "error": "{}", "result": "1"}),
+    ("tasks_dead_check", {"status": "dead", "completed_at": NOW}),
+    ("tasks_unmet_check", {"unmet": 1}),
+    ("tasks_unmet_check", {"status": "blocked", "unmet": 0}),
+    ("tasks_unmet_check", {**A_RUNNING_TASK, "unmet": 1}),
+    ("tasks_doorbell_check", {"doorbell_token": uuid4()}),
+    ("tasks_doorbell_check", {"doorbell_at": NOW}),
+    ("tasks_doorbell_check", {**A_RUNNING_TASK, "doorbell_token": uuid4(), "doorbell_at": NOW}),
+    ("task_events_seq_check", {"seq": 0}),
+    ("task_dependencies_no_loop_check", {"parent_id": SAME, "child_id": SAME}),
+    ("providers_limit_check", {"configured_limit": -1}),
+    ("providers_limit_check", {"limit_override": -1}),
+    ("providers_dispatch_version_check", {"dispatch_version": -1}),
+    ("workers_state_check", {"state": "asleep"}),
+    ("workers_capacity_check", {"capacity": 0}),
+    ("service_reports_service_check", {"service": "api"}),
+    ("api_keys_role_check", {"role": "god"}),
+]
+
+
+async def insert(connection: asyncpg.Connection, table: str, row: dict[str, Any]) -> None:
+    values = ", ".join(f"${number}" for number, _ in enumerate(row, start=1))
+    await connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", *row.values())
+
+
+def table_of(constraint: str) -> str:
+    return max((table for table in GOOD_ROWS if constraint.startswith(f"{table}_")), key=len)
+
+
+def test_the_database_refuses_every_row_that_must_never_be(database_url: str) -> None:
+    async def try_them_all() -> None:
+        connection = await asyncpg.connect(database_url)
+        for table, row in (*GOOD_ROWS.items(), ("tasks", {**A_RUNNING_TASK, "task_id": uuid4()})):
+            await insert(connection, table, row)
+        for constraint, change in BAD_ROWS:
+            table = table_of(constraint)
+            with pytest.raises(asyncpg.CheckViolationError) as refused:
+                await insert(connection, table, {**GOOD_ROWS[table], **change})
+            assert refused.value.constraint_name == constraint, change
+        await connection.close()
+
+    asyncio.run(try_them_all())
+
+
+@on_the_engine
+async def test_every_check_of_the_database_is_tried_above(engine: Engine) -> None:
+    rows = await engine.pool.fetch(
+        "SELECT conname FROM pg_constraint WHERE contype = 'c' AND connamespace = 'public'::regnamespace"
+    )
+    assert {row["conname"] for row in rows} == {constraint for constraint, _ in BAD_ROWS}
+
+
+def assignments_of_status(text: str) -> list[str]:
+    """The SET lists of updates of `tasks`, and the inserts into it, that give a status."""
+    sets = re.findall(
+        r"UPDATE\s+tasks\b(?:\s+\w+)?\s+SET\b(.*?)(?:\bWHERE\b|\bFROM\b|\bRETURNING\b|;|$)", text, re.DOTALL
+    )
+    return [each for each in sets if re.search(r"(?<![.\w])status\s*=", each)] + re.findall(
+        r"INSERT\s+INTO\s+tasks\b", text
+    )
+
+
+def test_status_is_assigned_in_the_store_s_functions_and_nowhere_else() -> None:
+    within = [path for path in functions.FOLDER.glob("*.sql") if assignments_of_status(path.read_text())]
+    assert len(within) >= 8, "else the search would find nothing anywhere"
+    elsewhere = [
+        path.relative_to(PROJECT)
+        for folder in ("shared", "services")
+        for path in (PROJECT / folder).rglob("*")
+        if path.suffix in {".py", ".sql"} and path.parent != functions.FOLDER
+        if assignments_of_status(path.read_text())
+    ]
+    assert elsewhere == []

@@ -1,0 +1,195 @@
+"""The group-committing writer: many threads, one call, and one bad value that harms nobody else."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from uuid import UUID, uuid4
+
+import pytest
+
+from services.actors.batcher import Batcher
+from services.actors.context import Context
+from services.actors.writer import Writer
+from shared import db
+from shared.retries import ending_of_success
+from shared.settings import Settings
+from shared.store.tasks import Claim, Claimed, Refused
+from tests.integration.engine import Engine, an_engine
+from tests.waiting import wait_until
+
+T = TypeVar("T")
+
+GOOD = 30
+WRITER = "application_name = 'windlass-actors-writer'"
+
+
+@pytest.fixture
+def writer(database_url: str) -> Iterator[Writer]:
+    writer = Writer(Settings(database_url=database_url), "worker-1", on_claim=lambda _lease_end: None)
+    writer.start()
+    yield writer
+    writer.close(timeout=10)
+    writer._loop.close()
+
+
+def ask(database_url: str, question: Callable[[Engine], Awaitable[T]]) -> T:
+    async def with_an_engine() -> T:
+        async with an_engine(database_url) as engine:
+            return await question(engine)
+
+    return asyncio.run(with_an_engine())
+
+
+@contextmanager
+def threads(number: int) -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(number) as pool:
+        yield pool
+
+
+@contextmanager
+def held_up(database_url: str, task_id: UUID) -> Iterator[None]:
+    """Somebody holds the task's row in a transaction that is open for as long as the block lasts."""
+    holding, done = threading.Event(), threading.Event()
+
+    async def hold(engine: Engine) -> None:
+        async with engine.holding("SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE", task_id):
+            holding.set()
+            await asyncio.to_thread(done.wait, 60)
+
+    somebody = threading.Thread(target=ask, args=(database_url, hold))
+    somebody.start()
+    assert holding.wait(10)
+    try:
+        yield
+    finally:
+        done.set()
+        somebody.join(10)
+
+
+def gathered(batcher: Batcher[Any, Any]) -> int:
+    return len(batcher._gathered)
+
+
+UNSTORABLE = {
+    "a NUL": "nul\0",
+    "an impossible number": 10**200_000,
+    "half a character": "\ud800",
+    "an object": object(),
+}
+
+
+@pytest.mark.parametrize("value", UNSTORABLE.values(), ids=UNSTORABLE)
+def test_of_thirty_good_ends_and_a_bad_one_in_one_call_thirty_are_written_and_one_fails_alone(
+    database_url: str, writer: Writer, value: Any
+) -> None:
+    async def start_them(engine: Engine) -> list[Claimed]:
+        return [await engine.start(task_id) for task_id in await engine.submit_many(GOOD + 2)]
+
+    first, bad, *good = ask(database_url, start_them)
+    with threads(GOOD + 2) as pool:
+        with held_up(database_url, first.task_id):
+            # While the writer waits for this one, the others gather behind it.
+            under_way = pool.submit(writer.end, ending_of_success(first, "first"))
+            wait_until("the writer waits", lambda: writer_waits(database_url))
+            answers = [pool.submit(writer.end, ending_of_success(attempt, "good")) for attempt in good[: GOOD // 2]]
+            culprit = pool.submit(writer.end, ending_of_success(bad, value))
+            answers += [pool.submit(writer.end, ending_of_success(attempt, "good")) for attempt in good[GOOD // 2 :]]
+            wait_until("all have gathered", lambda: gathered(writer._ends) == GOOD + 1)
+        assert under_way.result(10) == "completed"
+        assert [fate(answer) for answer in answers] == ["completed"] * GOOD
+        with pytest.raises(db.UNSTORABLE):
+            culprit.result(10)
+
+    async def look(engine: Engine) -> None:
+        assert await engine.count("status = 'completed' AND result = '\"good\"'") == GOOD
+        assert await engine.status(bad.task_id) == "running"
+
+    ask(database_url, look)
+
+
+def fate(answer: "Future[str | None]") -> str:
+    error = answer.exception(10)
+    return type(error).__name__ if error else str(answer.result())
+
+
+def writer_waits(database_url: str) -> bool:
+    async def look(engine: Engine) -> bool:
+        waiting: int = await engine.pool.fetchval(
+            f"SELECT count(*) FROM pg_stat_activity WHERE {WRITER} AND wait_event_type = 'Lock'"
+        )
+        return waiting == 1
+
+    return ask(database_url, look)
+
+
+def test_thirty_claims_at_once_are_answered_each_to_the_thread_that_asked(database_url: str, writer: Writer) -> None:
+    async def submit_them(engine: Engine) -> list[UUID]:
+        await engine.provide("probe", limit=20)
+        return await engine.submit_many(GOOD)
+
+    claims = [Claim(task_id, uuid4()) for task_id in ask(database_url, submit_them)]
+    with threads(GOOD) as pool:
+        answers = list(pool.map(writer.claim, claims))
+    assert [answer.task_id for answer in answers] == [claim.task_id for claim in claims]
+    assert sum(isinstance(answer, Claimed) for answer in answers) == 20
+    assert {answer.reason for answer in answers if isinstance(answer, Refused)} == {"no-slot"}
+
+
+def test_an_end_is_offered_until_it_is_accepted_although_the_connection_is_lost(
+    database_url: str, writer: Writer
+) -> None:
+    attempt = ask(database_url, lambda engine: engine.running())
+    with threads(1) as pool:
+        with held_up(database_url, attempt.task_id):
+            answer = pool.submit(writer.end, ending_of_success(attempt, "kept"))
+            wait_until("the writer waits", lambda: writer_waits(database_url))
+            ask(
+                database_url,
+                lambda engine: engine.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {WRITER}"),
+            )
+        assert answer.result(10) == "completed"
+
+    async def look(engine: Engine) -> None:
+        assert (await engine.row(attempt.task_id))["result"] == "kept"
+        assert await engine.story(attempt.task_id) == ["submit", "claim", "complete"]
+
+    ask(database_url, look)
+
+
+def test_reports_are_written_a_few_times_a_second_and_joined(database_url: str, writer: Writer) -> None:
+    attempt = ask(database_url, lambda engine: engine.running())
+    context = Context(attempt, "worker-1", on_report=writer.report)
+    for number in range(100):
+        context.output(f"{number} ")
+        context.progress(f"Step {number}")
+
+    async def events(engine: Engine) -> list[db.Row]:
+        return (await engine.history(attempt.task_id))[2:]
+
+    written = wait_until("it is written", lambda: ask(database_url, events))
+    assert [event["type"] for event in written] == ["output", "progress"]
+    assert written[0]["data"]["text"].split() == [str(number) for number in range(100)]
+    assert written[1]["data"]["progress"]["message"] == "Step 99"
+
+
+@pytest.mark.parametrize("value", UNSTORABLE.values(), ids=UNSTORABLE)
+def test_a_report_that_cannot_be_stored_keeps_nobody_else_s_words_or_end_from_being_written(
+    database_url: str, writer: Writer, value: Any
+) -> None:
+    async def start_them(engine: Engine) -> list[Claimed]:
+        return [await engine.start(task_id) for task_id in await engine.submit_many(2)]
+
+    bad, good = (Context(each, "worker-1", on_report=writer.report) for each in ask(database_url, start_them))
+    bad.save({"page": value})
+    good.output("fine")
+
+    async def heard(engine: Engine) -> bool:
+        return "output" in await engine.story(good.task_id)
+
+    wait_until("the good one's words are written", lambda: ask(database_url, heard), seconds=10)
+    with threads(1) as pool:
+        answer = pool.submit(writer.end, ending_of_success(bad.task, "it goes on"))
+        assert answer.result(10) == "completed"

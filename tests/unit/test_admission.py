@@ -1,0 +1,155 @@
+"""How many tasks of each lane may start: never too many, never too few, and shared as promised."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.dispatcher.admission import WINDOW_FLOOR, Admission, admit, free_places
+from shared.store.providers import ProviderView
+
+by_the_hundred = settings(max_examples=300, derandomize=True, deadline=None)
+
+views = st.builds(
+    ProviderView,
+    name=st.just("somebody"),
+    dispatch_version=st.just(0),
+    lane_credit=st.integers(0, 99),
+    limit=st.none() | st.integers(0, 60),
+    held=st.integers(0, 40),
+    rung=st.integers(0, 40),
+    capacity=st.integers(0, 40),
+    fresh_due=st.integers(0, 80),
+    retry_due=st.integers(0, 80) | st.sampled_from([999, 1000, 5000, 5001]),
+)
+
+
+def view_of(**fields: int | None) -> ProviderView:
+    quiet = ProviderView("somebody", 0, lane_credit=0, limit=None, held=0, rung=0, capacity=8, fresh_due=0, retry_due=0)
+    return replace(quiet, **fields)  # type: ignore[arg-type]
+
+
+@given(views)
+@by_the_hundred
+def test_never_more_start_than_the_limit_has_room_for(view: ProviderView) -> None:
+    admission = admit(view)
+    if view.limit is not None:
+        room = max(0, view.limit - view.held - view.rung)
+        assert admission.fresh + admission.retry <= room
+
+
+@given(views)
+@by_the_hundred
+def test_never_more_doorbells_are_out_than_twice_the_capacity(view: ProviderView) -> None:
+    admission = admit(view)
+    window = max(WINDOW_FLOOR, 2 * view.capacity)
+    assert admission.fresh + admission.retry <= max(0, window - view.held - view.rung)
+
+
+@given(views)
+@by_the_hundred
+def test_never_more_start_than_are_due(view: ProviderView) -> None:
+    admission = admit(view)
+    assert 0 <= admission.fresh <= view.fresh_due
+    assert 0 <= admission.retry <= view.retry_due
+
+
+@given(views)
+@by_the_hundred
+def test_no_place_stays_empty_while_anything_is_due(view: ProviderView) -> None:
+    admission = admit(view)
+    assert admission.fresh + admission.retry == min(free_places(view), view.fresh_due + view.retry_due)
+
+
+@given(views)
+@by_the_hundred
+def test_the_credit_is_always_less_than_one_pick(view: ProviderView) -> None:
+    assert 0 <= admit(view).credit < 100
+
+
+@given(views, st.integers(1, 20))
+@by_the_hundred
+def test_one_place_at_a_time_gives_what_all_at_once_gives(view: ProviderView, places: int) -> None:
+    """While both lanes have work, that is; the share is the one of the first look."""
+    view = replace(view, held=0, rung=0, capacity=8, fresh_due=40, retry_due=40)
+    at_once = admit(replace(view, limit=min(places, 16)))
+    credit, fresh, retry = view.lane_credit, 0, 0
+    for _ in range(min(places, 16)):
+        one = admit(replace(view, limit=1, lane_credit=credit))
+        credit, fresh, retry = one.credit, fresh + one.fresh, retry + one.retry
+    assert Admission(fresh, retry, credit) == at_once
+
+
+@pytest.mark.parametrize(
+    ("waiting_retries", "fresh", "retry"),
+    [(999, 70, 30), (1000, 80, 20), (5000, 80, 20), (5001, 90, 10)],
+)
+def test_over_a_hundred_single_picks_the_lanes_get_exactly_their_shares(
+    waiting_retries: int, fresh: int, retry: int
+) -> None:
+    started, credit = {"fresh": 0, "retry": 0}, 0
+    for _ in range(100):
+        one = admit(view_of(limit=1, fresh_due=500, retry_due=waiting_retries, lane_credit=credit))
+        assert one.fresh + one.retry == 1
+        credit = one.credit
+        started["fresh"] += one.fresh
+        started["retry"] += one.retry
+    assert started == {"fresh": fresh, "retry": retry}
+
+
+@pytest.mark.parametrize("credit", range(0, 100, 10))
+def test_the_shares_hold_from_any_credit_on(credit: int) -> None:
+    retries = 0
+    for _ in range(100):
+        one = admit(view_of(limit=1, fresh_due=500, retry_due=500, lane_credit=credit))
+        credit, retries = one.credit, retries + one.retry
+    assert retries == 30
+
+
+def test_within_any_ten_picks_the_retry_lane_gets_three() -> None:
+    picks, credit = [], 0
+    for _ in range(100):
+        one = admit(view_of(limit=1, fresh_due=500, retry_due=500, lane_credit=credit))
+        credit = one.credit
+        picks.append(one.retry)
+    assert all(sum(picks[at : at + 10]) == 3 for at in range(90)), "spread out, not in lumps"
+
+
+def test_no_limit_starts_what_the_workers_can_take() -> None:
+    assert admit(view_of(limit=None, capacity=20, fresh_due=1000)) == Admission(fresh=40, retry=0, credit=0)
+
+
+def test_a_limit_of_zero_starts_nothing() -> None:
+    assert admit(view_of(limit=0, fresh_due=10, retry_due=10)) == Admission(fresh=0, retry=0, credit=0)
+
+
+def test_a_limit_that_was_lowered_below_what_runs_starts_nothing() -> None:
+    assert admit(view_of(limit=2, held=5, fresh_due=10)).fresh == 0
+
+
+def test_a_doorbell_that_is_out_takes_a_place() -> None:
+    assert admit(view_of(limit=3, held=1, rung=1, fresh_due=10)).fresh == 1
+
+
+def test_a_pool_scaled_to_zero_is_still_rung_for() -> None:
+    assert admit(view_of(limit=None, capacity=0, fresh_due=1000)).fresh == WINDOW_FLOOR
+
+
+def test_an_empty_retry_lane_gives_its_share_away() -> None:
+    assert admit(view_of(limit=10, fresh_due=50, retry_due=0, lane_credit=80)) == Admission(10, 0, 80)
+
+
+def test_an_empty_fresh_lane_gives_its_share_away() -> None:
+    assert admit(view_of(limit=10, fresh_due=0, retry_due=50)) == Admission(0, 10, 0)
+
+
+def test_a_lane_that_runs_out_midway_leaves_the_rest_to_the_other() -> None:
+    admission = admit(view_of(limit=10, fresh_due=2, retry_due=50))
+    assert (admission.fresh, admission.retry) == (2, 8)
+
+
+def test_a_lane_that_was_alone_has_earned_no_credit_meanwhile() -> None:
+    """Or a long time with retries alone would be paid back by a long time with none, and the other way round."""
+    alone = admit(view_of(limit=10, fresh_due=0, retry_due=500, lane_credit=40))
+    assert alone.credit == 40

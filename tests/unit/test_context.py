@@ -1,0 +1,228 @@
+"""What an actor is given: a way to report that coalesces, and a way to learn that it should end."""
+
+import threading
+import time
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from services.actors.attempts import Attempts
+from services.actors.context import Context, Stopped
+from shared.errors import TimedOut
+from shared.store.tasks import Claimed
+
+TASK = Claimed(
+    task_id=UUID(int=1),
+    claim_token=UUID(int=2),
+    actor="probe",
+    provider="probe",
+    payload={},
+    checkpoint={"page": 3},
+    attempt=2,
+    retry_count=0,
+    max_retries=3,
+    interrupt_count=0,
+    stall_count=0,
+    rate_limited_count=0,
+    timeout_seconds=300,
+)
+
+
+def context_of(task: Claimed = TASK) -> Context:
+    return Context(task, "worker-1", on_report=lambda _: None)
+
+
+def test_who_said_nothing_has_nothing_to_report() -> None:
+    assert context_of().take_report() is None
+
+
+def test_only_the_latest_progress_is_reported() -> None:
+    context = context_of()
+    for step in range(1, 6):
+        context.progress(f"Step {step}", percent=20.0 * step)
+    report = context.take_report()
+    assert report is not None
+    assert report.progress is not None
+    assert (report.progress["message"], report.progress["percent"]) == ("Step 5", 100)
+    assert [event["type"] for event in report.events] == ["progress"]
+    assert report.events[0]["data"] == {"status": "running", "progress": report.progress}
+
+
+def test_pieces_of_output_are_joined_in_order() -> None:
+    context = context_of()
+    for piece in ("one ", "two ", "three"):
+        context.output(piece)
+    report = context.take_report()
+    assert report is not None
+    assert report.events == [{"type": "output", "data": {"text": "one two three"}}]
+    assert report.progress is None
+
+
+def test_only_the_latest_checkpoint_is_kept_and_makes_no_event() -> None:
+    context = context_of()
+    context.save({"page": 4})
+    context.save({"page": 5})
+    report = context.take_report()
+    assert report is not None
+    assert (report.checkpoint, report.events) == ({"page": 5}, [])
+
+
+def test_taking_the_report_empties_it() -> None:
+    context = context_of()
+    context.progress("half way", percent=50)
+    context.output("text")
+    context.save(1)
+    assert context.take_report() is not None
+    assert context.take_report() is None
+
+
+def test_a_report_names_the_attempt_that_it_comes_from() -> None:
+    context = context_of()
+    context.output("text")
+    report = context.take_report()
+    assert report is not None
+    assert (report.task_id, report.attempt, report.claim_token) == (UUID(int=1), 2, UUID(int=2))
+
+
+def test_nothing_that_threads_say_while_it_is_being_taken_is_lost() -> None:
+    context = context_of()
+
+    def speak() -> None:
+        for number in range(3000):
+            context.output(f"{number} ")
+
+    speaker = threading.Thread(target=speak)
+    speaker.start()
+    heard = ""
+    speaking = True
+    while speaking:
+        speaking = speaker.is_alive()
+        if report := context.take_report():
+            heard += report.events[0]["data"]["text"]
+    assert heard.split() == [str(number) for number in range(3000)]
+
+
+def test_reports_are_numbered_so_that_one_that_is_written_again_is_known() -> None:
+    context = context_of()
+    numbers = []
+    for _ in range(3):
+        context.output("text")
+        report = context.take_report()
+        assert report is not None
+        numbers.append(report.number)
+    assert numbers == [1, 2, 3]
+
+
+def test_every_word_wakes_the_writer() -> None:
+    woken: list[Context] = []
+    context = Context(TASK, "worker-1", on_report=woken.append)
+    context.progress("half way")
+    context.output("text")
+    context.save(1)
+    assert woken == [context] * 3
+
+
+def test_what_an_earlier_attempt_saved_is_there() -> None:
+    assert context_of().checkpoint == {"page": 3}
+
+
+def test_who_is_told_to_stop_stops() -> None:
+    context = context_of()
+    context.check()
+    context.stop()
+    with pytest.raises(Stopped):
+        context.check()
+    with pytest.raises(Stopped):
+        context.sleep(60)
+
+
+def test_a_stop_ends_a_sleep_at_once() -> None:
+    context = context_of()
+    threading.Timer(0.02, context.stop).start()
+    began = time.monotonic()
+    with pytest.raises(Stopped):
+        context.sleep(60)
+    assert time.monotonic() - began < 5
+
+
+def test_a_stop_is_no_exception_that_an_actor_could_swallow_by_mistake() -> None:
+    assert not issubclass(Stopped, Exception)
+
+
+def test_past_its_deadline_an_attempt_has_timed_out() -> None:
+    context = context_of(replace(TASK, timeout_seconds=0.01))
+    context.begin()
+    with pytest.raises(TimedOut, match=r"0\.01 s"):
+        context.sleep(60)
+    with pytest.raises(TimedOut):
+        context.check()
+
+
+def test_the_time_runs_from_the_beginning_of_the_work_not_from_the_claim() -> None:
+    context = context_of(replace(TASK, timeout_seconds=0.001))
+    time.sleep(0.002)
+    context.check()
+
+
+def test_a_sleep_that_ends_in_time_returns() -> None:
+    context = context_of()
+    context.begin()
+    began = time.monotonic()
+    context.sleep(0.03)
+    assert time.monotonic() - began >= 0.03
+
+
+def test_a_stop_reaches_the_attempt_that_is_meant() -> None:
+    attempts = Attempts()
+    one, other = context_of(), context_of(replace(TASK, claim_token=UUID(int=9)))
+    attempts.add(one)
+    attempts.add(other)
+    attempts.stop(other.task.claim_token)
+    one.check()
+    with pytest.raises(Stopped):
+        other.check()
+
+
+def test_an_attempt_is_deaf_once_it_has_ignored_a_stop_for_longer_than_the_grace() -> None:
+    attempts = Attempts()
+    context = context_of()
+    attempts.add(context)
+    assert attempts.deaf(0) == [], "nobody has asked it yet"
+    attempts.stop(context.task.claim_token)
+    assert attempts.deaf(60) == []
+    time.sleep(0.001)
+    assert attempts.deaf(0) == [context]
+    attempts.remove(context)
+    assert attempts.deaf(0) == []
+
+
+def test_an_attempt_that_only_waits_for_its_end_to_be_written_is_not_deaf() -> None:
+    attempts = Attempts()
+    context = context_of()
+    attempts.add(context)
+    attempts.stop(context.task.claim_token)
+    context.is_over = True
+    time.sleep(0.001)
+    assert attempts.deaf(0) == []
+    assert not attempts.any_work()
+
+
+def test_an_attempt_is_deaf_once_it_has_ignored_its_deadline_for_longer_than_the_grace() -> None:
+    attempts = Attempts()
+    context = context_of(replace(TASK, timeout_seconds=0.001))
+    attempts.add(context)
+    context.begin()
+    time.sleep(0.002)
+    assert attempts.deaf(60) == []
+    assert attempts.deaf(0) == [context]
+
+
+def test_the_leases_to_renew_are_those_of_the_attempts_that_are_here() -> None:
+    attempts = Attempts()
+    context = context_of()
+    attempts.add(context)
+    assert attempts.leases() == {UUID(int=2): UUID(int=1)}
+    attempts.remove(context)
+    assert attempts.leases() == {}
+    assert len(attempts) == 0

@@ -1,0 +1,100 @@
+"""The state machine against the contract, every pair of state and transition."""
+
+import re
+from itertools import product
+
+import pytest
+
+from docs import draw
+from shared.states import LIVE, TERMINAL, TRANSITIONS, State, allows
+from shared.store import functions
+
+CONTRACT: dict[str, tuple[set[str], set[str]]] = {
+    "submit": (set(), {"queued", "blocked"}),
+    "unblock": ({"blocked"}, {"queued"}),
+    "claim": ({"queued", "retrying"}, {"running"}),
+    "complete": ({"running"}, {"completed"}),
+    "retry": ({"running"}, {"retrying"}),
+    "bury": ({"blocked", "queued", "retrying", "running"}, {"dead"}),
+    "stall": ({"running"}, {"retrying", "dead"}),
+    "interrupt": ({"running"}, {"queued"}),
+    "cancel": ({"blocked", "queued", "retrying", "running"}, {"cancelled"}),
+    "revive": ({"dead", "cancelled"}, {"queued", "blocked"}),
+}
+"""SPEC 2, by hand: from where, to where."""
+
+WORDS = ("blocked", "queued", "running", "retrying", "completed", "dead", "cancelled")
+
+
+def test_the_seven_words_are_the_seven_states() -> None:
+    assert {str(state) for state in State} == set(WORDS)
+
+
+def test_there_is_no_transition_beside_those_of_the_contract() -> None:
+    assert set(TRANSITIONS) == set(CONTRACT)
+
+
+@pytest.mark.parametrize(("name", "state"), list(product(CONTRACT, WORDS)))
+def test_a_transition_leads_from_a_state_exactly_where_the_contract_says(name: str, state: str) -> None:
+    sources, targets = CONTRACT[name]
+    reached = {target for target in State if allows(TRANSITIONS[name], State(state), target)}
+    assert reached == (targets if state in sources else set())
+
+
+def test_submit_leads_from_nowhere_to_queued_or_blocked() -> None:
+    assert TRANSITIONS["submit"].sources == ()
+    assert set(TRANSITIONS["submit"].targets) == {"queued", "blocked"}
+
+
+def test_a_state_is_either_live_or_terminal() -> None:
+    assert set(TERMINAL) == {"completed", "dead", "cancelled"}
+    assert set(LIVE) == {"blocked", "queued", "running", "retrying"}
+
+
+def test_completed_is_for_ever() -> None:
+    assert not [name for name, transition in TRANSITIONS.items() if State.COMPLETED in transition.sources]
+
+
+def test_a_guard_is_filled_in_from_the_state_machine() -> None:
+    statement = "UPDATE tasks SET status = :target_of_claim WHERE status IN :sources_of_claim"
+    assert functions.fill_in(statement) == (
+        "UPDATE tasks SET status = 'running' WHERE status IN ('queued', 'retrying')"
+    )
+
+
+def test_a_guard_with_one_source_is_a_list_of_one() -> None:
+    assert functions.fill_in("status IN :sources_of_unblock") == "status IN ('blocked')"
+
+
+def test_a_transition_with_two_targets_cannot_be_filled_in_by_mistake() -> None:
+    with pytest.raises(ValueError, match="unpack"):
+        functions.fill_in("SET status = :target_of_revive")
+
+
+def test_a_guard_of_an_unknown_transition_is_refused() -> None:
+    with pytest.raises(KeyError):
+        functions.fill_in("status IN :sources_of_resurrect")
+
+
+def test_every_function_has_all_its_guards_filled_in() -> None:
+    written = "\n".join(path.read_text() for path in functions.FOLDER.glob("*.sql"))
+    installed = "\n".join(functions.definitions())
+    assert re.findall(r":(?:sources|target)_of_\w+", written)
+    assert not re.findall(r":(?:sources|target)_of_\w+", installed)
+
+
+def test_the_page_with_the_diagram_is_what_the_code_draws() -> None:
+    assert draw.STATE_MACHINE.read_text() == draw.state_machine(), "run `make fmt`"
+
+
+def test_the_diagram_shows_an_arrow_for_every_way_and_no_other() -> None:
+    drawn = {
+        (name, source, target)
+        for source, target, labels in re.findall(r"^ +(\S+) --> (\S+): (.+)$", draw.state_machine(), re.MULTILINE)
+        for name in labels.split(", ")
+    }
+    assert drawn == {
+        (name, source, target)
+        for name, (sources, targets) in CONTRACT.items()
+        for source, target in product(sources or {"[*]"}, targets)
+    }

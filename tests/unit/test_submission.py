@@ -1,0 +1,205 @@
+"""From a request's body to a task that can be stored; what cannot be, named field by field."""
+
+import math
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from services.api.auth import Caller
+from services.api.errors import Problem
+from services.api.submission import accept
+from shared.settings import Settings
+from shared.store.tasks import Submission
+
+ADMIN = Caller("a", "admin", "root")
+USER = Caller("u", "user", "ann")
+SETTINGS = Settings(providers={"slow": {"actor": "probe"}})
+DRILLS = Settings(probe_faults=True)
+
+
+def accepted(body: Any, caller: Caller = USER, settings: Settings = SETTINGS) -> Submission:
+    return accept(body, caller, settings)
+
+
+def refused(body: Any, caller: Caller = USER, settings: Settings = SETTINGS, *, below: str = "") -> Problem:
+    with pytest.raises(Problem) as problem:
+        accept(body, caller, settings, below=below)
+    return problem.value
+
+
+def pointers(problem: Problem) -> set[str]:
+    assert problem.errors is not None
+    assert all(each["detail"] for each in problem.errors)
+    return {each["pointer"] for each in problem.errors}
+
+
+def test_the_smallest_task_gets_the_defaults() -> None:
+    task = accepted({"actor": "probe"})
+    assert (task.actor, task.provider, task.user_id, task.payload) == ("probe", "probe", "ann", {})
+    assert (task.priority, task.max_retries, task.timeout_seconds, task.max_age_seconds) == (2, 3, 300, None)
+
+
+def test_ids_grow_with_time() -> None:
+    ids = [accepted({"actor": "probe"}).task_id for _ in range(50)]
+    assert ids == sorted(ids)
+    assert {each.version for each in ids} == {7}
+
+
+def test_every_field_arrives() -> None:
+    parent, other = uuid4(), uuid4()
+    task = accepted(
+        {
+            "actor": "probe", "provider": "slow", "payload": {"seconds": 1}, "task_type": "drill", "priority": 0,
+            "max_retries": 7, "timeout_seconds": 12.5, "max_age_seconds": 60, "delay_seconds": 5, "tags": ["a", "b"],
+            "project_id": "p", "workflow_id": "w", "parent_task_id": str(parent), "depends_on": [str(other)],
+        }
+    )  # fmt: skip
+    assert task == Submission(
+        task_id=task.task_id, actor="probe", provider="slow", payload={"seconds": 1}, user_id="ann",
+        timeout_seconds=12.5, task_type="drill", priority=0, max_retries=7, max_age_seconds=60, delay_seconds=5,
+        tags=["a", "b"], project_id="p", workflow_id="w", parent_task_id=parent, depends_on=[other],
+    )  # fmt: skip
+
+
+def test_run_at_arrives_with_its_zone() -> None:
+    assert accepted({"actor": "probe", "run_at": "2030-01-01T12:00:00+02:00"}).run_at == "2030-01-01T12:00:00+02:00"
+
+
+WRONG_FIELDS = [
+    ("actor", ""),
+    ("actor", 5),
+    ("payload", []),
+    ("provider", ""),
+    ("task_type", "x" * 201),
+    ("priority", 10),
+    ("priority", -1),
+    ("priority", "urgent"),
+    ("max_retries", -1),
+    ("timeout_seconds", 0),
+    ("max_age_seconds", 0),
+    ("run_at", "tomorrow"),
+    ("run_at", "2030-01-01T12:00:00"),
+    ("delay_seconds", -1),
+    ("tags", "a"),
+    ("project_id", ""),
+    ("workflow_id", 7),
+    ("parent_task_id", "not-a-uuid"),
+    ("user_id", ""),
+    ("surprise", True),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), WRONG_FIELDS)
+def test_a_wrong_field_is_named_by_its_pointer(field: str, value: Any) -> None:
+    problem = refused({"actor": "probe", field: value})
+    assert (problem.status, problem.code) == (422, "invalid-task")
+    assert pointers(problem) == {f"/{field}"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("max_age_seconds", 1e300), ("max_age_seconds", math.inf), ("timeout_seconds", math.nan), ("delay_seconds", 1e12)],
+)
+def test_a_time_that_no_clock_can_hold_is_named_by_its_pointer(field: str, value: float) -> None:
+    assert pointers(refused({"actor": "probe", field: value})) == {f"/{field}"}
+
+
+def test_a_missing_actor_is_named() -> None:
+    assert pointers(refused({})) == {"/actor"}
+
+
+def test_an_item_of_a_list_is_named_by_its_place() -> None:
+    assert pointers(refused({"actor": "probe", "tags": ["fine", ""]})) == {"/tags/1"}
+    assert pointers(refused({"actor": "probe", "depends_on": [str(UUID(int=1)), "x"]})) == {"/depends_on/1"}
+
+
+def test_all_wrong_fields_are_named_at_once() -> None:
+    assert pointers(refused({"actor": "probe", "priority": 99, "tags": 1})) == {"/priority", "/tags"}
+
+
+@pytest.mark.parametrize("body", [None, [], "probe", 7])
+def test_a_body_that_is_no_object_is_refused(body: Any) -> None:
+    problem = refused(body)
+    assert (problem.status, problem.code) == (422, "invalid-task")
+
+
+def test_two_times_to_start_are_one_too_many() -> None:
+    problem = refused({"actor": "probe", "run_at": "2030-01-01T00:00:00Z", "delay_seconds": 5})
+    assert problem.status == 422
+    assert problem.errors is not None
+    assert "run_at or delay_seconds" in problem.errors[0]["detail"]
+
+
+def test_an_unknown_actor_is_refused_with_the_known_ones() -> None:
+    problem = refused({"actor": "alchemist"})
+    assert (problem.status, problem.code) == (422, "unknown-actor")
+    assert pointers(problem) == {"/actor"}
+    assert "probe" in problem.detail
+
+
+def test_an_unknown_provider_is_refused() -> None:
+    problem = refused({"actor": "probe", "provider": "nobody"})
+    assert (problem.status, problem.code) == (422, "unknown-provider")
+    assert pointers(problem) == {"/provider"}
+
+
+@pytest.mark.parametrize(
+    ("payload", "pointer"),
+    [
+        ({"seconds": -1}, "/payload/seconds"),
+        ({"steps": "many"}, "/payload/steps"),
+        ({"outcome": "maybe"}, "/payload/outcome"),
+        ({"error_type": "Nonsense"}, "/payload/error_type"),
+        ({"a/b~c": 1}, "/payload/a~1b~0c"),
+    ],
+)
+def test_a_wrong_payload_is_named_below_it(payload: dict[str, Any], pointer: str) -> None:
+    problem = refused({"actor": "probe", "payload": payload})
+    assert (problem.status, problem.code) == (422, "invalid-payload")
+    assert pointers(problem) == {pointer}
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"actor": "probe", "payload": {"result": "nul\0"}}, "/payload/result"),
+        ({"actor": "probe", "payload": {"result": {"deep": ["fine", "nul\0"]}}}, "/payload/result/deep/1"),
+        ({"actor": "probe", "tags": ["nul\0"]}, "/tags/0"),
+        ({"actor": "probe", "task_type": "nul\0"}, "/task_type"),
+    ],
+)
+def test_a_nul_in_a_string_is_refused_and_named(body: dict[str, Any], pointer: str) -> None:
+    """Postgres cannot store one."""
+    problem = refused(body)
+    assert problem.status == 422
+    assert pointers(problem) == {pointer}
+
+
+def test_in_a_batch_the_pointer_begins_with_the_task_s_place() -> None:
+    assert pointers(refused({"actor": "probe", "priority": 99}, below="/tasks/7")) == {"/tasks/7/priority"}
+    wrong_payload = {"actor": "probe", "payload": {"seconds": -1}}
+    assert pointers(refused(wrong_payload, below="/tasks/7")) == {"/tasks/7/payload/seconds"}
+    assert pointers(refused({"actor": "alchemist"}, below="/tasks/7")) == {"/tasks/7/actor"}
+
+
+@pytest.mark.parametrize("outcome", ["crash", "hang"])
+@pytest.mark.parametrize(("caller", "settings"), [(ADMIN, SETTINGS), (USER, DRILLS), (USER, SETTINGS)])
+def test_a_harmful_probe_is_refused_unless_an_admin_asks_where_drills_are_on(
+    outcome: str, caller: Caller, settings: Settings
+) -> None:
+    problem = refused({"actor": "probe", "payload": {"outcome": outcome}}, caller, settings)
+    assert (problem.status, problem.code) == (403, "forbidden")
+    assert pointers(problem) == {"/payload/outcome"}
+
+
+@pytest.mark.parametrize("outcome", ["crash", "hang"])
+def test_a_harmful_probe_is_accepted_from_an_admin_where_drills_are_on(outcome: str) -> None:
+    assert accepted({"actor": "probe", "payload": {"outcome": outcome}}, ADMIN, DRILLS).payload == {"outcome": outcome}
+
+
+def test_only_an_admin_submits_for_somebody_else() -> None:
+    problem = refused({"actor": "probe", "user_id": "bob"}, USER)
+    assert (problem.status, problem.code) == (403, "forbidden")
+    assert pointers(problem) == {"/user_id"}
+    assert accepted({"actor": "probe", "user_id": "bob"}, ADMIN).user_id == "bob"
