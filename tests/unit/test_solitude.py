@@ -59,6 +59,13 @@ def nothing() -> None:
     """A check that finds no reason to give up."""
 
 
+def company_is_welcome(solitude: Solitude) -> bool:
+    waiter = threading.Thread(target=solitude.wait_for_company, daemon=True)
+    waiter.start()
+    waiter.join(SOON)
+    return not waiter.is_alive()
+
+
 def test_many_share_the_process(solitude: Solitude) -> None:
     visitors = [Visitor(lambda: solitude.shared(nothing)) for _ in range(3)]
     assert all(visitor.enters() for visitor in visitors)
@@ -160,7 +167,7 @@ def test_a_check_that_raises_ends_the_wait_and_leaves_the_room_usable(solitude: 
 
     with pytest.raises(TimeoutError), solitude.alone(told_to_stop):
         pytest.fail("it must not enter beside somebody")
-    solitude.wait_for_company()
+    assert company_is_welcome(solitude)
     somebody.leave()
     with solitude.alone(nothing):
         pass
@@ -173,6 +180,6 @@ def test_work_that_raises_leaves_the_room_usable(solitude: Solitude, room: str) 
         solitude.shared(nothing) if room == "shared" else solitude.alone(nothing),
     ):
         raise ValueError("broken")
-    solitude.wait_for_company()
+    assert company_is_welcome(solitude)
     with solitude.alone(nothing):
         pass
