@@ -4,7 +4,7 @@ Foreign keys are left out on the hot path on purpose: checking one would lock a 
 at every insert, tasks and events are never deleted, and the functions in `shared/store/functions` write both sides.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -72,7 +72,8 @@ class Task(SQLModel, table=True):
         CheckConstraint("priority BETWEEN 0 AND 9", name="priority"),
         CheckConstraint(
             "attempt >= 0 AND retry_count >= 0 AND max_retries >= 0 AND interrupt_count >= 0"
-            " AND stall_count >= 0 AND unmet >= 0 AND last_seq >= 1",
+            " AND stall_count >= 0 AND rate_limited_count >= 0 AND doorbell_count >= 0 AND report_count >= 0"
+            " AND unmet >= 0 AND last_seq >= 1",
             name="counters",
         ),
         CheckConstraint("timeout_seconds > 0", name="timeout"),
@@ -250,6 +251,22 @@ class ServiceReport(SQLModel, table=True):
     healthy: bool
     details: dict[str, Any] = document(optional=False)
     reported_at: datetime = moment(optional=False)
+
+
+class TaskQueueMetric(SQLModel, table=True):
+    """One day of one actor: what was created then, and what has become of it."""
+
+    __tablename__ = "task_queue_metrics"
+
+    day: date = Field(primary_key=True)
+    actor: str = Field(primary_key=True)
+    created: int
+    completed: int
+    failed: int
+    average_latency_seconds: float | None = None
+    error_rate: float | None = None
+    heartbeat_delay_seconds: float | None = None
+    updated_at: datetime = moment(optional=False)
 
 
 class ApiKey(SQLModel, table=True):

@@ -56,6 +56,11 @@ def require_admin(caller: Caller) -> None:
         raise Problem(403, "forbidden", "this is for an admin's key")
 
 
+def require_overview(caller: Caller) -> None:
+    if not caller.sees_everything:
+        raise Problem(403, "forbidden", "figures over all users are for viewers and admins")
+
+
 def require_writer(caller: Caller) -> None:
     if caller.role == "viewer":
         raise Problem(403, "forbidden", "a viewer's key reads everything and writes nothing")

@@ -94,6 +94,12 @@ def handle_unavailable(request: Request[Any, Any, Any], error: Exception) -> Res
     )
 
 
+def handle_unstorable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
+    """What slipped through every check and Postgres refused: the client's value, not our fault."""
+    detail = f"a value cannot be stored or compared: {error}"
+    return problem_response(request, Problem(422, "unstorable-value", detail))
+
+
 def handle_unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
     log.error("unexpected error at %s %s", request.method, request.url.path, exc_info=error)
     detail = "something went wrong on our side; the request_id finds it in the log"
@@ -104,5 +110,6 @@ HANDLERS: dict[Any, Any] = {
     Problem: handle_problem,
     HTTPException: handle_http,
     **dict.fromkeys(db.AWAY_OR_BUSY, handle_unavailable),
+    **dict.fromkeys(db.UNSTORABLE, handle_unstorable),
     Exception: handle_unexpected,
 }

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from litestar import Response, get
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.params import HeaderParameter, Parameter, QueryParameter
 
 from services.api.schemas import event_document
 from services.api.stream import stream_task
@@ -19,7 +19,7 @@ async def list_events(  # noqa: PLR0917 - Litestar passes them by name
     state: State,
     task_id: UUID,
     after: Annotated[int, Parameter(ge=0)] = 0,
-    event_type: Annotated[list[str] | None, Parameter(query="type")] = None,
+    event_type: Annotated[list[str] | None, QueryParameter(name="type")] = None,
     limit: Annotated[int, Parameter(ge=1, le=1000)] = 200,
 ) -> dict[str, Any]:
     """The task's whole story, oldest first."""
@@ -37,7 +37,7 @@ async def stream(
     state: State,
     task_id: UUID,
     after: str | None = None,
-    last_event_id: Annotated[str | None, Parameter(header="Last-Event-ID")] = None,
+    last_event_id: Annotated[str | None, HeaderParameter(name="Last-Event-ID")] = None,
 ) -> Response[Any]:
     """The same story as server-sent events, from the beginning or from the last one that the client has seen."""
     row = await visible_task(state.pool, request.user, task_id)

@@ -14,7 +14,7 @@ from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from services.api import health, history, metrics, tasks, workers
+from services.api import health, history, metrics, stats, tasks, workers
 from services.api.auth import Authentication
 from services.api.errors import HANDLERS
 from services.api.hub import Hub
@@ -40,7 +40,7 @@ def create_app(settings: Settings) -> Litestar:
 
     return Litestar(
         route_handlers=[
-            Router("/api/v1", route_handlers=[*tasks.HANDLERS, *history.HANDLERS, *workers.HANDLERS]),
+            Router("/api/v1", route_handlers=[*tasks.HANDLERS, *history.HANDLERS, *workers.HANDLERS, *stats.HANDLERS]),
             *health.HANDLERS,
             metrics.metrics,
         ],

@@ -1,14 +1,16 @@
 """The shapes that come in, checked field by field, and the shape of a task as it goes out."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from services.api.auth import Caller
 from shared.db import Row
 from shared.progress import present
+
+LAST_YEAR = 3000
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -42,6 +44,18 @@ class NewTask(BaseModel):
     parent_task_id: UUID | None = None
     depends_on: Annotated[list[UUID], Field(max_length=1000)] = Field(default_factory=list)
     user_id: Name | None = None
+
+    @field_validator("run_at")
+    @classmethod
+    def _a_time_that_can_be_kept(cls, run_at: datetime | None) -> datetime | None:
+        """In UTC: Postgres does not read every zone that ISO 8601 can write."""
+        try:
+            in_utc = run_at and run_at.astimezone(UTC)
+        except OverflowError:
+            in_utc = datetime.max.replace(tzinfo=UTC)
+        if in_utc and in_utc.year >= LAST_YEAR:
+            raise ValueError(f"must be before the year {LAST_YEAR}")
+        return in_utc
 
     @model_validator(mode="after")
     def _one_time_only(self) -> "NewTask":

@@ -12,6 +12,7 @@ from shared.payloads import DEFAULT_PROVIDER, PAYLOADS, TIMEOUT_SECONDS, Payload
 from shared.settings import Settings
 from shared.store.tasks import Submission
 
+DEEPEST = 64
 AS_THEY_ARE = {
     "task_type", "priority", "max_retries", "max_age_seconds", "delay_seconds", "tags", "project_id", "workflow_id",
     "parent_task_id", "depends_on",
@@ -20,7 +21,7 @@ AS_THEY_ARE = {
 
 def accept(body: Any, caller: Caller, settings: Settings, *, below: str = "") -> Submission:
     """A task ready to be stored, or a problem that names the field; `below` is where in the body the task stands."""
-    refuse_nul(body, below)
+    refuse_unstorable(body, below)
     try:
         wanted = NewTask.model_validate(body)
     except ValidationError as error:
@@ -42,17 +43,19 @@ def accept(body: Any, caller: Caller, settings: Settings, *, below: str = "") ->
     )
 
 
-def refuse_nul(value: Any, pointer: str) -> None:
-    """Postgres cannot store one, neither in a text nor in JSON."""
+def refuse_unstorable(value: Any, pointer: str, depth: int = 0) -> None:
+    """Postgres can store no NUL, neither in a text nor in JSON; and nobody means to nest that deep."""
+    if depth > DEEPEST:
+        raise field_problem(pointer, "nested-too-deep", f"JSON may be nested {DEEPEST} levels deep")
     if isinstance(value, str) and "\0" in value:
         raise field_problem(pointer, "nul-character", "a string must not contain the character NUL")
     if isinstance(value, dict):
         for key, below in value.items():
-            refuse_nul(key, pointer)
-            refuse_nul(below, f"{pointer}/{escape(key)}")
+            refuse_unstorable(key, pointer, depth)
+            refuse_unstorable(below, f"{pointer}/{escape(key)}", depth + 1)
     if isinstance(value, list):
         for number, below in enumerate(value):
-            refuse_nul(below, f"{pointer}/{number}")
+            refuse_unstorable(below, f"{pointer}/{number}", depth + 1)
 
 
 def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:

@@ -7,7 +7,9 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from typing import Any
 
 import dramatiq
 
@@ -16,6 +18,7 @@ from services.janitor.expired import bury_expired
 from services.janitor.reconciler import count_unaccounted
 from services.janitor.schedule import boot
 from services.janitor.stale import recover_stale
+from services.janitor.statistics import keep_statistics
 from services.janitor.workers import lose_silent_workers
 from shared import db, logs
 from shared.settings import Settings
@@ -41,7 +44,7 @@ class Janitor:
             group.create_task(self._keep_scheduling())
 
     async def sweep(self) -> None:
-        """Every duty once; periodiq rings for it each minute."""
+        """The duties that belong to every minute; periodiq rings for them."""
         await bury_expired(self.pool)
         await recheck_blocked(self.pool)
         await lose_silent_workers(self.pool, self.settings)
@@ -73,13 +76,17 @@ class Janitor:
         return longest if next_expiry is None else min(max(next_expiry, 0.05), longest)
 
     async def _answer_rings(self) -> None:
-        """Consumes the `janitor` queue with one Dramatiq thread, which hands each sweep to this loop."""
+        """Consumes the `janitor` queue with one Dramatiq thread, which hands each duty to this loop."""
         loop = asyncio.get_running_loop()
 
-        def sweep() -> None:
-            asyncio.run_coroutine_threadsafe(self.sweep(), loop).result()
+        def perform(duty: str) -> None:
+            asyncio.run_coroutine_threadsafe(duties[duty](), loop).result()
 
-        worker = dramatiq.Worker(boot(self.settings, sweep), worker_threads=1)
+        duties: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+            "sweep": self.sweep,
+            "statistics": lambda: keep_statistics(self.pool),
+        }
+        worker = dramatiq.Worker(boot(self.settings, perform), worker_threads=1)
         worker.queue_prefetch = 1
         worker.start()
         try:

@@ -1,4 +1,4 @@
-"""Periodiq's process: rings the janitor's duties once a minute, in the `janitor` queue."""
+"""Periodiq's process: rings for the janitor's duties at their times, in the `janitor` queue."""
 
 import os
 import signal
@@ -13,26 +13,31 @@ from shared.broker import DoorbellBroker
 from shared.settings import Settings
 
 QUEUE = "janitor"
-EVERY_MINUTE = "* * * * *"
+DUTIES = {"sweep": "* * * * *", "statistics": "7 * * * *"}
 
 
-def boot(settings: Settings, sweep: Callable[[], None]) -> DoorbellBroker:
-    """A broker whose one actor runs every duty; late and double rings are harmless, old ones are dropped."""
+def boot(settings: Settings, perform: Callable[[str], None]) -> DoorbellBroker:
+    """A broker with an actor for each duty; late and double rings are harmless, old ones are dropped."""
     broker = DoorbellBroker(settings, middleware=[periodiq.PeriodiqMiddleware(skip_delay=30)])
-    declare = dramatiq.actor(actor_name="sweep", queue_name=QUEUE, broker=broker, periodic=periodiq.cron(EVERY_MINUTE))
-    declare(sweep)
+    for duty, times in DUTIES.items():
+        declare = dramatiq.actor(actor_name=duty, queue_name=QUEUE, broker=broker, periodic=periodiq.cron(times))
+        declare(_performing(duty, perform))
     return broker
 
 
-def sweep_elsewhere() -> None:
-    """This process only rings; whoever consumes the queue sweeps."""
+def _performing(duty: str, perform: Callable[[str], None]) -> Callable[[], None]:
+    return lambda: perform(duty)
+
+
+def perform_elsewhere(_duty: str) -> None:
+    """This process only rings; whoever consumes the queue does the work."""
 
 
 def main() -> None:
     kernel.die_with_parent(int(sys.argv[1]), signal.SIGTERM)
     settings = Settings()
     logs.start(settings, "schedule")
-    broker = boot(settings, sweep_elsewhere)
+    broker = boot(settings, perform_elsewhere)
     scheduler = periodiq.Scheduler(actors=list(broker.actors.values()))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     scheduler.schedule()

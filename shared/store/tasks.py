@@ -204,7 +204,13 @@ async def cancel(db: Database, task_id: UUID) -> Row | None:
 
 
 async def revive(db: Database, task_id: UUID) -> Row | None:
-    return await db.fetchrow("SELECT * FROM revive_task($1)", task_id)
+    """A new life for the task and for the dependents that it had buried."""
+    while True:
+        try:
+            return await db.fetchrow("SELECT * FROM revive_task($1)", task_id)
+        except asyncpg.DeadlockDetectedError:
+            # Generation by generation it may come across a claim the other way round; one of the two begins again.
+            continue
 
 
 async def get(db: Database, task_id: UUID) -> Row | None:

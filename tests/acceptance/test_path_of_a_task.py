@@ -83,6 +83,12 @@ def test_bad_input_gets_a_problem_that_names_the_field(client: Client) -> None:
     assert refusal(payload={}, priority=12) == (422, "invalid-task", ["/actor", "/priority"])
     malformed = client.http.post("/api/v1/tasks", content=b"{not json")
     assert (malformed.status_code, malformed.json()["code"]) == (400, "malformed-json")
+    deep: object = 0
+    for _ in range(100):
+        deep = [deep]
+    assert refusal(actor="probe", payload={"result": deep})[:2] == (422, "nested-too-deep")
+    unreadable = client.http.get("/api/v1/tasks", params={"tag": "\0"})
+    assert (unreadable.status_code, unreadable.json()["code"]) == (422, "unstorable-value")
     missing = client.http.get("/api/v1/tasks/01890000-0000-7000-8000-000000000000")
     assert (missing.status_code, missing.json()["code"]) == (404, "task-not-found")
 

@@ -28,7 +28,7 @@ NEWEST = 8
 """Steps choose among so many of the newest tasks and attempts, so that they meet."""
 
 OFTEN = settings(
-    max_examples=50,
+    max_examples=35,
     stateful_step_count=30,
     derandomize=True,
     deadline=None,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.dispatcher.admission import WINDOW_FLOOR, Admission, admit, free_places
 from shared.store.providers import ProviderView
 
-by_the_hundred = settings(max_examples=300, derandomize=True, deadline=None)
+by_the_hundred = settings(max_examples=200, derandomize=True, deadline=None)
 
 views = st.builds(
     ProviderView,

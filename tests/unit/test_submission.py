@@ -1,6 +1,7 @@
 """From a request's body to a task that can be stored; what cannot be, named field by field."""
 
 import math
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -62,8 +63,20 @@ def test_every_field_arrives() -> None:
     )  # fmt: skip
 
 
-def test_run_at_arrives_with_its_zone() -> None:
-    assert accepted({"actor": "probe", "run_at": "2030-01-01T12:00:00+02:00"}).run_at == "2030-01-01T12:00:00+02:00"
+@pytest.mark.parametrize("zone", ["Z", "+02:00", "+14:00", "-20:00", "+23:59"])
+def test_run_at_is_the_same_moment_in_a_zone_that_postgres_can_read(zone: str) -> None:
+    moment = f"2030-01-01T12:00:00{zone}"
+    run_at = accepted({"actor": "probe", "run_at": moment}).run_at
+    assert run_at is not None
+    kept = datetime.fromisoformat(run_at)
+    assert kept == datetime.fromisoformat(moment)
+    offset = kept.utcoffset()
+    assert offset is not None
+    assert abs(offset) < timedelta(hours=16)
+
+
+def test_run_at_beyond_the_end_of_time_is_named_by_its_pointer() -> None:
+    assert pointers(refused({"actor": "probe", "run_at": "9999-12-31T23:59:59-20:00"})) == {"/run_at"}
 
 
 WRONG_FIELDS = [

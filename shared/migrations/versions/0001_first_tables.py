@@ -62,7 +62,8 @@ CREATE TABLE tasks (
     CONSTRAINT tasks_lane_check CHECK (lane IN ('fresh', 'retry')),
     CONSTRAINT tasks_priority_check CHECK (priority BETWEEN 0 AND 9),
     CONSTRAINT tasks_counters_check CHECK (attempt >= 0 AND retry_count >= 0 AND max_retries >= 0
-        AND interrupt_count >= 0 AND stall_count >= 0 AND unmet >= 0 AND last_seq >= 1),
+        AND interrupt_count >= 0 AND stall_count >= 0 AND rate_limited_count >= 0
+        AND doorbell_count >= 0 AND report_count >= 0 AND unmet >= 0 AND last_seq >= 1),
     CONSTRAINT tasks_timeout_check CHECK (timeout_seconds > 0),
     CONSTRAINT tasks_lease_check CHECK ((status = 'running') = (lease_expires_at IS NOT NULL)
         AND (status <> 'running' OR (claim_token IS NOT NULL AND worker_id IS NOT NULL AND attempt > 0))),
@@ -146,6 +147,19 @@ CREATE TABLE service_reports (
     reported_at TIMESTAMPTZ DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT service_reports_pkey PRIMARY KEY (service, instance_id),
     CONSTRAINT service_reports_service_check CHECK (service IN ('dispatcher', 'janitor'))
+);
+
+CREATE TABLE task_queue_metrics (
+    day DATE NOT NULL,
+    actor VARCHAR NOT NULL,
+    created INTEGER NOT NULL,
+    completed INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    average_latency_seconds FLOAT,
+    error_rate FLOAT,
+    heartbeat_delay_seconds FLOAT,
+    updated_at TIMESTAMPTZ DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT task_queue_metrics_pkey PRIMARY KEY (day, actor)
 );
 
 CREATE TABLE api_keys (

@@ -33,7 +33,10 @@ BEGIN
             status = CASE e.via WHEN 'complete' THEN :target_of_complete WHEN 'retry' THEN :target_of_retry
                                 WHEN 'bury' THEN :target_of_bury WHEN 'interrupt' THEN :target_of_interrupt
                                 WHEN 'cancel' THEN :target_of_cancel END,
-            result = e.result, error = CASE e.via WHEN 'complete' THEN NULL ELSE coalesce(e.error, t.error) END,
+            result = e.result, error = CASE WHEN e.via = 'complete' THEN NULL
+                         WHEN e.via = 'bury' AND e.transition = 'retry'
+                              THEN jsonb_set(e.error, '{details,expires_before_retry}', 'true')
+                         ELSE coalesce(e.error, t.error) END,
             exit_code = e.exit_code, timeout_seconds = t.timeout_seconds * coalesce(e.timeout_factor, 1),
             progress = coalesce(e.progress, t.progress), checkpoint = coalesce(e.checkpoint, t.checkpoint),
             lane = CASE e.via WHEN 'retry' THEN 'retry' ELSE t.lane END,

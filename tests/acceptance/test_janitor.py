@@ -1,0 +1,50 @@
+"""The janitor's duties, rung for by periodiq and by hand."""
+
+from collections.abc import Iterator
+
+import pika
+import pytest
+from dramatiq.message import Message
+from pika.adapters.blocking_connection import BlockingChannel
+
+from tests.databases import execute
+from tests.waiting import wait_until
+from tests.windlass import Windlass
+
+
+@pytest.fixture
+def channel(amqp_url: str) -> Iterator[BlockingChannel]:
+    connection = pika.BlockingConnection(pika.URLParameters(amqp_url))
+    yield connection.channel()
+    connection.close()
+
+
+def ring_for(duty: str, channel: BlockingChannel) -> None:
+    message: Message[None] = Message(queue_name="janitor", actor_name=duty, args=(), kwargs={}, options={})
+    channel.basic_publish("", "janitor", message.encode())
+
+
+def test_periodiq_s_ring_sweeps_what_no_timer_looks_at(stopped_windlass: Windlass, database_url: str) -> None:
+    """A completion that went unnoticed: only the recheck of blocked tasks can unblock the child."""
+    windlass = stopped_windlass
+    windlass.start("api")
+    windlass.wait_until_answering()
+    client = windlass.client
+    parent = client.submit(delay_seconds=3600)["task_id"]
+    child = client.submit(depends_on=[parent])["task_id"]
+    execute(database_url, f"UPDATE tasks SET status = 'completed', completed_at = now() WHERE task_id = '{parent}'")
+    assert client.get(child)["status"] == "blocked"
+    windlass.start("janitor")
+    assert client.wait_until(child, "queued")["status"] == "queued"
+
+
+def test_the_day_s_figures_are_kept(windlass: Windlass, channel: BlockingChannel) -> None:
+    client = windlass.client
+    client.submit(wait=20)
+    client.submit(wait=20, payload={"outcome": "permanent"})
+    assert client.http.get("/api/v1/stats").json() == {"items": []}
+    ring_for("statistics", channel)
+    (today,) = wait_until("figures", lambda: client.http.get("/api/v1/stats").json()["items"])
+    assert (today["actor"], today["created"], today["completed"], today["failed"]) == ("probe", 2, 1, 1)
+    assert today["error_rate"] == 0.5
+    assert today["average_latency_seconds"] > 0
