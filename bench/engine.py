@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.bare_dramatiq import declare
+from shared.process_table import descendants
 from tests.databases import ask, execute, migrate
 from tests.servers import Servers, throw_away_servers
 from tests.waiting import wait_until
@@ -19,7 +20,7 @@ from tests.windlass import Windlass
 
 TASKS = int(os.environ.get("TASKS", "3000"))
 SAMPLES = 40
-THREADS = 8
+THREADS = int(os.environ.get("THREADS", "16"))
 IDLE_SECONDS = 30
 SETTLE_SECONDS = 20
 """Postgres' backends tell their statistics only when they next do something."""
@@ -75,19 +76,32 @@ def latency_bare(servers: Servers) -> float:
     return statistics.median(start - at for at, start in zip(sent, starts, strict=True))
 
 
-def drain_windlass(windlass: Windlass) -> float:
-    """No-op probes per second through dispatcher and one actors process, submitted beforehand."""
-    windlass.start("api")
+def drain_windlass(windlass: Windlass, servers: Servers) -> tuple[float, dict[str, float]]:
+    """No-op probes per second through dispatcher and one actors process, submitted beforehand; and the milliseconds of
+    CPU that each part of the way takes per task."""
+    windlass.api = windlass.start("api")
     windlass.wait_until_answering()
-    client = windlass.client
     for _ in range(TASKS // 1000):
-        client.submit_many([{}] * 1000)
-    windlass.dispatcher, windlass.actors, windlass.janitor = map(windlass.start, ("dispatcher", "actors", "janitor"))
+        windlass.client.submit_many([{}] * 1000)
+    windlass.actors, windlass.janitor = map(windlass.start, ("actors", "janitor"))
+    worker = wait_until("a worker", windlass.client.workers)[0]["pid"]
+    time.sleep(1)
+    windlass.dispatcher = windlass.start("dispatcher")
+    parts = {
+        "worker": [worker],
+        "dispatcher": [windlass.dispatcher.pid],
+        "Postgres": [servers.postgres_pid, *(process.pid for process in descendants(servers.postgres_pid))],
+        "RabbitMQ": [servers.rabbitmq_pid],
+        "api": [windlass.api.pid],
+    }
+    before = {name: sum(map(cpu_seconds, pids)) for name, pids in parts.items()}
     url = windlass.environment["WINDLASS_DATABASE_URL"]
     count = "SELECT count(*) FROM tasks WHERE status = 'completed'"
-    wait_until("drained", lambda: ask(url, count)[0][0] == TASKS, seconds=120)
+    wait_until("drained", lambda: ask(url, count)[0][0] == TASKS, seconds=120, every=0.2)
+    parts["Postgres"] = [servers.postgres_pid, *(process.pid for process in descendants(servers.postgres_pid))]
+    spent = {name: sum(map(cpu_seconds, pids)) - before[name] for name, pids in parts.items()}
     row = ask(url, "SELECT extract(epoch FROM max(completed_at) - min(started_at))::float FROM tasks")[0]
-    return float(TASKS / row[0])
+    return float(TASKS / row[0]), {name: seconds / TASKS * 1000 for name, seconds in spent.items()}
 
 
 def latency_windlass(windlass: Windlass) -> float:
@@ -159,17 +173,18 @@ def measure(servers: Servers, directory: Path) -> list[Figure]:
     windlass = Windlass(url, servers.amqp_url, directory, **defaults)
     try:
         bare, bare_latency = drain_bare(servers), latency_bare(servers)
-        durable = drain_windlass(windlass)
-        windlass.api = windlass.processes[0]
+        durable, stages = drain_windlass(windlass, servers)
         latency = latency_windlass(windlass)
         queries, shares = idle(windlass)
         worker_back, all_back = recovery(windlass)
     finally:
         windlass.stop()
+    stage_text = ", ".join(f"{name} {milliseconds:.2f} ms" for name, milliseconds in stages.items())
     cpu = ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
     return [
-        Figure("bare Dramatiq, no state", f"{bare:.0f} tasks/s", "the ceiling"),
+        Figure(f"bare Dramatiq, no state, {THREADS} threads", f"{bare:.0f} tasks/s", "the ceiling"),
         Figure("Windlass, every step durable", f"{durable:.0f} tasks/s = {durable / bare:.2f} x bare", ">= 0.35 x"),
+        Figure("CPU per task by stage", stage_text, f"{sum(stages.values()):.2f} ms in all, {os.cpu_count()} cores"),
         Figure("bare Dramatiq, send to start", f"{bare_latency * 1000:.1f} ms median", "the floor"),
         Figure(
             "Windlass, submit to start",

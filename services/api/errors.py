@@ -82,7 +82,7 @@ def handle_http(request: Request[Any, Any, Any], error: HTTPException) -> Respon
 
 
 def handle_unavailable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
-    log.warning("Postgres is away: %s", error or type(error).__name__)
+    log.debug("Postgres is away: %s", error or type(error).__name__)  # the hub says it once, and when it ends
     return problem_response(
         request,
         Problem(
