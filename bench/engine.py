@@ -20,7 +20,7 @@ from tests.windlass import Windlass
 
 TASKS = int(os.environ.get("TASKS", "3000"))
 SAMPLES = 40
-THREADS = int(os.environ.get("THREADS", "16"))
+THREADS = int(os.environ.get("THREADS", "32"))
 IDLE_SECONDS = 30
 SETTLE_SECONDS = 20
 """Postgres' backends tell their statistics only when they next do something."""

@@ -175,10 +175,7 @@ class TaskEvent(SQLModel, table=True):
     """One row of a task's history; `seq` is gap-free per task, in the order of commit."""
 
     __tablename__ = "task_events"
-    __table_args__ = (
-        CheckConstraint("seq >= 1", name="seq"),
-        Index("task_events_xid", "xid", "task_id", "seq"),
-    )
+    __table_args__ = (CheckConstraint("seq >= 1", name="seq"),)
 
     task_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     seq: int = Field(primary_key=True)

@@ -13,8 +13,6 @@ from shared import db
 log = logging.getLogger("actors.writer")
 
 MOST_PER_CALL = 200
-GATHER_SECONDS = 0.002
-"""While several threads are at it, so much is waited for the others: a call costs about the same for one as for ten."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -57,7 +55,6 @@ class Batcher(Generic[Item, Answer]):
         self._gathered: deque[tuple[Item, Reply[Answer]]] = deque()
         self._wake = asyncio.Event()
         self._woken = False
-        self._busy = False
 
     def put(self, item: Item) -> Answer:
         """Waits, in the caller's thread, until the item is written."""
@@ -78,9 +75,6 @@ class Batcher(Generic[Item, Answer]):
         self._woken = False
 
     async def flush(self) -> None:
-        if self._busy:
-            await asyncio.sleep(GATHER_SECONDS)
-        self._busy = len(self._gathered) > 1
         while self._gathered:
             # Threads append meanwhile; a deque's ends are safe to use without a lock.
             await self._write([self._gathered.popleft() for _ in range(min(len(self._gathered), MOST_PER_CALL))])

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
+import uvloop
+
 from services.actors.batcher import Batcher
 from services.actors.clock import boot_time
 from services.actors.context import Context
@@ -26,7 +28,7 @@ class Writer:
         self._settings = settings
         self._worker_id = worker_id
         self._on_claim = on_claim
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._claims: Batcher[Claim, Claimed | Refused] = Batcher(self._loop, self._write_claims)
         self._ends: Batcher[Ending, str | None] = Batcher(self._loop, self._write_ends)

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 
 import pika.exceptions
+import uvloop
 
 from services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
 from services.dispatcher.publisher import Publisher
@@ -111,4 +112,4 @@ async def serve(settings: Settings) -> None:
 def main() -> None:
     settings = Settings()
     logs.start(settings, "dispatcher")
-    asyncio.run(serve(settings))
+    uvloop.run(serve(settings))

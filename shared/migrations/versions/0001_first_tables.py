@@ -99,8 +99,6 @@ CREATE TABLE task_events (
     CONSTRAINT task_events_seq_check CHECK (seq >= 1)
 );
 
-CREATE INDEX task_events_xid ON task_events (xid, task_id, seq);
-
 CREATE TABLE task_dependencies (
     parent_id UUID NOT NULL,
     child_id UUID NOT NULL,
