@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import signal
 import socket
 import time
 from contextlib import suppress
@@ -14,6 +13,7 @@ import uvloop
 from services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
 from services.dispatcher.publisher import Publisher
 from shared import db, logs
+from shared.lifetime import until_told_to_stop
 from shared.settings import Settings
 from shared.store import providers, reports
 
@@ -98,14 +98,10 @@ class Dispatcher:
 async def serve(settings: Settings) -> None:
     pool = await db.open_pool(settings, "dispatcher", most=3)
     dispatcher = Dispatcher(settings, pool)
-    running = asyncio.create_task(dispatcher.run())
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
-    with suppress(asyncio.CancelledError):
-        await running
-    with suppress(Exception):
+    await until_told_to_stop(dispatcher.run())
+    with suppress(*db.AWAY_OR_BUSY):
         await reports.withdraw(pool, "dispatcher", dispatcher.instance_id)
-        await asyncio.wait_for(pool.close(), 2)
+    pool.terminate()
     log.info("stopped")
 
 

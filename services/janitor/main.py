@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import signal
 import socket
 import sys
 import time
@@ -21,6 +20,7 @@ from services.janitor.stale import recover_stale
 from services.janitor.statistics import keep_statistics
 from services.janitor.workers import lose_silent_workers
 from shared import db, logs
+from shared.lifetime import until_told_to_stop
 from shared.settings import Settings
 from shared.store import reports, tasks
 
@@ -120,12 +120,8 @@ class Janitor:
 async def serve(settings: Settings) -> None:
     pool = await db.open_pool(settings, "janitor", most=2)
     janitor = Janitor(settings, pool)
-    running = asyncio.create_task(janitor.run())
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
-    with suppress(asyncio.CancelledError):
-        await running
-    with suppress(*db.UNAVAILABLE):
+    await until_told_to_stop(janitor.run())
+    with suppress(*db.AWAY_OR_BUSY):
         await reports.withdraw(pool, "janitor", janitor.instance_id)
     pool.terminate()
     log.info("stopped")

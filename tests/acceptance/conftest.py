@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import pika
 import pytest
+from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.windlass import Client, Windlass
 
@@ -31,6 +33,14 @@ def stopped_windlass(database_url: str, amqp_url: str, tmp_path: Path) -> Iterat
 def windlass(stopped_windlass: Windlass) -> Windlass:
     stopped_windlass.start_all()
     return stopped_windlass
+
+
+@pytest.fixture
+def channel(amqp_url: str) -> Iterator[BlockingChannel]:
+    """RabbitMQ as an outsider reaches it, for ringing, purging and counting."""
+    connection = pika.BlockingConnection(pika.URLParameters(amqp_url))
+    yield connection.channel()
+    connection.close()
 
 
 @pytest.fixture

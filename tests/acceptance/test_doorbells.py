@@ -1,10 +1,7 @@
 """A doorbell doubled, lost or late costs moments and never a task."""
 
 import time
-from collections.abc import Iterator
 
-import pika
-import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
 from shared.broker import doorbell
@@ -12,13 +9,6 @@ from tests.waiting import wait_until
 from tests.windlass import NOBODY, Windlass
 
 QUEUE = "probe.probe"
-
-
-@pytest.fixture
-def channel(amqp_url: str) -> Iterator[BlockingChannel]:
-    connection = pika.BlockingConnection(pika.URLParameters(amqp_url))
-    yield connection.channel()
-    connection.close()
 
 
 def test_doubled_doorbells_start_a_task_once(windlass: Windlass, channel: BlockingChannel) -> None:

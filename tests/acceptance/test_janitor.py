@@ -1,22 +1,11 @@
 """The janitor's duties, rung for by periodiq and by hand."""
 
-from collections.abc import Iterator
-
-import pika
-import pytest
 from dramatiq.message import Message
 from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.databases import execute
 from tests.waiting import wait_until
 from tests.windlass import Windlass
-
-
-@pytest.fixture
-def channel(amqp_url: str) -> Iterator[BlockingChannel]:
-    connection = pika.BlockingConnection(pika.URLParameters(amqp_url))
-    yield connection.channel()
-    connection.close()
 
 
 def ring_for(duty: str, channel: BlockingChannel) -> None:
