@@ -4,6 +4,8 @@ import signal
 from datetime import datetime
 from itertools import pairwise
 
+import pytest
+
 from tests.waiting import wait_until
 from tests.windlass import Client, Windlass
 
@@ -50,6 +52,16 @@ def test_a_permanent_error_and_used_up_retries_end_dead_and_can_be_revived(clien
         told = [(name, data.get("status")) for _, name, data in stream]
     assert told.count(("progress", "dead")) == 1, "the end of an earlier life is told as progress"
     assert told[-1] == ("complete", None)
+
+
+def test_a_task_that_takes_longer_than_its_timeout_is_stopped_and_gets_more_time(client: Client) -> None:
+    task_id = client.submit(payload={"seconds": 60}, timeout_seconds=0.4, max_retries=1)["task_id"]
+    task = client.finished(task_id)
+    assert (task["status"], task["attempt"], task["error"]["type"]) == ("dead", 2, "TimedOut")
+    assert task["timeout_seconds"] == pytest.approx(0.6)
+    first, second = [event["data"]["elapsed_ms"] for event in client.events(task_id) if "error" in event["data"]]
+    assert 400 <= first < second
+    assert second >= 600
 
 
 def test_a_task_too_old_to_start_is_buried(client: Client) -> None:

@@ -64,6 +64,18 @@ def test_tasks_go_on_after_a_dispatcher_is_killed(windlass: Windlass) -> None:
         assert_completed_once(client, task_id)
 
 
+def test_two_dispatchers_side_by_side_start_each_task_once_and_one_is_enough(windlass: Windlass) -> None:
+    client = windlass.client
+    second = windlass.start("dispatcher")
+    wait_until("both are heard of", lambda: "2 heard" in client.http.get("/health").text)
+    ids = client.submit_many([{"payload": {"seconds": 0.02}} for _ in range(60)])
+    client.finished(ids[10])
+    second.kill()
+    for task_id in ids:
+        assert_completed_once(client, task_id)
+        assert client.story(task_id).count("claim") == 1
+
+
 def test_a_stream_is_resumed_from_another_api_after_the_first_is_killed(windlass: Windlass) -> None:
     client = windlass.client
     other = windlass.start_api()
