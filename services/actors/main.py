@@ -158,6 +158,7 @@ def boot(settings: Settings, mirror: StateMirror, solitude: Solitude) -> Doorbel
     broker = DoorbellBroker(settings, middleware=[mirror])
     for name, run in ACTORS.items():
         dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(_runner(mirror, solitude, run, PAYLOADS[name]))
+    # Dramatiq wants a queue for every actor; ours are a provider's, and this process serves only some of them.
     broker.queues.clear()
     broker.queues_pending.clear()
     for queue in settings.consumed_queues():

@@ -35,6 +35,7 @@ class Janitor:
         self.pool = pool
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
         self._judges_from = 0.0
+        self._patience_seconds = 2 * settings.heartbeat_seconds
         self._unaccounted = 0
 
     async def run(self) -> None:
@@ -53,26 +54,33 @@ class Janitor:
     async def _keep_time(self) -> None:
         """The stale sweep, with or without RabbitMQ: sleeps until the earliest lease runs out."""
         while True:
+            began = time.monotonic()
             try:
                 sleep = await self._recover()
             except db.AWAY_OR_BUSY as error:
                 log.warning("sweeping again soon (%s)", error or type(error).__name__)
-                # Nobody could renew while Postgres was away; let the living do so before the dead are counted.
-                self._judges_from = time.monotonic() + 2 * self.settings.heartbeat_seconds
                 sleep = 0.5
+                self._wait_before_judging()
+            if time.monotonic() - began > self._patience_seconds:
+                self._wait_before_judging()
             await asyncio.sleep(sleep)
+
+    def _wait_before_judging(self) -> None:
+        """Postgres was out of reach, for the workers as well: let the living renew before the dead are counted."""
+        self._judges_from = time.monotonic() + self._patience_seconds
 
     async def _recover(self) -> float:
         """Takes back what is stale, and returns how long to sleep."""
         details = {"unaccounted_tasks": self._unaccounted}
-        await reports.say(self.pool, "janitor", self.instance_id, healthy=True, details=details)
+        heard_at = await reports.say(self.pool, "janitor", self.instance_id, healthy=True, details=details)
         wait = self._judges_from - time.monotonic()
         if wait > 0:
             return wait
-        await recover_stale(self.pool)
+        await recover_stale(self.pool, heard_at=heard_at, patience_seconds=self._patience_seconds)
         await bury_expired(self.pool)
         next_expiry = await tasks.seconds_to_next_expiry(self.pool)
-        longest = min(self.settings.safety_poll_seconds, self.settings.lease_seconds)
+        # An outage that falls between two looks must be too short to cost anybody a lease.
+        longest = min(self.settings.safety_poll_seconds, self.settings.lease_seconds / 2)
         return longest if next_expiry is None else min(max(next_expiry, 0.05), longest)
 
     async def _answer_rings(self) -> None:

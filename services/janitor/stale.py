@@ -1,6 +1,7 @@
 """Stale leases: tasks whose worker stopped renewing are taken back and tried again."""
 
 import logging
+from datetime import datetime
 
 from shared.db import Database
 from shared.store import tasks
@@ -8,11 +9,8 @@ from shared.store import tasks
 log = logging.getLogger("janitor")
 
 
-async def recover_stale(db: Database) -> int:
-    """Takes back every task whose lease has run out; returns how many."""
-    recovered = 0
-    while rows := await tasks.stall(db):
+async def recover_stale(db: Database, *, heard_at: datetime, patience_seconds: float) -> None:
+    """Takes back every task whose lease has run out, unless Postgres has been out of reach meanwhile."""
+    while rows := await tasks.stall(db, heard_at=heard_at, patience_seconds=patience_seconds):
         for row in rows:
             log.warning("task %s: its worker %s was lost; now %s", row["task_id"], row["worker_id"], row["status"])
-        recovered += len(rows)
-    return recovered

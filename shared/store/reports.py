@@ -1,5 +1,6 @@
 """What dispatchers and janitors last said of themselves, and which schema they all stand on."""
 
+from datetime import datetime
 from typing import Any
 
 import asyncpg
@@ -7,18 +8,21 @@ import asyncpg
 from shared.db import Database, Row
 
 
-async def say(db: Database, service: str, instance_id: str, *, healthy: bool, details: dict[str, Any]) -> None:
-    await db.execute(
+async def say(db: Database, service: str, instance_id: str, *, healthy: bool, details: dict[str, Any]) -> datetime:
+    """Returns when it was heard, by Postgres' clock."""
+    heard_at: datetime = await db.fetchval(
         """
         INSERT INTO service_reports (service, instance_id, healthy, details) VALUES ($1, $2, $3, $4)
         ON CONFLICT (service, instance_id) DO UPDATE
         SET healthy = excluded.healthy, details = excluded.details, reported_at = clock_timestamp()
+        RETURNING clock_timestamp()
         """,
         service,
         instance_id,
         healthy,
         details,
     )
+    return heard_at
 
 
 async def withdraw(db: Database, service: str, instance_id: str) -> None:

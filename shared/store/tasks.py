@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -157,18 +158,27 @@ async def end(db: Database, endings: Sequence[Ending]) -> list[str | None]:
 
 
 async def stall(
-    db: Database, *, expired_for_seconds: float | None = 0, dead_workers: Sequence[str] = (), at_most: int = 500
+    db: Database,
+    *,
+    expired_for_seconds: float | None = 0,
+    dead_workers: Sequence[str] = (),
+    at_most: int = 500,
+    heard_at: datetime | None = None,
+    patience_seconds: float | None = None,
 ) -> list[Row]:
     """Takes back tasks whose lease ran out at least so long ago (none: whatever the lease), or whose worker is dead.
 
-    Returns `task_id, status, worker_id` of each.
+    With `heard_at`, the time at which Postgres last answered the caller, nothing is taken back once that is older than
+    the patience. Returns `task_id, status, worker_id` of each.
     """
     return await db.fetch(
-        "SELECT * FROM stall_tasks($1, $2, $3, $4)",
+        "SELECT * FROM stall_tasks($1, $2, $3, $4, $5, $6)",
         expired_for_seconds,
         list(dead_workers),
         list(WorkerLost.delays),
         at_most,
+        heard_at,
+        patience_seconds,
     )
 
 

@@ -1,6 +1,7 @@
 """Leases: renewed while they last, and what becomes of a task whose worker let one run out."""
 
 import asyncio
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -87,6 +88,18 @@ async def test_a_lease_that_ran_out_costs_a_retry_and_the_task_waits_again(engin
     assert "worker-7" in row["error"]["message"]
     event = (await engine.history(attempt.task_id))[-1]
     assert (event["type"], event["data"]) == ("stall", {"status": "retrying", "error": row["error"]})
+
+
+@on_the_engine
+async def test_a_sweep_that_was_held_up_on_its_way_judges_nobody(engine: Engine) -> None:
+    """Postgres was frozen between the sweeper's last word from it and this call: nobody could renew meanwhile."""
+    attempt = await engine.running()
+    await engine.lapse(attempt.task_id)
+    now = await engine.pool.fetchval("SELECT clock_timestamp()")
+    late = now - timedelta(seconds=11)
+    assert await tasks.stall(engine.pool, heard_at=late, patience_seconds=10) == []
+    assert await engine.status(attempt.task_id) == "running"
+    assert len(await tasks.stall(engine.pool, heard_at=now, patience_seconds=10)) == 1
 
 
 @on_the_engine

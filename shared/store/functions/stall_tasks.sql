@@ -1,8 +1,11 @@
 -- Takes running tasks away from workers that stopped renewing their leases, or that are proven dead. It costs a retry,
 -- and the claim token goes, so that whatever the old worker still has to say is refused. Rows that somebody is just
--- moving are left to them.
+-- moving are left to them. Nothing is judged when the caller's last word from Postgres (`heard_at`) is older than its
+-- patience: this call was held up on the way, and so were the renewals of the living.
 
-CREATE FUNCTION stall_tasks(expired_for_seconds float, dead_workers text[], delays float[], at_most int)
+CREATE FUNCTION stall_tasks(
+    expired_for_seconds float, dead_workers text[], delays float[], at_most int,
+    heard_at timestamptz, patience_seconds float)
 RETURNS TABLE (task_id uuid, status text, worker_id text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -10,6 +13,7 @@ DECLARE
     moment timestamptz := clock_timestamp();
     final  uuid[];
 BEGIN
+    IF moment > heard_at + make_interval(secs => patience_seconds) THEN RETURN; END IF;
     SELECT array_agg(locked.task_id) INTO stale FROM (
         SELECT t.task_id FROM tasks t
         WHERE t.status IN :sources_of_stall
