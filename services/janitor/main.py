@@ -34,7 +34,7 @@ class Janitor:
         self.settings = settings
         self.pool = pool
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
-        self._judges_from = 0.0
+        self._asked_at = self._judges_from = 0.0
         self._patience_seconds = 2 * settings.heartbeat_seconds
         self._unaccounted = 0
 
@@ -54,25 +54,27 @@ class Janitor:
     async def _keep_time(self) -> None:
         """The stale sweep, with or without RabbitMQ: sleeps until the earliest lease runs out."""
         while True:
-            began = time.monotonic()
+            self._asked_at = time.monotonic()
             try:
                 sleep = await self._recover()
             except db.AWAY_OR_BUSY as error:
                 log.warning("sweeping again soon (%s)", error or type(error).__name__)
+                self._judges_from = time.monotonic() + self._patience_seconds
                 sleep = 0.5
-                self._wait_before_judging()
-            if time.monotonic() - began > self._patience_seconds:
-                self._wait_before_judging()
+            self._mind_the_gap()
             await asyncio.sleep(sleep)
 
-    def _wait_before_judging(self) -> None:
-        """Postgres was out of reach, for the workers as well: let the living renew before the dead are counted."""
-        self._judges_from = time.monotonic() + self._patience_seconds
+    def _mind_the_gap(self) -> None:
+        """An answer that took long: Postgres was out of reach, for the workers as well. Let the living renew before the
+        dead are counted."""
+        if time.monotonic() - self._asked_at > self._patience_seconds:
+            self._judges_from = time.monotonic() + self._patience_seconds
 
     async def _recover(self) -> float:
         """Takes back what is stale, and returns how long to sleep."""
         details = {"unaccounted_tasks": self._unaccounted}
         heard_at = await reports.say(self.pool, "janitor", self.instance_id, healthy=True, details=details)
+        self._mind_the_gap()
         wait = self._judges_from - time.monotonic()
         if wait > 0:
             return wait
