@@ -3,11 +3,12 @@ SHELL       := /bin/bash
 PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
+BENCH       ?= engine flow api lists streams
 PIP_INSTALL := $(BIN)/pip --disable-pip-version-check --no-input install --quiet
 LOCK        := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --python-version 3.11 --extra build
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check fmt bench migrate lock packages clean
+.PHONY: help up test check fmt bench chaos migrate lock packages clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,7 +17,7 @@ up: packages $(VENV)/.runtime ## run everything: Postgres, RabbitMQ, api, dispat
 	@exec $(BIN)/windlass up
 
 test: packages $(VENV)/.dev ## run every test against a private Postgres and RabbitMQ
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 2 --dist loadfile
 
 check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn documents
 	@$(BIN)/ruff format --check .
@@ -30,8 +31,11 @@ fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the docume
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/python -m docs.draw
 
-bench: packages $(VENV)/.dev ## measure the engine against bare Dramatiq on the same servers, in one run
-	@$(BIN)/python -m bench.engine
+bench: packages $(VENV)/.dev ## measure everything against bare parts on the same servers (BENCH=api: one of them)
+	@for each in $(BENCH); do $(BIN)/python -m bench.$$each || exit 1; done
+
+chaos: packages $(VENV)/.dev ## kill, freeze and restart workers under load, and count whether the limits hold
+	@$(BIN)/python -m tests.chaos.never_over_the_limit
 
 migrate: $(VENV)/.runtime ## bring the database that WINDLASS_DATABASE_URL names to the newest schema
 	@$(BIN)/windlass migrate

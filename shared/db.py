@@ -30,8 +30,11 @@ UNAVAILABLE: tuple[type[BaseException], ...] = (
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.InvalidCatalogNameError,
+    asyncpg.InvalidAuthorizationSpecificationError,  # a password that is being changed: here first, or there
+    asyncpg.ObjectNotInPrerequisiteStateError,  # the database is closed to connections
+    asyncpg.ReadOnlySQLTransactionError,  # a standby that is about to take over
 )
-"""Postgres is away, starting, stopping or full: nothing is known to have happened, and trying again is right."""
+"""Postgres is away, starting, stopping, closed or full: nothing is known to have happened; trying again is right."""
 
 CONTENDED: tuple[type[BaseException], ...] = (
     asyncpg.DeadlockDetectedError,
@@ -83,10 +86,37 @@ PLANNING = {"jit": "off", "enable_seqscan": "off", "plan_cache_mode": "force_gen
 compiling a statement takes longer than any of these runs."""
 
 
+PLANNING_EACH = {
+    **PLANNING,
+    "plan_cache_mode": "force_custom_plan",
+    "seq_page_cost": "0.02",
+    "random_page_cost": "0.02",
+}
+"""For statements that are put together anew each time: which index is best depends on the values. What lists look at is
+mostly in memory, where a page costs next to nothing: the index that finds the fewest rows is the right one."""
+
+
 async def open_pool(
     settings: Settings, service: str, *, most: int, patience_seconds: float = PATIENCE_SECONDS
 ) -> asyncpg.Pool:
     """A pool that connects when it is first used, so that a process can start before Postgres does."""
+    return await _open(settings, service, PLANNING, most=most, patience_seconds=patience_seconds)
+
+
+async def open_reading_pool(settings: Settings, service: str, *, most: int) -> asyncpg.Pool:
+    """A pool for lists: every statement is planned for its values, and none is kept."""
+    return await _open(settings, f"{service}-lists", PLANNING_EACH, most=most, statement_cache_size=0)
+
+
+async def _open(
+    settings: Settings,
+    service: str,
+    planning: dict[str, str],
+    *,
+    most: int,
+    patience_seconds: float = PATIENCE_SECONDS,
+    **options: Any,
+) -> asyncpg.Pool:
     return await asyncpg.create_pool(
         required_url(settings),
         min_size=0,
@@ -96,7 +126,8 @@ async def open_pool(
         connection_class=impatient(patience_seconds),
         timeout=min(5, patience_seconds),
         max_inactive_connection_lifetime=0,
-        server_settings={**TIMEOUTS, **PLANNING, "application_name": f"windlass-{service}"},
+        server_settings={**TIMEOUTS, **planning, "application_name": f"windlass-{service}"},
+        **options,
     )
 
 

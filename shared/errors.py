@@ -3,6 +3,8 @@
 import traceback
 from typing import Any, ClassVar, Literal
 
+from shared.scrubbing import scrub, scrub_document
+
 Kind = Literal["transient", "permanent"]
 
 
@@ -11,6 +13,8 @@ class TaskError(Exception):
 
     kind: ClassVar[Kind] = "transient"
     delays: ClassVar[tuple[float, ...] | None] = None
+    is_the_providers_fault: ClassVar[bool] = False
+    """Whether it counts against the provider: its breaker looks at these and at successes alone."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -32,12 +36,14 @@ class ServiceUnavailable(TaskError):
     """The provider answered 500, 502, 503 or 504, or said that it is overloaded."""
 
     delays = (5, 10, 30, 60, 120)
+    is_the_providers_fault = True
 
 
 class NetworkTimeout(TaskError):
     """A connect or read timeout, or a lost connection."""
 
     delays = (2, 5, 10, 30, 60)
+    is_the_providers_fault = True
 
 
 class TimedOut(TaskError):
@@ -94,6 +100,10 @@ class OutOfMemory(PermanentError):
     """A subprocess went over its memory limit."""
 
 
+class ResultTooLarge(PermanentError):
+    """The work was done, but what came of it is larger than may be kept."""
+
+
 class Expired(PermanentError):
     """The task was older than its `max_age_seconds` before it could start."""
 
@@ -112,12 +122,12 @@ ERROR_TYPES: dict[str, type[TaskError]] = {
 
 
 def describe(error: BaseException, attempt: int) -> dict[str, Any]:
-    """The error as it is stored and shown: `{type, kind, message, details, stack_trace, attempt}`."""
+    """The error as it is stored and shown, without secrets: `{type, kind, message, details, stack_trace, attempt}`."""
     return {
         "type": type(error).__name__,
         "kind": error.kind if isinstance(error, TaskError) else "transient",
-        "message": str(error) or type(error).__name__,
-        "details": error.details if isinstance(error, TaskError) else {},
-        "stack_trace": "".join(traceback.format_exception(error)),
+        "message": scrub(str(error)) or type(error).__name__,
+        "details": scrub_document(error.details) if isinstance(error, TaskError) else {},
+        "stack_trace": scrub("".join(traceback.format_exception(error))),
         "attempt": attempt,
     }

@@ -1,15 +1,26 @@
-"""Readable log lines on stderr, the same in every process."""
+"""Readable log lines on stderr, the same in every process, with no secret in any of them."""
 
 import logging
 import sys
+import threading
+from types import TracebackType
 
+from shared import scrubbing
 from shared.settings import Settings
+
+
+class Scrubbed(logging.Formatter):
+    """The whole line, its stack trace included, whoever wrote it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return scrubbing.scrub(super().format(record))
 
 
 def start(settings: Settings, service: str) -> logging.Logger:
     """Sets up logging for this process and returns the service's own logger."""
+    scrubbing.learn(settings.secrets())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S"))
+    handler.setFormatter(Scrubbed("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S"))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
@@ -19,4 +30,23 @@ def start(settings: Settings, service: str) -> logging.Logger:
     logging.getLogger("pika").setLevel(logging.CRITICAL)
     # A failed attempt is told once, by the mirror, with the task and what becomes of it.
     logging.getLogger("dramatiq.worker.WorkerThread").setLevel(logging.CRITICAL)
-    return logging.getLogger(service)
+    log = logging.getLogger(service)
+    _tell_what_nobody_caught(log)
+    return log
+
+
+def _tell_what_nobody_caught(log: logging.Logger) -> None:
+    """Python itself would print such an error as it is."""
+
+    def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+        else:
+            log.critical("ended by an error that nobody caught", exc_info=(kind, error, trace))
+
+    def uncaught_in_thread(what: threading.ExceptHookArgs) -> None:
+        if what.exc_value is not None:
+            uncaught(what.exc_type, what.exc_value, what.exc_traceback)
+
+    sys.excepthook = uncaught
+    threading.excepthook = uncaught_in_thread

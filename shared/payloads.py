@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from shared.errors import ERROR_TYPES
 
@@ -35,8 +35,94 @@ class ProbePayload(Payload):
         return name
 
 
-PAYLOADS: dict[str, type[Payload]] = {"probe": ProbePayload}
+Words = Annotated[str, Field(min_length=1, max_length=200_000)]
+ShortName = Annotated[str, Field(min_length=1, max_length=200)]
+Params = Annotated[dict[str, Any], Field(max_length=100)]
 
-DEFAULT_PROVIDER: dict[str, str] = {"probe": "probe"}
 
-TIMEOUT_SECONDS: dict[str, float] = {"probe": 300}
+class MediaPayload(Payload):
+    """A picture or a film from a prompt, and from a picture where the action starts with one."""
+
+    action: Annotated[Literal["txt2img", "img2img", "img2vid"], Field(description="What becomes what.")]
+    prompt: Annotated[
+        str, Field(min_length=1, max_length=20_000, description="What is to be seen, in the provider's own terms.")
+    ]
+    source_image: (
+        Annotated[
+            str,
+            Field(min_length=1, max_length=4000, description="The picture to begin with: its URL or a `content_id`."),
+        ]
+        | None
+    ) = Field(default=None, validate_default=True)
+    params: Annotated[Params, Field(description="Handed to the provider as they are: size, seed, model, style, …")] = (
+        Field(default_factory=dict)
+    )
+    prompt_id: Annotated[ShortName, Field(description="Your own name for the prompt.")] | None = None
+    source_data: Annotated[Params, Field(description="Anything of yours that should stay with the task.")] | None = None
+    workflow_run_id: (
+        Annotated[
+            ShortName, Field(description="The run that it belongs to: `GET /workflow-runs/{id}/media` lists by it.")
+        ]
+        | None
+    ) = None
+    interaction_id: Annotated[ShortName, Field(description="The interaction that it belongs to.")] | None = None
+
+    @field_validator("source_image")
+    @classmethod
+    def _is_there_when_needed(cls, source_image: str | None, info: ValidationInfo) -> str | None:
+        action = info.data.get("action", "txt2img")
+        if source_image is None and action != "txt2img":
+            raise ValueError(f"{action} begins with a picture: give its URL or content_id")
+        return source_image
+
+
+class SummarizePayload(Payload):
+    """A text made short."""
+
+    content: Annotated[str, Field(min_length=1, max_length=1_000_000, description="The text to be summarised.")]
+    model: (
+        Annotated[ShortName, Field(description="The provider's name of the model; the configured one if left out.")]
+        | None
+    ) = None
+    max_words: Annotated[int, Field(ge=1, le=10_000, description="How long the summary may be.")] | None = None
+    instructions: (
+        Annotated[str, Field(min_length=1, max_length=20_000, description="What to look out for, and how to write.")]
+        | None
+    ) = None
+
+
+class AgentLimits(BaseModel):
+    """What an agent may use at most; these only lower what the operator has configured."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    memory_mb: Annotated[int, Field(ge=1, description="Megabytes of memory.")] | None = None
+    cpu_seconds: Annotated[int, Field(ge=1, description="Seconds of CPU time.")] | None = None
+    file_mb: Annotated[int, Field(ge=1, description="Megabytes of a file that it writes.")] | None = None
+    processes: Annotated[int, Field(ge=1, description="Processes at once.")] | None = None
+
+
+class AgentPayload(Payload):
+    """A subprocess that works on a prompt by itself. Its command is the operator's setting, never the client's."""
+
+    subagent_type: Annotated[ShortName, Field(description="Which of the configured agents.")]
+    prompt: Annotated[Words, Field(description="What it is to do.")]
+    system_prompt: Annotated[Words, Field(description="How it is to behave.")] | None = None
+    model: Annotated[ShortName, Field(description="The model that it is to use.")] | None = None
+    params: Annotated[Params, Field(description="Handed to the agent as they are.")] = Field(default_factory=dict)
+    limits: Annotated[AgentLimits, Field(description="Tighter limits than the configured ones.")] | None = None
+
+
+PAYLOADS: dict[str, type[Payload]] = {
+    "agent": AgentPayload,
+    "media": MediaPayload,
+    "probe": ProbePayload,
+    "summarize": SummarizePayload,
+}
+
+DEFAULT_PROVIDER: dict[str, str] = {"agent": "local", "probe": "probe", "summarize": "openrouter"}
+
+TIMEOUT_SECONDS: dict[str, float] = {"agent": 1800, "media": 900, "probe": 300, "summarize": 120}
+
+MAX_AGE_SECONDS: dict[str, float] = {"summarize": 3600}
+"""Who still wants a summary after an hour? What is not named here never expires by itself."""

@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 from shared.errors import RateLimited, TaskError, TimedOut, describe
+from shared.scrubbing import withhold
 from shared.store.tasks import Claimed, Ending
 
 LONGEST_DELAY_SECONDS = 300
@@ -24,23 +25,26 @@ def delay_after(error: BaseException, failures: int) -> float:
 
 
 def ending_of_failure(task: Claimed, error: BaseException) -> Ending:
-    """Retry or bury, and what it costs."""
+    """Retry or bury, what it costs, and what it says about the provider."""
     described = describe(error, task.attempt)
-    for_free = isinstance(error, RateLimited) and task.rate_limited_count + 1 < RATE_LIMITED_FOR_FREE
+    rate_limited = isinstance(error, RateLimited)
+    for_free = rate_limited and task.rate_limited_count + 1 < RATE_LIMITED_FOR_FREE
     exhausted = not for_free and task.retry_count >= task.max_retries
-    if described["kind"] == "permanent" or exhausted:
-        if described["kind"] == "transient":
-            described["details"] = {**described["details"], "retries_exhausted": True}
-        return _ending(task, "bury", error=described)
-    failures = task.rate_limited_count if isinstance(error, RateLimited) else task.retry_count
+    gives_up = described["kind"] == "permanent" or exhausted
+    if gives_up and described["kind"] == "transient":
+        described["details"] = {**described["details"], "retries_exhausted": True}
+    failures = task.rate_limited_count if rate_limited else task.retry_count
+    jitter = 1 + random.random() * JITTER  # noqa: S311 - jitter is no secret
     return _ending(
         task,
-        "retry",
+        "bury" if gives_up else "retry",
         error=described,
-        delay_seconds=delay_after(error, failures) * (1 + random.random() * JITTER),  # noqa: S311 - jitter is no secret
-        retry_cost=0 if for_free else 1,
-        rate_limited=isinstance(error, RateLimited),
-        timeout_factor=LONGER_AFTER_TIMEOUT if isinstance(error, TimedOut) else 1,
+        delay_seconds=0 if gives_up and not rate_limited else delay_after(error, failures) * jitter,
+        retry_cost=0 if for_free or gives_up else 1,
+        rate_limited=rate_limited,
+        provider_failed=isinstance(error, TaskError) and error.is_the_providers_fault,
+        hopeless_if_others_pass=rate_limited and not for_free,
+        timeout_factor=LONGER_AFTER_TIMEOUT if isinstance(error, TimedOut) and not gives_up else 1,
     )
 
 
@@ -55,7 +59,7 @@ def ending_of_interrupt(task: Claimed) -> Ending:
 
 
 def ending_of_success(task: Claimed, result: Any) -> Ending:
-    return _ending(task, "complete", result=result)
+    return _ending(task, "complete", result=withhold(result))
 
 
 def _ending(task: Claimed, transition: str, **fields: Any) -> Ending:

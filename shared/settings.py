@@ -1,11 +1,25 @@
 """Everything that can be set, read once from the environment and the TOML file; nobody else reads either."""
 
+import os
+import re
 import tomllib
+from collections.abc import Collection
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+
+
+class Rate(BaseModel):
+    """So many calls that order work in so many seconds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    limit: Annotated[int, Field(ge=1)]
+    per_seconds: Annotated[int, Field(ge=1, le=3600)]
 
 
 class ProviderSettings(BaseModel):
@@ -15,15 +29,26 @@ class ProviderSettings(BaseModel):
 
     actor: str
     limit: Annotated[int, Field(ge=0)] | None = None
+    rate: Rate | None = None
+    api_key_env: str | None = None
 
 
-DEFAULT_PROVIDERS: dict[str, dict[str, Any]] = {"probe": {"actor": "probe"}}
+SHORTEST_SECRET = 8
+"""What is shorter would be found by chance in text that has nothing to do with it."""
+
+DEFAULT_PROVIDERS: dict[str, dict[str, Any]] = {
+    "midjourney": {"actor": "media", "limit": 1},
+    "leonardo": {"actor": "media", "limit": 3},
+    "openrouter": {"actor": "summarize", "limit": 8},
+    "local": {"actor": "agent", "limit": 2},
+    "probe": {"actor": "probe"},
+}
 
 
 class Settings(BaseSettings):
     """`WINDLASS_*` variables over the file that `WINDLASS_CONFIG` names over the defaults below."""
 
-    model_config = SettingsConfigDict(env_prefix="WINDLASS_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="WINDLASS_", extra="forbid", frozen=True, hide_input_in_errors=True)
 
     config: Path | None = None
     data_dir: Path = Path(".windlass")
@@ -33,7 +58,18 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(8800, ge=0, le=65535)
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    stream_ping_seconds: float = Field(15, gt=0)
+    stream_patience_seconds: float = Field(10, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    largest_body_bytes: int = Field(2_000_000, ge=1000)
+    largest_payload_bytes: int = Field(1_000_000, ge=1000)
+    largest_result_bytes: int = Field(5_000_000, ge=1000)
+    largest_output_bytes: int = Field(10_000_000, ge=1000)
+    deepest_json: int = Field(64, ge=8, le=200)
+    body_seconds: float = Field(30, gt=0)
 
     actor_processes: int = Field(1, ge=1)
     actor_threads: int = Field(8, ge=1)
@@ -49,6 +85,13 @@ class Settings(BaseSettings):
     safety_poll_seconds: float = Field(15, gt=0)
     probe_faults: bool = False
 
+    breaker_window: int = Field(20, ge=1)
+    breaker_window_seconds: float = Field(300, gt=0)
+    breaker_least_results: int = Field(10, ge=1)
+    breaker_failure_ratio: float = Field(0.5, gt=0, le=1)
+    breaker_open_seconds: float = Field(60, gt=0)
+    longest_pause_seconds: float = Field(900, gt=0)
+
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
 
     @classmethod
@@ -62,12 +105,27 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings
 
-    @field_validator("queues", mode="before")
+    @field_validator("queues", "cors_origins", "trusted_proxies", mode="before")
     @classmethod
-    def _split_queues(cls, value: object) -> object:
+    def _split(cls, value: object) -> object:
         if isinstance(value, str):
             return tuple(name.strip() for name in value.split(",") if name.strip())
         return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            ip_network(each, strict=False)
+        return value
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _exact_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in origins:
+            if not re.fullmatch(r"https?://[0-9A-Za-z.\-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?", origin):
+                raise ValueError(f"cors_origins: {origin!r} is no origin; write each one out, as https://page.example")
+        return origins
 
     @model_validator(mode="before")
     @classmethod
@@ -94,9 +152,23 @@ class Settings(BaseSettings):
     def all_queues(self) -> tuple[str, ...]:
         return tuple(queue_name(provider.actor, name) for name, provider in self.providers.items())
 
-    def consumed_queues(self) -> tuple[str, ...]:
-        """The queues that this actors process serves: all of them unless `WINDLASS_QUEUES` names some."""
-        return self.queues or self.all_queues()
+    def consumed_queues(self, actors: Collection[str]) -> tuple[str, ...]:
+        """The queues that a process with these actors serves: all of theirs, unless `WINDLASS_QUEUES` names some."""
+        return tuple(queue for queue in self.queues or self.all_queues() if queue.partition(".")[0] in actors)
+
+    def trusted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        return tuple(ip_network(each, strict=False) for each in self.trusted_proxies)
+
+    def secrets(self) -> set[str]:
+        """The values that must appear nowhere: in no row, no log line and no answer."""
+        found = {self.api_key, (self.api_key or "").rpartition("_")[2]}
+        for url in (self.database_url, self.amqp_url):
+            parts = urlsplit(url or "")
+            # What equals its user's name (`guest:guest`) is no secret, and a word that log lines are full of.
+            if parts.password != parts.username:
+                found |= {parts.password, unquote(parts.password or "")}
+        found |= {os.environ.get(provider.api_key_env or "") for provider in self.providers.values()}
+        return {secret for secret in found if secret and len(secret) >= SHORTEST_SECRET}
 
 
 def queue_name(actor: str, provider: str) -> str:

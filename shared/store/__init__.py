@@ -1,5 +1,45 @@
 """Every SQL statement, one function per intent."""
 
-from shared.store import events, keys, listing, providers, reconciliation, reports, statistics, tasks, workers
+from shared.store import (
+    audit,
+    bulk,
+    commit_order,
+    dead_letters,
+    events,
+    flow,
+    keys,
+    listing,
+    providers,
+    queues,
+    rates,
+    reconciliation,
+    reports,
+    secrets,
+    statistics,
+    submission_keys,
+    tasks,
+    why,
+    workers,
+)
 
-__all__ = ["events", "keys", "listing", "providers", "reconciliation", "reports", "statistics", "tasks", "workers"]
+__all__ = [
+    "audit",
+    "bulk",
+    "commit_order",
+    "dead_letters",
+    "events",
+    "flow",
+    "keys",
+    "listing",
+    "providers",
+    "queues",
+    "rates",
+    "reconciliation",
+    "reports",
+    "secrets",
+    "statistics",
+    "submission_keys",
+    "tasks",
+    "why",
+    "workers",
+]

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from shared.models import words
+from shared.phrases import words
 from shared.states import TRANSITIONS
 
 FOLDER = Path(__file__).parent / "functions"

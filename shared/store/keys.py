@@ -1,16 +1,42 @@
-"""API keys: only the hash of a secret is stored, and it is compared in constant time."""
+"""API keys: only the hash of a secret is stored, it is compared in constant time, and every change is told."""
 
 import hashlib
 import hmac
+import re
+import secrets
+import string
 
 from shared.db import Database, Row
+
+CHANNEL = "windlass_keys"
+"""Told the id of every key that changes: an api that keeps verified keys in memory drops it."""
+
+SHAPE = re.compile(r"wl_([0-9A-Za-z]{6,32})_([0-9A-Za-z]{24,64})", re.ASCII)
+ALPHABET = string.ascii_letters + string.digits
+SHOWN = "key_id, role, user_id, name, created_at, expires_at, revoked_at, created_by"
+LIVING = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())"
+
+
+def new_key() -> str:
+    """40 random letters and digits are 238 bits: nobody guesses them."""
+    return f"wl_{_random_word(12)}_{_random_word(40)}"
+
+
+def _random_word(length: int) -> str:
+    return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
 def split(key: str) -> tuple[str, str] | None:
     """`wl_<id>_<secret>` into its id and secret."""
-    prefix, _, rest = key.partition("_")
-    key_id, _, secret = rest.partition("_")
-    return (key_id, secret) if prefix == "wl" and key_id and secret else None
+    match = SHAPE.fullmatch(key)
+    return (match[1], match[2]) if match else None
+
+
+def _required_parts(key: str) -> tuple[str, str]:
+    parts = split(key)
+    if parts is None:
+        raise ValueError("a key is written wl_<id>_<secret>")
+    return parts
 
 
 def fingerprint(secret: str) -> bytes:
@@ -20,34 +46,126 @@ def fingerprint(secret: str) -> bytes:
 
 async def ensure(db: Database, key: str, *, role: str, user_id: str) -> None:
     """Makes sure that a key given by the operator works."""
-    parts = split(key)
-    if parts is None:
-        raise ValueError("a key is written wl_<id>_<secret>")
+    key_id, secret = _required_parts(key)
     await db.execute(
         """
-        INSERT INTO api_keys (key_id, secret_hash, role, user_id) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (key_id) DO UPDATE
-        SET secret_hash = excluded.secret_hash, role = excluded.role, user_id = excluded.user_id,
-            revoked_at = NULL, expires_at = NULL
+        WITH changed AS (
+            INSERT INTO api_keys (key_id, secret_hash, role, user_id) VALUES ($1, $2, $3, $4)
+            ON CONFLICT (key_id) DO UPDATE
+            SET secret_hash = excluded.secret_hash, role = excluded.role, user_id = excluded.user_id,
+                revoked_at = NULL, expires_at = NULL
+            RETURNING key_id)
+        SELECT pg_notify($5, key_id) FROM changed
         """,
-        parts[0],
-        fingerprint(parts[1]),
+        key_id,
+        fingerprint(secret),
         role,
         user_id,
+        CHANNEL,
+    )
+
+
+async def create(
+    db: Database,
+    key: str,
+    *,
+    role: str,
+    user_id: str,
+    name: str | None = None,
+    expires_in_seconds: float | None = None,
+    created_by: str | None = None,
+) -> Row:
+    """Stores a new key; returns what may be shown of it."""
+    key_id, secret = _required_parts(key)
+    row = await db.fetchrow(
+        f"""
+        INSERT INTO api_keys (key_id, secret_hash, role, user_id, name, created_by, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + make_interval(secs => $7)) RETURNING {SHOWN}
+        """,  # noqa: S608 - the names above
+        key_id,
+        fingerprint(secret),
+        role,
+        user_id,
+        name,
+        created_by,
+        expires_in_seconds,
+    )
+    assert row is not None
+    return row
+
+
+async def create_first(db: Database, key: str, *, role: str, user_id: str, created_by: str) -> Row | None:
+    """Stores a key only where no admin's key is alive: none when one is."""
+    key_id, secret = _required_parts(key)
+    return await db.fetchrow(
+        f"""
+        INSERT INTO api_keys (key_id, secret_hash, role, user_id, created_by)
+        SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT FROM api_keys WHERE role = 'admin' AND {LIVING})
+        RETURNING {SHOWN}
+        """,  # noqa: S608
+        key_id,
+        fingerprint(secret),
+        role,
+        user_id,
+        created_by,
+    )
+
+
+async def get(db: Database, key_id: str) -> Row | None:
+    return await db.fetchrow(f"SELECT {SHOWN} FROM api_keys WHERE key_id = $1", key_id)  # noqa: S608
+
+
+async def newest(db: Database, *, before: str | None, limit: int) -> list[Row]:
+    """A page of keys, the latest first, after the one that the reader has seen last."""
+    return await db.fetch(
+        f"""
+        SELECT {SHOWN} FROM api_keys
+        WHERE $1::text IS NULL
+           OR (created_at, key_id) < (SELECT seen.created_at, seen.key_id FROM api_keys seen WHERE seen.key_id = $1)
+        ORDER BY created_at DESC, key_id DESC LIMIT $2
+        """,  # noqa: S608
+        before,
+        limit,
+    )
+
+
+async def revoke(db: Database, key_id: str) -> Row | None:
+    """Ends a key at once in every api; none when there is no such key. Doing it again changes nothing."""
+    return await db.fetchrow(
+        f"""
+        WITH revoked AS (
+            UPDATE api_keys SET revoked_at = coalesce(revoked_at, clock_timestamp()) WHERE key_id = $1 RETURNING {SHOWN}
+        ), told AS MATERIALIZED (SELECT pg_notify($2, key_id) FROM revoked)
+        SELECT revoked.* FROM revoked, told
+        """,  # noqa: S608
+        key_id,
+        CHANNEL,
     )
 
 
 async def authenticate(db: Database, key: str) -> Row | None:
-    """The key's row (`key_id, role, user_id`) when it is known, unexpired and not revoked."""
+    """The key's row (`key_id, role, user_id, seconds_left`) when it is known, unexpired and not revoked."""
     parts = split(key)
     if parts is None:
         return None
     row = await db.fetchrow(
-        """
-        SELECT key_id, secret_hash, role, user_id FROM api_keys
-        WHERE key_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())
-        """,
+        f"""
+        SELECT key_id, secret_hash, role, user_id,
+               extract(epoch FROM expires_at - clock_timestamp())::float AS seconds_left
+        FROM api_keys WHERE key_id = $1 AND {LIVING}
+        """,  # noqa: S608
         parts[0],
     )
     expected = row["secret_hash"] if row else bytes(32)
     return row if hmac.compare_digest(expected, fingerprint(parts[1])) else None
+
+
+async def valid(db: Database, key_id: str) -> Row | None:
+    """The same row for a key whose owner has proven it before, as long as it is neither expired nor revoked."""
+    return await db.fetchrow(
+        """
+        SELECT key_id, role, user_id FROM api_keys
+        WHERE key_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())
+        """,
+        key_id,
+    )

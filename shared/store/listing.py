@@ -1,11 +1,36 @@
-"""Lists of tasks, newest first, by any combination of filters."""
+"""Lists of tasks, newest first, by any combination of filters, at the same price however long the history is.
+
+Every terminal state is a branch of its own, an ordered scan of the index that fits the filter, and stops when the page
+is full. Where no index has that order, all states are looked up at once and sorted. The living are few and looked
+through. The statements differ from call to call, and which index is best depends on the values: run them on a pool that
+plans each one anew (`shared.db.open_reading_pool`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from shared.db import Database, Row
+from shared.phrases import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
+from shared.states import LIVE, TERMINAL, State
+from shared.store.tasks import TASK_FIELDS
+
+CLOCK_SKEW_SECONDS = 3600
+"""Ids begin with the time of whoever made them up, which may differ by so much from Postgres' own."""
+
+WITHOUT_ORDER = {"tag", "updated_after", "q"}
+WITH_ORDER = {
+    "actor", "provider", "lane", "user_id", "project_id", "workflow_id", "workflow_run_id", "interaction_id",
+    "parent_task_id", "error_type", "fingerprint",
+}  # fmt: skip
+"""Filters by what their index gives: the tasks of one state in the order of a list, or all of them to be sorted."""
+
+NEARBY = 4
+"""Times a page: how far to look for changes among the newest before they are looked up."""
+
+BULKY = ("payload", "result", "checkpoint")
 
 
 @dataclass(frozen=True)
@@ -24,32 +49,164 @@ class Filter:
     interaction_id: str | None = None
     parent_task_id: UUID | None = None
     error_type: str | None = None
+    fingerprint: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
     updated_after: datetime | None = None
+    q: str | None = None
 
 
 CONDITIONS = {
-    "status": "status = ANY ({})",
-    "tag": "tags @> {}::text[]",
+    "tag": "tags <> '{{}}' AND tags @> {}::text[]",
     "error_type": "error ->> 'type' = {}",
+    "fingerprint": "error_fingerprint = {}",
     "created_after": "created_at > {}",
     "created_before": "created_at < {}",
-    "updated_after": "updated_at > {}",
+    "q": f"({SEARCHED_TEXT}) ILIKE {{}} AND {HAS_TEXT}",
 }
+"""As the indexes are declared: `tags <> '{}'` and the like say nothing new, but without them an index is not used."""
 
 
-async def newest(db: Database, wanted: Filter, *, before: UUID | None, limit: int) -> list[Row]:
+def sorts(wanted: Filter) -> bool:
+    """Whether all states are looked up together; a search for a text costs most, and is done once in any case."""
+    used = {each.name for each in fields(wanted) if getattr(wanted, each.name) is not None}
+    return "q" in used or bool(used & WITHOUT_ORDER and not used & WITH_ORDER)
+
+
+class Selection:
+    """The tasks that a filter means, as SQL, with the values for its placeholders."""
+
+    def __init__(self, wanted: Filter, *, owner: str | None = None) -> None:
+        """With an owner, his tasks only, whatever the filter says."""
+        self.values: list[object] = []
+        self._conditions: list[str] = []
+        self._updated_after: str | None = None
+        self._states_at_once = sorts(wanted)
+        self._states = list(State) if wanted.status is None else [state for state in State if state in wanted.status]
+        for each in fields(wanted):
+            value = getattr(wanted, each.name)
+            if value is not None and value != [] and each.name != "status":
+                self._restrict(each.name, value)
+        if owner is not None:
+            self.add("user_id = {}", owner)
+
+    def _restrict(self, name: str, value: Any) -> None:
+        if name == "updated_after":
+            self._updated_after = self.place(value)
+            return
+        if name == "created_after":
+            self.add("task_id >= {}", first_id_at(value, -CLOCK_SKEW_SECONDS))
+        if name == "created_before":
+            self.add("task_id < {}", first_id_at(value, CLOCK_SKEW_SECONDS))
+        self.add(CONDITIONS.get(name, name + " = {}"), anywhere(value) if name == "q" else value)
+
+    def place(self, value: object) -> str:
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+    def add(self, condition: str, *values: object) -> None:
+        self._conditions.append(condition.format(*map(self.place, values)))
+
+    def branches(self) -> list[str]:
+        """Conditions of which exactly one is true for each selected task."""
+        ended = [state for state in self._states if state in TERMINAL]
+        living = [state for state in self._states if state in LIVE]
+        together = [ended] if self._states_at_once and ended else [[state] for state in ended]
+        branches = [self._branch(states, "completed_at") for states in together]
+        return [*branches, self._branch(living, "updated_at")] if living else branches
+
+    def _branch(self, states: list[State], changed_at: str) -> str:
+        """What has ended was changed last when it did, and that has an index."""
+        changed = [] if self._updated_after is None else [f"{changed_at} > {self._updated_after}"]
+        return " AND ".join([f"status IN {words(tuple(states))}", *changed, *self._conditions])
+
+    def page(self, columns: str, *, order: str, limit: int) -> str:
+        """Only names of ours and numbered placeholders are put together here."""
+        end = f"ORDER BY task_id {order} LIMIT {int(limit)}"
+        branches = [f"(SELECT {columns} FROM tasks WHERE {where} {end})" for where in self.branches()]  # noqa: S608
+        return f"SELECT * FROM ({' UNION ALL '.join(branches)}) AS page {end}"  # noqa: S608
+
+
+def columns_of_a_list(*, full: bool) -> str:
+    """A list does not carry what nobody asked for: a page of large payloads would weigh half a gigabyte."""
+    if full:
+        return ", ".join(TASK_FIELDS)
+    light = {**{name: f"NULL AS {name}" for name in BULKY}, "error": "error - 'stack_trace' AS error"}
+    return ", ".join(light.get(name, name) for name in TASK_FIELDS)
+
+
+async def newest(
+    db: Database,
+    wanted: Filter,
+    *,
+    limit: int,
+    before: UUID | None = None,
+    owner: str | None = None,
+    full: bool = False,
+) -> list[Row]:
     """A page of tasks older than the last one that the reader has seen."""
-    conditions: list[str] = []
-    values: list[object] = []
-    for each in fields(wanted):
-        if (value := getattr(wanted, each.name)) is not None:
-            values.append(value)
-            conditions.append(CONDITIONS.get(each.name, each.name + " = {}").format(f"${len(values)}"))
-    if before is not None:
-        values.append(before)
-        conditions.append(f"task_id < ${len(values)}")
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-    # Only names from the dataclass above and numbered placeholders are put together here.
-    return await db.fetch(f"SELECT * FROM tasks {where} ORDER BY task_id DESC LIMIT {int(limit)}", *values)  # noqa: S608
+
+    async def page(from_id: UUID | None) -> list[Row]:
+        selection = Selection(wanted, owner=owner)
+        for condition, bound in (("task_id < {}", before), ("task_id >= {}", from_id)):
+            if bound is not None:
+                selection.add(condition, bound)
+        if not selection.branches():
+            return []
+        return await db.fetch(
+            selection.page(columns_of_a_list(full=full), order="DESC", limit=limit), *selection.values
+        )
+
+    if wanted.updated_after is not None and (from_id := await _start_of_the_newest(db, before, NEARBY * limit)):
+        rows = await page(from_id)
+        if len(rows) == limit:
+            return rows
+    return await page(None)
+
+
+async def _start_of_the_newest(db: Database, before: UUID | None, number: int) -> UUID | None:
+    """Where the newest so many ended tasks begin: what changed of late is mostly there, which no statistics tell."""
+    start: UUID | None = await db.fetchval(
+        f"""
+        SELECT task_id FROM tasks WHERE {FINISHED} AND ($1::uuid IS NULL OR task_id < $1)
+        ORDER BY task_id DESC OFFSET $2 LIMIT 1
+        """,  # noqa: S608 - the states' own words
+        before,
+        number,
+    )
+    return start
+
+
+async def error_histories(db: Database, task_ids: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
+    """The error of every attempt of these tasks that failed, oldest first."""
+    rows = await db.fetch(
+        """
+        SELECT task_id, at, data -> 'error' AS error FROM task_events
+        WHERE task_id = ANY ($1) AND type IN ('retry', 'stall', 'bury') AND data ? 'error' ORDER BY task_id, seq
+        """,
+        list(task_ids),
+    )
+    histories: dict[UUID, list[dict[str, Any]]] = {task_id: [] for task_id in task_ids}
+    for row in rows:
+        histories[row["task_id"]].append({**row["error"], "at": row["at"]})
+    return histories
+
+
+async def sort_in_new_texts(db: Database) -> None:
+    """Moves what has gathered beside the text index into it, so that no end has to, and searching stays quick."""
+    await db.execute(
+        "SELECT gin_clean_pending_list('tasks_finished_text'), gin_clean_pending_list('tasks_finished_tags')"
+    )
+
+
+def anywhere(text: str) -> str:
+    """A pattern for LIKE that finds the text itself anywhere."""
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def first_id_at(moment: datetime, later_by_seconds: float) -> UUID:
+    """Ids are UUIDv7 and begin with the millisecond, so a time is a bound of the primary key."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    milliseconds = int((aware.timestamp() + later_by_seconds) * 1000)
+    return UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)

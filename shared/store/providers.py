@@ -4,48 +4,37 @@ Due rows are compared with `now()`, which is this statement's own time: unlike `
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
+from shared.admission import Admission, ProviderView
 from shared.db import Database, Row
 from shared.settings import Settings
 
-FRESH_COUNTED = 256
+DUE_COUNTED = 256
 RETRIES_COUNTED = 5001
 """Backlogs are counted only as far as a decision can depend on it, so that looking costs the same at any length."""
-
-
-@dataclass(frozen=True)
-class ProviderView:
-    """What the rows say about one provider at one moment: all that is needed to decide how much may start."""
-
-    name: str
-    dispatch_version: int
-    lane_credit: int
-    limit: int | None
-    held: int
-    rung: int
-    capacity: int
-    fresh_due: int
-    retry_due: int
 
 
 async def configure(db: Database, settings: Settings) -> None:
     """Writes the configured providers; what an operator has set over them stays."""
     await db.executemany(
         """
-        INSERT INTO providers (name, actor, configured_limit) VALUES ($1, $2, $3)
+        INSERT INTO providers (name, actor, configured_limit, configured_rate) VALUES ($1, $2, $3, $4)
         ON CONFLICT (name) DO UPDATE SET
             actor = excluded.actor, configured_limit = excluded.configured_limit,
-            dispatch_version = providers.dispatch_version + 1
-        WHERE (providers.actor, providers.configured_limit) IS DISTINCT FROM (excluded.actor, excluded.configured_limit)
+            configured_rate = excluded.configured_rate, dispatch_version = providers.dispatch_version + 1
+        WHERE (providers.actor, providers.configured_limit, providers.configured_rate)
+              IS DISTINCT FROM (excluded.actor, excluded.configured_limit, excluded.configured_rate)
         """,
-        [(name, provider.actor, provider.limit) for name, provider in sorted(settings.providers.items())],
+        [
+            (name, provider.actor, provider.limit, provider.rate and provider.rate.model_dump())
+            for name, provider in sorted(settings.providers.items())
+        ],
     )
 
 
-async def look(db: Database, *, heard_within_seconds: float) -> list[ProviderView]:
-    """Every provider that has something due."""
+async def look(db: Database, *, heard_within_seconds: float, only: str | None = None) -> list[ProviderView]:
+    """Every provider that has something due, or just the one that is asked for."""
     rows = await db.fetch(
         """
         SELECT p.name, p.dispatch_version, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,
@@ -55,11 +44,13 @@ async def look(db: Database, *, heard_within_seconds: float) -> list[ProviderVie
                (SELECT coalesce(sum(w.capacity), 0) FROM workers w WHERE w.state = 'active'
                    AND p.actor || '.' || p.name = ANY (w.queues)
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)) AS capacity,
-               due.fresh AS fresh_due, due.retry AS retry_due
+               due.fresh AS fresh_due, due.retry AS retry_due, now() AS at,
+               p.paused, p.paused_until, p.breaker_state, nullif(p.breaker_until, 'infinity') AS breaker_until,
+               has_trial_running(p) AS trial_running
         FROM providers p CROSS JOIN LATERAL (
             SELECT count(*) FILTER (WHERE waiting.lane = 'fresh') AS fresh,
                    count(*) FILTER (WHERE waiting.lane = 'retry') AS retry
-            FROM (VALUES ('fresh', $2::int), ('retry', $3::int)) AS lanes(lane, counted)
+            FROM (VALUES ('fresh'), ('retry')) AS lanes(lane)
             CROSS JOIN generate_series(0, 9) AS level(priority)
             CROSS JOIN LATERAL (
                 SELECT t.lane FROM tasks t
@@ -67,31 +58,53 @@ async def look(db: Database, *, heard_within_seconds: float) -> list[ProviderVie
                   AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL
                   AND t.available_at <= now()
                   AND (t.expires_at IS NULL OR t.expires_at > now())
-                LIMIT lanes.counted
+                LIMIT $2
             ) AS waiting
         ) AS due
-        WHERE due.fresh + due.retry > 0
+        WHERE ($3::text IS NULL OR p.name = $3) AND ($3 IS NOT NULL OR due.fresh + due.retry > 0)
         ORDER BY p.name
         """,
         heard_within_seconds,
-        FRESH_COUNTED,
-        RETRIES_COUNTED,
+        DUE_COUNTED,
+        only,
     )
     return [ProviderView(**row) for row in rows]
 
 
-async def reserve(db: Database, view: ProviderView, *, fresh: int, retry: int, credit: int, token: UUID) -> list[Row]:
+async def waiting_retries(db: Database, *, only: str | None = None) -> dict[str, int]:
+    """How many retries are due at each provider, or at just the one, as far as it makes a difference to its lanes."""
+    rows = await db.fetch(
+        """
+        SELECT p.name, count(waiting.*) AS retries
+        FROM providers p CROSS JOIN generate_series(0, 9) AS level(priority)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tasks t
+            WHERE t.provider = p.name AND t.lane = 'retry' AND t.priority = level.priority
+              AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at <= now()
+            LIMIT $1
+        ) AS waiting
+        WHERE $2::text IS NULL OR p.name = $2
+        GROUP BY p.name
+        """,
+        RETRIES_COUNTED,
+        only,
+    )
+    return {row["name"]: row["retries"] for row in rows}
+
+
+async def reserve(db: Database, view: ProviderView, admission: Admission, token: UUID) -> list[Row]:
     """Marks so many rows of each lane as about to be rung for; returns `task_id, queue, actor` in starting order.
 
     None come back when the provider was changed since it was looked at: look again.
     """
     return await db.fetch(
-        "SELECT * FROM reserve_tasks($1, $2, $3, $4, $5, $6)",
+        "SELECT * FROM reserve_tasks($1, $2, $3, $4, $5, $6, $7)",
         view.name,
         view.dispatch_version,
-        fresh,
-        retry,
-        credit,
+        admission.fresh,
+        admission.retry,
+        admission.credit,
+        admission.trial,
         token,
     )
 
@@ -132,7 +145,8 @@ async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_s
 
 
 async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_most_seconds: float) -> float | None:
-    """How long, by Postgres' clock, until a scheduled task becomes due or a doorbell is to be checked first."""
+    """How long, by Postgres' clock, until there is something to do: a task becomes due, a pause or a breaker's time is
+    over, or a doorbell is to be checked."""
     seconds: float | None = await db.fetchval(
         """
         SELECT extract(epoch FROM least(
@@ -147,7 +161,9 @@ async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_m
                  ORDER BY t.available_at LIMIT 1
              ) AS next),
             (SELECT min(t.doorbell_at + make_interval(secs => least($1 * 2 ^ least(t.doorbell_count - 1, 10), $2)))
-             FROM tasks t WHERE t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL)
+             FROM tasks t WHERE t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL),
+            (SELECT min(bar.until) FROM providers p CROSS JOIN LATERAL (VALUES (p.paused_until), (p.breaker_until))
+             AS bar(until) WHERE bar.until > now() AND bar.until < 'infinity')
         ) - clock_timestamp())::float
         """,
         first_check_seconds,

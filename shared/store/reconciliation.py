@@ -7,16 +7,18 @@ async def count_unaccounted(db: Database, *, after_seconds: float) -> dict[str, 
     """How many tasks should have been moved so long ago by somebody, and by whom.
 
     - janitor: a lease has run out, or a waiting task has expired, and nobody took it.
-    - dispatcher: a due task was not rung for although nothing of its provider's is under way or full, or was rung for
-      and is no longer looked after.
+    - dispatcher: a due task was not rung for although nothing of its provider's is under way, full, paused or open, or
+      was so only until a moment ago; or was rung for and is no longer looked after.
     - dependencies: every parent has completed or one has failed, and the child still waits.
     """
     row = await db.fetchrow(
         """
         WITH late AS (SELECT clock_timestamp() - make_interval(secs => $1) AS since),
         idle AS (
-            SELECT p.name FROM providers p
-            WHERE NOT EXISTS (
+            SELECT p.name FROM providers p, late
+            WHERE bar_of(p, late.since) IS NULL
+              AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.provider = p.name AND e.at > late.since)
+              AND NOT EXISTS (
                 SELECT 1 FROM tasks t
                 WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL)
               AND (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status = 'running')

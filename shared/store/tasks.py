@@ -7,9 +7,20 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from shared.db import Database, Row, as_json
 from shared.errors import WorkerLost
+from shared.store.flow import Rules
+
+TASK_FIELDS = (
+    "task_id", "actor", "task_type", "provider", "queue", "lane", "status", "priority", "payload", "result", "error",
+    "progress", "attempt", "retry_count", "max_retries", "interrupt_count", "available_at", "expires_at",
+    "timeout_seconds", "created_at", "updated_at", "started_at", "completed_at", "worker_id", "heartbeat_at",
+    "lease_expires_at", "cancel_requested", "user_id", "tags", "project_id", "workflow_id", "workflow_run_id",
+    "interaction_id", "parent_task_id", "depends_on", "dedupe_key", "provider_job_id", "exit_code",
+)  # fmt: skip
+"""The columns that a reader of a task is shown."""
 
 
 class UnknownDependency(Exception):
@@ -20,9 +31,17 @@ class UnknownDependency(Exception):
         self.missing = missing
 
 
-@dataclass(frozen=True)
-class Submission:
-    """A new task, as the API accepted it."""
+class KeyInFlight(Exception):
+    """Somebody else is just submitting under the same key, and has not come to an end."""
+
+
+class KeyReused(Exception):
+    """The idempotency key belongs to another request."""
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A new task, as the API accepted it. There are thousands in a second: a frozen dataclass takes ten times as long
+    to make, and reading what is left empty would take Postgres as long as storing the rest. It knows the defaults."""
 
     task_id: UUID
     actor: str
@@ -43,7 +62,17 @@ class Submission:
     interaction_id: str | None = None
     parent_task_id: UUID | None = None
     depends_on: Sequence[UUID] = ()
+    reach: str | None = None
+    """Whose tasks it may depend on: one user's, or everybody's."""
     dedupe_key: str | None = None
+    dedupe_ttl_seconds: float = 86400
+    idempotency_key: str | None = None
+    idempotency_ttl_seconds: float = 86400
+    body_hash: str | None = None
+
+    @property
+    def has_keys(self) -> bool:
+        return self.dedupe_key is not None or self.idempotency_key is not None
 
 
 @dataclass(frozen=True)
@@ -108,6 +137,8 @@ class Ending:
     delay_seconds: float = 0
     retry_cost: int = 0
     rate_limited: bool = False
+    provider_failed: bool = False
+    hopeless_if_others_pass: bool = False
     timeout_factor: float = 1
     progress: dict[str, Any] | None = None
     checkpoint: Any = None
@@ -115,12 +146,37 @@ class Ending:
 
 
 async def submit(db: Database, submissions: Sequence[Submission]) -> list[Row]:
-    """Stores all of them or none; once this returns they are durable."""
+    """Stores all of them or none; once this returns they are durable. Their keys are not looked at."""
+    return await _submit(db, "SELECT * FROM submit_tasks($1::text::jsonb)", submissions)
+
+
+async def submit_keyed(db: Database, submissions: Sequence[Submission]) -> list[Row]:
+    """Stores those that were not submitted before under one of their keys, all or none; returns the task of each, in
+    their order, with `deduplicated`."""
+    query = "SELECT deduplicated, (task).* FROM submit_keyed_tasks($1::text::jsonb)"
+    return await _submit(db, query, submissions)
+
+
+async def submit_batch(db: Database, submissions: Sequence[Submission]) -> list[tuple[UUID, bool]]:
+    """Stores all of them or none, by their keys where they have some; returns each one's id, and whether it was there
+    before."""
+    if any(each.has_keys for each in submissions):
+        query = "SELECT deduplicated, (task).task_id FROM submit_keyed_tasks($1::text::jsonb)"
+        return [(row["task_id"], row["deduplicated"]) for row in await _submit(db, query, submissions)]
+    await _submit(db, "SELECT cardinality(store_tasks($1::text::jsonb))", submissions)
+    return [(each.task_id, False) for each in submissions]
+
+
+async def _submit(db: Database, query: str, submissions: Sequence[Submission]) -> list[Row]:
     try:
-        return await db.fetch("SELECT * FROM submit_tasks($1::text::jsonb)", as_json(submissions))
+        return await db.fetch(query, as_json(submissions))
     except asyncpg.PostgresError as error:
         if error.sqlstate == "WL404":
             raise UnknownDependency(str(getattr(error, "detail", "")).split(",")) from error
+        if error.sqlstate == "WL409":
+            raise KeyInFlight from error
+        if error.sqlstate == "WL422":
+            raise KeyReused from error
         raise
 
 
@@ -150,9 +206,12 @@ async def report(db: Database, reports: Sequence[Report]) -> set[UUID]:
     return {row["task_id"] for row in rows}
 
 
-async def end(db: Database, endings: Sequence[Ending]) -> list[str | None]:
-    """Ends attempts and returns each task's status after it, or none where it no longer belonged to the caller."""
-    rows = await db.fetch("SELECT * FROM end_tasks($1::text::jsonb)", as_json(endings))
+async def end(db: Database, endings: Sequence[Ending], rules: Rules) -> list[str | None]:
+    """Ends attempts and returns each task's status after it, or none where it no longer belonged to the caller.
+
+    What they say about their providers opens and closes breakers and pauses providers, by the rules.
+    """
+    rows = await db.fetch("SELECT * FROM end_tasks($1::text::jsonb, $2::text::jsonb)", as_json(endings), as_json(rules))
     statuses = {row["claim_token"]: row["status"] for row in rows}
     return [statuses.get(ending.claim_token) for ending in endings]
 
@@ -225,3 +284,13 @@ async def revive(db: Database, task_id: UUID) -> Row | None:
 
 async def get(db: Database, task_id: UUID) -> Row | None:
     return await db.fetchrow("SELECT * FROM tasks WHERE task_id = $1", task_id)
+
+
+async def existing(db: Database, task_ids: Sequence[UUID], *, of_user: str | None) -> set[UUID]:
+    """Which of these there are, in all or of one user. That never changes: tasks stay, and so does their owner."""
+    rows = await db.fetch(
+        "SELECT task_id FROM tasks WHERE task_id = ANY ($1) AND ($2::text IS NULL OR user_id = $2)",
+        list(task_ids),
+        of_user,
+    )
+    return {row["task_id"] for row in rows}

@@ -1,8 +1,9 @@
 -- Gives tasks to a worker. The provider is locked first and the slots are counted by a later statement: in one
 -- statement the snapshot would be older than the lock, and a claim that had waited for it would overshoot the limit.
--- A provider without a limit has no slots to count and is not locked; one that is given a limit just then grants nothing
--- to claims that have not locked it. Repeating a claim with its token answers as the
--- first time did. A refused claim takes the doorbell's mark back, so that the dispatcher may ring again in time.
+-- A provider that nothing guards (no limit, no pause, breaker closed) is not locked; one that comes to be guarded just
+-- then grants nothing to claims that have not locked it. After a pause and while a breaker is half-open one task goes
+-- first: its claim token becomes the provider's trial token. Repeating a claim with its token answers as the first time
+-- did. A refused claim takes the doorbell's mark back, so that the dispatcher may ring again in time.
 
 CREATE FUNCTION claim_tasks(wanted uuid[], tokens uuid[], claimant text, lease_seconds float)
 RETURNS TABLE (
@@ -12,30 +13,31 @@ RETURNS TABLE (
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    moment  timestamptz;
-    locked  text[];
-    claimed uuid[];
-    refused uuid[];
+    moment   timestamptz;
+    locked   text[];
+    on_trial text[];
+    claimed  uuid[];
+    refused  uuid[];
 BEGIN
-    SELECT coalesce(array_agg(limited.name), '{}') INTO locked FROM (
-        SELECT p.name FROM providers p
-        WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted))
-          AND coalesce(p.limit_override, p.configured_limit) IS NOT NULL
+    SELECT coalesce(array_agg(guarded.name), '{}'), coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}')
+    INTO locked, on_trial FROM (
+        SELECT p.name, is_on_trial(p) AS trial FROM providers p
+        WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted)) AND is_guarded(p)
         ORDER BY p.name FOR NO KEY UPDATE
-    ) AS limited;
+    ) AS guarded;
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
 
-    WITH free AS (
-        SELECT p.name, coalesce(p.limit_override, p.configured_limit)
-                       - (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status = 'running') AS slots
-        FROM providers p
-        WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted))
-          AND coalesce(p.limit_override, p.configured_limit) IS NOT NULL
+    WITH gate AS (
+        SELECT p.name, free_slots(p, moment) AS slots FROM providers p
+        WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted)) AND is_guarded(p)
     ), ready AS (
-        SELECT t.task_id, claim.token, t.provider,
-               row_number() OVER (PARTITION BY t.provider ORDER BY t.priority, t.task_id) AS place
-        FROM unnest(wanted, tokens) AS claim(task_id, token) JOIN tasks t ON t.task_id = claim.task_id
+        SELECT t.task_id, claim.token, t.provider, row_number() OVER (
+                   PARTITION BY t.provider
+                   ORDER BY t.provider = ANY (on_trial) AND t.rate_limited_count > 0, t.priority, t.task_id) AS place
+        FROM unnest(wanted, tokens) AS claim(task_id, token)
+        -- One by one (OFFSET 0 keeps the conditions out): a plan made while few tasks waited would read all that wait.
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = claim.task_id OFFSET 0) AS t
         WHERE t.status IN :sources_of_claim AND t.available_at <= moment
           AND (t.expires_at IS NULL OR t.expires_at > moment)
     ), moved AS (
@@ -44,8 +46,8 @@ BEGIN
             started_at = moment, heartbeat_at = moment, lease_expires_at = moment + make_interval(secs => lease_seconds),
             progress = NULL, report_count = 0, doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
             updated_at = moment, last_seq = t.last_seq + 1
-        FROM ready r LEFT JOIN free ON free.name = r.provider
-        WHERE t.task_id = r.task_id AND (free.slots IS NULL OR (r.provider = ANY (locked) AND r.place <= free.slots))
+        FROM ready r LEFT JOIN gate ON gate.name = r.provider
+        WHERE t.task_id = r.task_id AND (gate.name IS NULL OR (r.provider = ANY (locked) AND r.place <= gate.slots))
         RETURNING t.task_id, t.last_seq, t.attempt, t.status
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
@@ -55,9 +57,11 @@ BEGIN
     )
     SELECT array_agg(m.task_id) INTO claimed FROM moved m;
 
+    PERFORM begin_trials(on_trial, claimed, moment) WHERE cardinality(on_trial) > 0 AND claimed IS NOT NULL;
+
     WITH unmarked AS (
         UPDATE tasks t SET doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0
-        WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_claim AND t.doorbell_token IS NOT NULL
+        WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_claim AND t.doorbell_count > 0
         RETURNING t.task_id
     )
     SELECT array_agg(u.task_id) INTO refused FROM unmarked u;
@@ -71,8 +75,24 @@ BEGIN
                 WHEN t.status NOT IN :sources_of_claim THEN 'not-waiting'
                 WHEN t.available_at > moment THEN 'not-due'
                 WHEN t.expires_at <= moment THEN 'expired'
-                ELSE 'no-slot' END,
+                ELSE coalesce((SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'no-slot') END,
            t.actor::text, t.provider::text, t.payload, t.checkpoint, t.attempt, t.retry_count, t.max_retries,
            t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds
     FROM unnest(wanted, tokens) AS claim(task_id, token) LEFT JOIN tasks t ON t.task_id = claim.task_id;
+END $$;
+
+-- The tasks just claimed from providers on trial are their trials: one for each, as `free_slots` has seen to.
+
+CREATE FUNCTION begin_trials(on_trial text[], claimed uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO provider_events (provider, type, at, reason, data)
+    SELECT p.name, 'half-open', moment, 'the time of the breaker is over: one task tries',
+           jsonb_build_object('task_id', t.task_id)
+    FROM providers p JOIN tasks t ON t.provider = p.name
+    WHERE p.name = ANY (on_trial) AND t.task_id = ANY (claimed) AND p.breaker_state = 'open';
+
+    UPDATE providers p SET
+        trial_token = t.claim_token,
+        breaker_state = CASE p.breaker_state WHEN 'open' THEN 'half-open' ELSE p.breaker_state END
+    FROM tasks t WHERE t.provider = p.name AND p.name = ANY (on_trial) AND t.task_id = ANY (claimed);
 END $$;

@@ -1,32 +1,46 @@
 -- Ends attempts: complete, retry, bury or interrupt, as their owner decided, each with what the attempt still had to
 -- say (progress, output) numbered before its end. Who does not own the task any more gets no row back and changes
 -- nothing; who repeats an end with its token gets the first outcome. With a cancel requested, every way out of
--- `running` but `complete` ends in `cancelled`; a retry that would come after the task has expired ends in `dead`.
+-- `running` but `complete` ends in `cancelled`; a retry that would come after the task has expired ends in `dead`, and
+-- so does one that is told 429 for ever while others pass. What an end says about its provider is appended to the
+-- provider's results; only where that may change something is the provider locked, before any task.
 
-CREATE FUNCTION end_tasks(endings jsonb) RETURNS TABLE (claim_token uuid, status text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION end_tasks(endings jsonb, rules jsonb) RETURNS TABLE (claim_token uuid, status text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    wanted uuid[];
-    tokens uuid[];
-    moment timestamptz;
-    ended  uuid[];
-    final  uuid[];
+    wanted  uuid[];
+    tokens  uuid[];
+    telling uuid[];
+    locked  text[];
+    longest_pause_seconds float := rules ->> 'longest_pause_seconds';
+    moment  timestamptz;
+    ended   uuid[];
+    final   uuid[];
+    heard   jsonb;
 BEGIN
-    SELECT array_agg(e.task_id), array_agg(e.claim_token) INTO wanted, tokens
-    FROM jsonb_to_recordset(endings) AS e(task_id uuid, claim_token uuid);
+    SELECT array_agg(e.task_id), array_agg(e.claim_token),
+           array_agg(e.task_id) FILTER (WHERE e.rate_limited OR e.provider_failed)
+    INTO wanted, tokens, telling
+    FROM jsonb_to_recordset(endings) AS e(task_id uuid, claim_token uuid, rate_limited boolean, provider_failed boolean);
+    locked := lock_judged_providers(wanted, tokens, telling, rules);
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
 
     WITH ending AS (
         SELECT e.*, CASE WHEN t.cancel_requested AND e.transition <> 'complete' THEN 'cancel'
                          WHEN e.transition = 'retry'
-                              AND t.expires_at <= moment + make_interval(secs => e.delay_seconds) THEN 'bury'
-                         ELSE e.transition END AS via
+                              AND (t.expires_at <= moment + make_interval(secs => wait.seconds)
+                                   OR (e.hopeless_if_others_pass AND others_passed(t, t.rate_limited_count))) THEN 'bury'
+                         ELSE e.transition END AS via,
+               CASE WHEN e.rate_limited AND t.rate_limited_count > 0 THEN others_passed(t, 1) ELSE false END AS alone,
+               wait.seconds AS wait_seconds
         FROM jsonb_to_recordset(endings) AS e(
             task_id uuid, attempt int, claim_token uuid, transition text, result jsonb, error jsonb, exit_code int,
-            delay_seconds float, retry_cost int, rate_limited boolean, timeout_factor float, progress jsonb,
-            checkpoint jsonb, events jsonb)
+            delay_seconds float, retry_cost int, rate_limited boolean, provider_failed boolean,
+            hopeless_if_others_pass boolean, timeout_factor float, progress jsonb, checkpoint jsonb, events jsonb)
         JOIN tasks t ON t.task_id = e.task_id
+        CROSS JOIN LATERAL (SELECT CASE WHEN e.rate_limited THEN least(e.delay_seconds, longest_pause_seconds)
+                                        ELSE coalesce(e.delay_seconds, 0) END AS seconds) AS wait
         WHERE t.status IN :sources_of_complete AND t.attempt = e.attempt AND t.claim_token = e.claim_token
     ), moved AS (
         UPDATE tasks t SET
@@ -34,8 +48,9 @@ BEGIN
                                 WHEN 'bury' THEN :target_of_bury WHEN 'interrupt' THEN :target_of_interrupt
                                 WHEN 'cancel' THEN :target_of_cancel END,
             result = e.result, error = CASE WHEN e.via = 'complete' THEN NULL
-                         WHEN e.via = 'bury' AND e.transition = 'retry'
-                              THEN jsonb_set(e.error, '{details,expires_before_retry}', 'true')
+                         WHEN e.via = 'bury' AND e.transition = 'retry' THEN jsonb_set(
+                             e.error, CASE WHEN e.hopeless_if_others_pass THEN '{details,others_passed}'::text[]
+                                           ELSE '{details,expires_before_retry}' END, 'true')
                          ELSE coalesce(e.error, t.error) END,
             exit_code = e.exit_code, timeout_seconds = t.timeout_seconds * coalesce(e.timeout_factor, 1),
             progress = coalesce(e.progress, t.progress), checkpoint = coalesce(e.checkpoint, t.checkpoint),
@@ -45,14 +60,15 @@ BEGIN
             rate_limited_count = CASE WHEN e.via = 'interrupt' THEN t.rate_limited_count
                                       WHEN e.rate_limited THEN t.rate_limited_count + 1 ELSE 0 END,
             available_at = CASE WHEN e.via IN ('retry', 'interrupt')
-                                THEN moment + make_interval(secs => coalesce(e.delay_seconds, 0))
+                                THEN moment + make_interval(secs => e.wait_seconds)
                                 ELSE t.available_at END,
             completed_at = CASE WHEN e.via IN ('complete', 'bury', 'cancel') THEN moment END,
             lease_expires_at = NULL,
             updated_at = moment,
             last_seq = t.last_seq + 1 + coalesce(jsonb_array_length(e.events), 0)
         FROM ending e WHERE t.task_id = e.task_id
-        RETURNING t.*, e.via, e.events, (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms
+        RETURNING t.*, e.via, e.events, (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms,
+                  e.rate_limited, e.provider_failed, e.alone, e.wait_seconds
     ), said AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq - 1 - jsonb_array_length(m.events) + line.ordinality, line.event ->> 'type',
@@ -65,15 +81,47 @@ BEGIN
                || CASE WHEN m.error IS NULL OR m.via IN ('interrupt', 'cancel') THEN '{}'
                        ELSE jsonb_build_object('error', m.error) END
         FROM moved m
+    ), results AS (
+        -- An attempt from before the breaker last changed has nothing to say about how the provider is since.
+        INSERT INTO provider_results (provider, at, failed, task_id)
+        SELECT m.provider, moment, m.via <> 'complete', m.task_id
+        FROM moved m JOIN providers p ON p.name = m.provider
+        WHERE (m.via = 'complete' OR (m.provider_failed AND m.via <> 'cancel'))
+          AND (p.breaker_changed_at IS NULL OR m.started_at >= p.breaker_changed_at)
     )
-    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.completed_at IS NOT NULL)
-    INTO ended, final FROM moved m;
+    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.completed_at IS NOT NULL),
+           jsonb_agg(jsonb_build_object(
+               'task_id', m.task_id, 'provider', m.provider, 'claim_token', m.claim_token, 'via', m.via,
+               'rate_limited', m.rate_limited, 'provider_failed', m.provider_failed, 'alone', m.alone,
+               'wait_seconds', m.wait_seconds, 'message', left(m.error ->> 'message', 300)))
+           FILTER (WHERE m.provider = ANY (locked))
+    INTO ended, final, heard FROM moved m;
 
     IF ended IS NOT NULL THEN
-        PERFORM settle_dependents(final) WHERE final IS NOT NULL;
+        PERFORM judge_providers(heard, rules, moment) WHERE heard IS NOT NULL;
+        PERFORM tally_tasks(final), settle_dependents(final) WHERE final IS NOT NULL;
         PERFORM wake_streams(ended), wake_dispatcher();
     END IF;
     RETURN QUERY
     SELECT t.claim_token, t.status::text FROM tasks t
     WHERE t.task_id = ANY (wanted) AND t.claim_token = ANY (tokens) AND t.status NOT IN :sources_of_complete;
+END $$;
+
+-- Locks the providers that these ends may change: one of them is a trial, a 429 or the provider's own fault, or the
+-- provider has failed lately, so that one more result of any kind may fill the breaker's window.
+
+CREATE FUNCTION lock_judged_providers(wanted uuid[], tokens uuid[], telling uuid[], rules jsonb)
+RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+    locked text[];
+BEGIN
+    SELECT array_agg(judged.name) INTO locked FROM (
+        SELECT p.name FROM providers p
+        WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted))
+          AND (p.trial_token = ANY (tokens)
+               OR p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (telling))
+               OR (p.breaker_mode = 'auto' AND p.breaker_state = 'closed' AND (window_of(p, rules)).failures > 0))
+        ORDER BY p.name FOR NO KEY UPDATE
+    ) AS judged;
+    RETURN locked;
 END $$;

@@ -28,7 +28,7 @@ BEGIN
     SELECT m.task_id, m.last_seq, 'bury', moment, m.attempt, jsonb_build_object('status', m.status, 'error', m.error)
     FROM moved m;
 
-    PERFORM settle_dependents(stale);
+    PERFORM tally_tasks(stale), settle_dependents(stale);
     PERFORM wake_streams(stale), wake_dispatcher();
     RETURN QUERY SELECT unnest(stale);
 END $$;

@@ -1,10 +1,10 @@
 -- Marks the rows that the dispatcher is about to ring for. How many of each lane was decided from a look at the
--- provider; `seen_version` makes sure that nobody has reserved or changed the limit since, for only that could make
--- the decision too generous. Priority, then age; one index probe per priority, so that tasks scheduled for later are
--- never walked over.
+-- provider; `seen_version` makes sure that nobody has reserved, paused it or changed the limit since, for only that
+-- could make the decision too generous. Priority, then age; one index probe per priority, so that tasks scheduled for
+-- later are never walked over. For a trial, one that was told 429 itself goes only if the first that are due all were.
 
 CREATE FUNCTION reserve_tasks(
-    provider_name text, seen_version int, fresh int, retry int, credit int, token uuid
+    provider_name text, seen_version int, fresh int, retry int, credit int, trial boolean, token uuid
 ) RETURNS TABLE (task_id uuid, queue text, actor text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -23,13 +23,13 @@ BEGIN
         SELECT due.task_id
         FROM generate_series(0, 9) AS level(priority)
         CROSS JOIN LATERAL (
-            SELECT t.task_id, t.available_at FROM tasks t
+            SELECT t.task_id, t.available_at, trial AND t.rate_limited_count > 0 AS doubtful FROM tasks t
             WHERE t.provider = provider_name AND t.lane = share.lane AND t.priority = level.priority
               AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL AND t.available_at <= moment
               AND (t.expires_at IS NULL OR t.expires_at > moment)
-            ORDER BY t.available_at, t.task_id LIMIT share.places
+            ORDER BY t.available_at, t.task_id LIMIT CASE WHEN trial THEN 50 ELSE share.places END
         ) AS due
-        ORDER BY level.priority, due.available_at, due.task_id LIMIT share.places
+        ORDER BY due.doubtful, level.priority, due.available_at, due.task_id LIMIT share.places
     ) AS chosen
     WHERE share.places > 0;
     IF reserved IS NULL THEN RETURN; END IF;
@@ -38,7 +38,8 @@ BEGIN
     RETURN QUERY
     WITH marked AS (
         UPDATE tasks t SET doorbell_token = token, doorbell_at = moment, doorbell_count = 1, last_seq = t.last_seq + 1
-        WHERE t.task_id = ANY (reserved) AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
+        -- Asked by the count: for `doorbell_token IS NULL` the planner may read the index of all that is due instead.
+        WHERE t.task_id = ANY (reserved) AND t.status IN :sources_of_claim AND t.doorbell_count = 0
         RETURNING t.task_id, t.queue, t.actor, t.last_seq, t.attempt, t.status, t.priority, t.available_at
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)

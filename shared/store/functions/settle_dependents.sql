@@ -59,6 +59,7 @@ BEGIN
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status = 'dead') INTO settled, buried
     FROM moved m WHERE m.status <> 'blocked';
 
+    PERFORM tally_tasks(buried) WHERE buried IS NOT NULL;
     PERFORM wake_streams(settled), wake_dispatcher() WHERE settled IS NOT NULL;
     RETURN buried;
 END $$;

@@ -57,6 +57,6 @@ BEGIN
     SELECT m.task_id, m.status::text, m.holder::text FROM moved m;
 
     SELECT array_agg(t.task_id) INTO final FROM tasks t WHERE t.task_id = ANY (stale) AND t.completed_at IS NOT NULL;
-    PERFORM settle_dependents(final) WHERE final IS NOT NULL;
+    PERFORM tally_tasks(final), settle_dependents(final) WHERE final IS NOT NULL;
     PERFORM wake_streams(stale), wake_dispatcher();
 END $$;

@@ -1,33 +1,41 @@
--- Stores new tasks, each with its first event. Parents are locked before they are looked at: a parent that completes
--- at the same moment either is seen as completed here or sees the new edge there.
+-- Stores new tasks, each with its first event, and returns them whole; for a batch their number is answer enough.
 
 CREATE FUNCTION submit_tasks(submissions jsonb) RETURNS SETOF tasks LANGUAGE plpgsql AS $$
 DECLARE
-    wanted_parents uuid[];
-    found_parents  uuid[];
+    stored uuid[] := store_tasks(submissions);
+BEGIN
+    RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = ANY (stored) ORDER BY t.task_id;
+END $$;
+
+-- What a submission leaves out has its default. Parents are locked before they are looked at: a parent that completes at
+-- the same moment either is seen as completed here or sees the new edge there. A task that the submitter may not see is
+-- as if it did not exist.
+
+CREATE FUNCTION store_tasks(submissions jsonb) RETURNS uuid[] LANGUAGE plpgsql AS $$
+DECLARE
+    wanted_parents uuid[] := '{}';
+    missing        text;
     submitted      uuid[];
     started        timestamptz;
 BEGIN
-    SELECT coalesce(array_agg(DISTINCT parent::uuid), '{}') INTO wanted_parents
-    FROM jsonb_array_elements(submissions) AS submission,
-         jsonb_array_elements_text(coalesce(submission -> 'depends_on', '[]')) AS parent;
-
-    IF cardinality(wanted_parents) > 0 THEN
-        SELECT coalesce(array_agg(locked.task_id), '{}') INTO found_parents
-        FROM (SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (wanted_parents) ORDER BY t.task_id FOR SHARE) AS locked;
-        IF cardinality(found_parents) < cardinality(wanted_parents) THEN
-            RAISE EXCEPTION 'unknown dependency' USING ERRCODE = 'WL404', DETAIL = (
-                SELECT string_agg(missing::text, ',') FROM unnest(wanted_parents) AS missing
-                WHERE missing <> ALL (found_parents));
+    IF jsonb_path_exists(submissions, '$[*].depends_on[0]') THEN
+        SELECT array_agg(DISTINCT (named #>> '{}')::uuid) INTO wanted_parents
+        FROM jsonb_path_query(submissions, '$[*].depends_on[*]') AS named;
+        PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted_parents) ORDER BY t.task_id FOR SHARE;
+        SELECT string_agg(DISTINCT parent::text, ',') INTO missing
+        FROM jsonb_to_recordset(submissions) AS s(depends_on uuid[], reach text), unnest(s.depends_on) AS parent
+        WHERE NOT EXISTS (
+            SELECT 1 FROM tasks t WHERE t.task_id = parent AND (s.reach IS NULL OR t.user_id = s.reach));
+        IF missing IS NOT NULL THEN
+            RAISE EXCEPTION 'unknown dependency' USING ERRCODE = 'WL404', DETAIL = missing;
         END IF;
     END IF;
 
     started := clock_timestamp();
     WITH submission AS (
-        SELECT s.*, (
+        SELECT s.*, CASE WHEN s.depends_on IS NULL THEN 0 ELSE (
             SELECT count(*) FROM tasks parent
-            WHERE parent.task_id = ANY (s.depends_on) AND parent.status <> 'completed'
-        ) AS unmet
+            WHERE parent.task_id = ANY (s.depends_on) AND parent.status <> 'completed') END AS unmet
         FROM jsonb_to_recordset(submissions) AS s(
             task_id uuid, actor text, task_type text, provider text, priority smallint, payload jsonb,
             max_retries int, timeout_seconds float, max_age_seconds float, run_at timestamptz, delay_seconds float,
@@ -40,7 +48,7 @@ BEGIN
             workflow_run_id, interaction_id, parent_task_id, depends_on, dedupe_key, unmet)
         SELECT
             s.task_id, s.actor, s.task_type, s.provider, CASE WHEN s.unmet > 0 THEN 'blocked' ELSE 'queued' END,
-            s.priority, s.payload, s.max_retries, s.timeout_seconds, s.max_age_seconds,
+            coalesce(s.priority, 2), s.payload, coalesce(s.max_retries, 3), s.timeout_seconds, s.max_age_seconds,
             started + make_interval(secs => s.max_age_seconds),
             coalesce(s.run_at, started + make_interval(secs => coalesce(s.delay_seconds, 0))), started, started,
             s.user_id, coalesce(s.tags, '{}'), s.project_id, s.workflow_id, s.workflow_run_id, s.interaction_id,
@@ -62,5 +70,5 @@ BEGIN
         PERFORM settle_children(submitted);
     END IF;
     PERFORM wake_streams(submitted), wake_dispatcher();
-    RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = ANY (submitted) ORDER BY t.task_id;
+    RETURN submitted;
 END $$;

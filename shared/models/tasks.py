@@ -1,65 +1,46 @@
-"""The tables, declared once; Alembic's migrations are tested to produce exactly these.
+"""Tasks, their histories and their dependencies."""
 
-Foreign keys are left out on the hot path on purpose: checking one would lock a shared row (the provider's, the task's)
-at every insert, tasks and events are never deleted, and the functions in `shared/store/functions` write both sides.
-"""
-
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, CheckConstraint, Column, Computed, Index, MetaData, SmallInteger, Text, text
-from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+from sqlalchemy import (
+    ARRAY,
+    DDL,
+    CheckConstraint,
+    Column,
+    Computed,
+    Index,
+    SmallInteger,
+    Text,
+    event,
+    text,
+)
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
-from sqlalchemy.types import UserDefinedType
 from sqlmodel import Field, SQLModel
 
-from shared.states import TERMINAL, WAITING, Lane, State
+from shared.models.columns import Xid8, counter, document, moment
+from shared.phrases import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
+from shared.states import LIVE, TERMINAL, WAITING, Lane, State
 
-SQLModel.metadata.naming_convention = MetaData(
-    naming_convention={
-        "pk": "%(table_name)s_pkey",
-        "ck": "%(table_name)s_%(constraint_name)s_check",
-        "uq": "%(table_name)s_%(column_0_N_name)s_key",
-        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
-    }
-).naming_convention
+PENDING_KILOBYTES = 16 * 1024
+"""New entries of the text index wait in a list, which the janitor sorts in; only past this size must an end do it."""
 
-
-class Xid8(UserDefinedType[int]):
-    """Postgres' 64-bit transaction id, which never wraps around."""
-
-    cache_ok = True
-
-    def get_col_spec(self, **_options: Any) -> str:
-        return "XID8"
+ERROR_FINGERPRINT = (
+    "(error ->> 'type') || ': ' || regexp_replace(regexp_replace(regexp_replace("
+    "left(coalesce(error ->> 'message', ''), 300),"
+    " '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}', '#', 'g'),"
+    " '\\m\\w*\\d\\w*\\M', '#', 'g'),"
+    " '#([-.,:/+]#)+', '#', 'g')"
+)
+"""An error without its numbers and ids: what makes a thousand dead tasks one kind of trouble. A UUID is an id, every
+word with a digit in it is one, and ids that hang together (a time, an address, 1.5) count as one."""
 
 
-def words(values: tuple[str, ...] | type[State] | type[Lane]) -> str:
-    """`('queued', 'retrying')`: a list of words as SQL writes it."""
-    return "(" + ", ".join(f"'{value}'" for value in values) + ")"
-
-
-def moment(*, optional: bool = True) -> Any:
-    return Field(
-        default=None,
-        sa_column=Column(
-            TIMESTAMP(timezone=True),
-            nullable=optional,
-            server_default=None if optional else text("clock_timestamp()"),
-        ),
-    )
-
-
-def document(*, optional: bool = True) -> Any:
-    return Field(
-        default=None,
-        sa_column=Column(JSONB, nullable=optional, server_default=None if optional else text("'{}'::jsonb")),
-    )
-
-
-def counter() -> Any:
-    return Field(default=0, sa_column_kwargs={"server_default": text("0")})
+def finished(name: str, *columns: Any, only: str | None = None, **options: Any) -> Index:
+    """An index that a task enters when it ends. While it lives, all its many updates cost such an index nothing."""
+    where = FINISHED if only is None else f"{FINISHED} AND {only}"
+    return Index(name, *columns, postgresql_where=text(where), **options)
 
 
 class Task(SQLModel, table=True):
@@ -112,6 +93,35 @@ class Task(SQLModel, table=True):
             "tasks_expiring",
             "expires_at",
             postgresql_where=text("status IN ('blocked', 'queued', 'retrying') AND expires_at IS NOT NULL"),
+        ),
+        # Lists: what lives is few and looked through, what has ended is found by each filter, newest first.
+        Index("tasks_live", "task_id", postgresql_where=text(f"status IN {words(LIVE)}")),
+        finished("tasks_finished", "task_id"),
+        Index("tasks_dead", "task_id", postgresql_where=text("status = 'dead'")),
+        Index("tasks_cancelled", "task_id", postgresql_where=text("status = 'cancelled'")),
+        finished("tasks_finished_actor", "status", "actor", "task_id"),
+        finished("tasks_finished_provider", "status", "provider", "task_id"),
+        finished("tasks_finished_user", "status", "user_id", "task_id"),
+        finished("tasks_finished_retry", "status", "task_id", only="lane = 'retry'"),
+        finished("tasks_finished_at", "completed_at"),
+        finished("tasks_finished_error", "status", text("(error ->> 'type')"), "task_id", only="error IS NOT NULL"),
+        finished("tasks_finished_project", "status", "project_id", "task_id", only="project_id IS NOT NULL"),
+        finished("tasks_finished_workflow", "status", "workflow_id", "task_id", only="workflow_id IS NOT NULL"),
+        finished(
+            "tasks_finished_workflow_run", "status", "workflow_run_id", "task_id", only="workflow_run_id IS NOT NULL"
+        ),
+        finished(
+            "tasks_finished_interaction", "status", "interaction_id", "task_id", only="interaction_id IS NOT NULL"
+        ),
+        finished("tasks_finished_parent", "status", "parent_task_id", "task_id", only="parent_task_id IS NOT NULL"),
+        finished("tasks_finished_tags", "tags", only="tags <> '{}'", postgresql_using="gin"),
+        finished(
+            "tasks_finished_text", text(f"({SEARCHED_TEXT}) gin_trgm_ops"), only=HAS_TEXT, postgresql_using="gin",
+            postgresql_with={"gin_pending_list_limit": PENDING_KILOBYTES},
+        ),
+        Index(
+            "tasks_dead_errors", "error_fingerprint", "task_id", postgresql_include=["completed_at"],
+            postgresql_where=text("status = 'dead'"),
         ),
     )  # fmt: skip
 
@@ -169,13 +179,25 @@ class Task(SQLModel, table=True):
     dedupe_key: str | None = None
     provider_job_id: str | None = None
     exit_code: int | None = None
+    error_fingerprint: str | None = Field(
+        default=None, sa_column=Column(Text, Computed(ERROR_FINGERPRINT, persisted=True))
+    )
+
+
+SEARCHED_TEXT_STATISTICS = f"CREATE STATISTICS tasks_searched_text ON ({SEARCHED_TEXT}) FROM tasks"
+"""How common a word is decides whether its tasks are looked up, or met soon enough on the way through the newest."""
+
+event.listen(Task.__table__, "after_create", DDL(SEARCHED_TEXT_STATISTICS))  # type: ignore[attr-defined, no-untyped-call]
 
 
 class TaskEvent(SQLModel, table=True):
     """One row of a task's history; `seq` is gap-free per task, in the order of commit."""
 
     __tablename__ = "task_events"
-    __table_args__ = (CheckConstraint("seq >= 1", name="seq"),)
+    __table_args__ = (
+        CheckConstraint("seq >= 1", name="seq"),
+        Index("task_events_in_order_of_commit", "xid", "task_id", "seq"),
+    )
 
     task_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     seq: int = Field(primary_key=True)
@@ -197,85 +219,3 @@ class TaskDependency(SQLModel, table=True):
 
     parent_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     child_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
-
-
-class Provider(SQLModel, table=True):
-    """What is configured for a provider and what an operator has set over it; its row is the lock of its slots."""
-
-    __tablename__ = "providers"
-    __table_args__ = (
-        CheckConstraint("configured_limit >= 0 AND limit_override >= 0", name="limit"),
-        CheckConstraint("dispatch_version >= 0", name="dispatch_version"),
-    )
-
-    name: str = Field(primary_key=True)
-    actor: str
-    configured_limit: int | None = None
-    limit_override: int | None = None
-    lane_credit: int = counter()
-    dispatch_version: int = counter()
-
-
-class Worker(SQLModel, table=True):
-    """A process that runs tasks: what it serves, how much at once, and when it was last heard of."""
-
-    __tablename__ = "workers"
-    __table_args__ = (
-        CheckConstraint("state IN ('active', 'stopping', 'stopped', 'lost')", name="state"),
-        CheckConstraint("capacity > 0", name="capacity"),
-        Index("workers_live", "worker_id", postgresql_where=text("state IN ('active', 'stopping')")),
-    )
-
-    worker_id: str = Field(primary_key=True)
-    hostname: str
-    pid: int
-    queues: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
-    capacity: int
-    state: str = Field(default="active", sa_column_kwargs={"server_default": "active"})
-    started_at: datetime = moment(optional=False)
-    heartbeat_at: datetime = moment(optional=False)
-    stop_reason: str | None = None
-
-
-class ServiceReport(SQLModel, table=True):
-    """What a dispatcher or janitor last said of itself; `/health` repeats it."""
-
-    __tablename__ = "service_reports"
-    __table_args__ = (CheckConstraint("service IN ('dispatcher', 'janitor')", name="service"),)
-
-    service: str = Field(primary_key=True)
-    instance_id: str = Field(primary_key=True)
-    healthy: bool
-    details: dict[str, Any] = document(optional=False)
-    reported_at: datetime = moment(optional=False)
-
-
-class TaskQueueMetric(SQLModel, table=True):
-    """One day of one actor: what was created then, and what has become of it."""
-
-    __tablename__ = "task_queue_metrics"
-
-    day: date = Field(primary_key=True)
-    actor: str = Field(primary_key=True)
-    created: int
-    completed: int
-    failed: int
-    average_latency_seconds: float | None = None
-    error_rate: float | None = None
-    heartbeat_delay_seconds: float | None = None
-    updated_at: datetime = moment(optional=False)
-
-
-class ApiKey(SQLModel, table=True):
-    """A key that may use the API; the secret itself is never stored."""
-
-    __tablename__ = "api_keys"
-    __table_args__ = (CheckConstraint("role IN ('user', 'viewer', 'admin')", name="role"),)
-
-    key_id: str = Field(primary_key=True)
-    secret_hash: bytes
-    role: str
-    user_id: str
-    created_at: datetime = moment(optional=False)
-    expires_at: datetime | None = moment()
-    revoked_at: datetime | None = moment()

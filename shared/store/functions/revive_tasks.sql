@@ -1,8 +1,9 @@
--- Gives a dead or cancelled task a new life, and with it the dependents that its end had buried.
+-- Gives dead or cancelled tasks a new life, and with them the dependents that their ends had buried. Returns those of
+-- the wanted that it changed.
 
-CREATE FUNCTION revive_task(wanted uuid) RETURNS SETOF tasks LANGUAGE plpgsql AS $$
+CREATE FUNCTION revive_tasks(wanted uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
-    generation uuid[] := ARRAY[wanted];
+    generation uuid[] := wanted;
     parents    uuid[];
     moment     timestamptz;
     revived    uuid[];
@@ -15,7 +16,7 @@ BEGIN
         moment := clock_timestamp();
 
         WITH counted AS (
-            SELECT t.task_id, (
+            SELECT t.task_id, t.status AS was, (
                 SELECT count(*) FROM task_dependencies d JOIN tasks p ON p.task_id = d.parent_id
                 WHERE d.child_id = t.task_id AND p.status <> 'completed'
             ) AS unmet
@@ -28,21 +29,30 @@ BEGIN
                 available_at = moment, expires_at = moment + make_interval(secs => t.max_age_seconds),
                 updated_at = moment, last_seq = t.last_seq + 1
             FROM counted c WHERE t.task_id = c.task_id
-            RETURNING t.task_id, t.status, t.last_seq, t.attempt
+            RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, c.was
         ), events AS (
             INSERT INTO task_events (task_id, seq, type, at, attempt, data)
             SELECT m.task_id, m.last_seq, 'revive', moment, m.attempt, jsonb_build_object('status', m.status)
             FROM moved m
+        ), tallies AS (
+            INSERT INTO task_tallies (user_id, provider, status, tasks)
+            SELECT m.user_id, m.provider, m.was, -count(*) FROM moved m GROUP BY m.user_id, m.provider, m.was
         )
         SELECT array_agg(m.task_id) INTO revived FROM moved m;
 
         PERFORM wake_streams(revived), wake_dispatcher() WHERE revived IS NOT NULL;
         everybody := everybody || revived;
-        SELECT array_agg(t.task_id) INTO generation
+        SELECT array_agg(DISTINCT t.task_id) INTO generation
         FROM task_dependencies d JOIN tasks t ON t.task_id = d.child_id
         WHERE d.parent_id = ANY (revived) AND t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed';
     END LOOP;
     -- What has another parent that is still dead is buried again, with that one named as the reason.
     PERFORM settle_dependents(settle_children(everybody));
+    RETURN ARRAY(SELECT each FROM unnest(everybody) AS each WHERE each = ANY (wanted));
+END $$;
+
+CREATE FUNCTION revive_task(wanted uuid) RETURNS SETOF tasks LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM revive_tasks(ARRAY[wanted]);
     RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = wanted;
 END $$;

@@ -1,0 +1,117 @@
+"""How many tasks of each lane may start now: a pure function of what the rows say about a provider."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from shared.states import Lane
+
+WINDOW_FLOOR = 16
+"""Doorbells that may be out for a queue that nobody serves now: a pool scaled to zero must see that it is wanted."""
+
+WINDOW_PER_CAPACITY = 2
+"""Doorbells out per worker thread: one that runs, one that is ready when it is done."""
+
+Bar = Literal["provider-paused", "rate-limited-until", "breaker-open"]
+
+
+@dataclass(frozen=True)
+class ProviderView:
+    """What the rows say about one provider at one moment: all that is needed to decide how much may start."""
+
+    name: str
+    dispatch_version: int
+    lane_credit: int
+    limit: int | None
+    held: int
+    rung: int
+    capacity: int
+    fresh_due: int
+    retry_due: int
+    at: datetime = field(compare=False)
+    paused: bool = False
+    paused_until: datetime | None = None
+    breaker_state: str = "closed"
+    breaker_until: datetime | None = None
+    trial_running: bool = False
+    waiting_retries: int | None = None
+    """How many retries wait, when there are more than a look counts (`retry_due`)."""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """So many of each lane, and the lanes' credit after they have gone; a trial is one that goes first."""
+
+    fresh: int
+    retry: int
+    credit: int
+    trial: bool = False
+
+
+def retry_share(waiting_retries: int) -> int:
+    """Percent of the starts that go to the retry lane while both lanes have work."""
+    if waiting_retries < 1000:
+        return 30
+    return 20 if waiting_retries <= 5000 else 10
+
+
+def bar(view: ProviderView) -> Bar | None:
+    """What keeps everything from starting: an operator, the weather or the breaker (without end, if an operator's)."""
+    if view.paused:
+        return "provider-paused"
+    if view.paused_until is not None and view.paused_until > view.at:
+        return "rate-limited-until"
+    if view.breaker_state != "closed" and (view.breaker_until is None or view.breaker_until > view.at):
+        return "breaker-open"
+    return None
+
+
+def is_on_trial(view: ProviderView) -> bool:
+    """After a pause, and when the breaker's time is over, one task goes first and decides for all the others."""
+    return view.paused_until is not None or view.breaker_state != "closed"
+
+
+def free_places(view: ProviderView) -> int:
+    window = max(WINDOW_FLOOR, WINDOW_PER_CAPACITY * view.capacity)
+    ceiling = window if view.limit is None else min(view.limit, window)
+    free = max(0, ceiling - view.held - view.rung)
+    if bar(view) is not None:
+        return 0
+    if is_on_trial(view):
+        return 0 if view.trial_running or view.rung else min(1, free)
+    return free
+
+
+def picks(view: ProviderView) -> Iterator[tuple[Lane, int]]:
+    """The lanes in the order in which their due tasks go, each with the lanes' credit after the pick.
+
+    Each pick adds the retry lane's share to the credit; at 100 the pick is a retry's and costs 100. The credit is kept
+    between calls, so that the ratio holds also when one task at a time may start. A lane that has nothing due gives
+    its share away and earns no credit meanwhile. A trial is a fresh one's if there is any: who has never failed was
+    never told 429, and one that is always told so would keep the provider paused.
+    """
+    fresh_left, retry_left = view.fresh_due, view.retry_due
+    credit = view.lane_credit
+    waiting = view.retry_due if view.waiting_retries is None else view.waiting_retries
+    share = 0 if is_on_trial(view) else retry_share(waiting)
+    while fresh_left or retry_left:
+        if fresh_left and retry_left:
+            credit += share
+        lane = Lane.RETRY if not fresh_left or (retry_left and credit >= 100) else Lane.FRESH
+        if fresh_left and lane is Lane.RETRY:
+            credit -= 100
+        fresh_left -= lane is Lane.FRESH
+        retry_left -= lane is Lane.RETRY
+        yield lane, credit
+
+
+def admit(view: ProviderView) -> Admission:
+    """Shares the free places between the lanes."""
+    fresh = retry = 0
+    credit = view.lane_credit
+    for _, (lane, after) in zip(range(free_places(view)), picks(view), strict=False):
+        fresh += lane is Lane.FRESH
+        retry += lane is Lane.RETRY
+        credit = after
+    return Admission(fresh, retry, credit, trial=is_on_trial(view) and fresh + retry > 0)

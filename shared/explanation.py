@@ -1,0 +1,140 @@
+"""Why a task is not running: said from the same facts, and by the same function, as decide what may start."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from shared.admission import ProviderView, bar, free_places, is_on_trial, picks
+from shared.states import TERMINAL, Lane, State
+
+Reason = Literal[
+    "running", "finished", "waiting-for-time", "waiting-for-dependencies", "provider-limit", "provider-paused",
+    "rate-limited-until", "breaker-open", "no-worker", "behind-others", "about-to-start",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """What the rows say about one task: `ahead` are the due ones of its own lane that go before it, or, once it was
+    rung for, those rung for before it."""
+
+    status: State
+    lane: Lane
+    available_at: datetime
+    expires_at: datetime | None = None
+    worker_id: str | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    rung: bool = False
+    ahead: int = 0
+    all_counted: bool = True
+    unmet: Sequence[dict[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class Explanation:
+    reason: Reason
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def explain(view: ProviderView, task: TaskView) -> Explanation:
+    """The first thing that stands in the way, in the order in which the task will meet them."""
+    if task.status not in {State.QUEUED, State.RETRYING}:
+        return _of_state(task)
+    if task.expires_at is not None and task.expires_at <= view.at:
+        message = "it has grown too old to start and is about to be buried"
+        return Explanation("finished", message, {"status": task.status, "expires_at": task.expires_at})
+    return _of_time(view, task) or _of_bar(view) or _of_trial(view, task) or _of_limit(view) or _of_place(view, task)
+
+
+def _of_state(task: TaskView) -> Explanation:
+    if task.status is State.RUNNING:
+        details = {"worker_id": task.worker_id, "since": task.started_at}
+        return Explanation("running", f"worker {task.worker_id} is working on it", details)
+    if task.status in TERMINAL:
+        details = {"status": task.status, "completed_at": task.completed_at}
+        return Explanation("finished", f"it has ended: {task.status}", details)
+    number = len(task.unmet)
+    message = f"it waits for {number} other task{'s' * (number != 1)} to complete"
+    return Explanation("waiting-for-dependencies", message, {"unmet": list(task.unmet)})
+
+
+def _of_time(view: ProviderView, task: TaskView) -> Explanation | None:
+    """A task that waits for the end of its provider's pause waits for the weather, whatever its own time says."""
+    if task.available_at <= view.at or (view.paused_until is not None and view.paused_until >= task.available_at):
+        return None
+    if task.status is State.RETRYING:
+        message = "its last attempt failed; it is tried again at the time given"
+        return Explanation("waiting-for-time", message, {"until": task.available_at, "retry_at": task.available_at})
+    return Explanation("waiting-for-time", "it is not to start before the time given", {"until": task.available_at})
+
+
+def _of_bar(view: ProviderView) -> Explanation | None:
+    match bar(view):
+        case "provider-paused":
+            return Explanation("provider-paused", f"an operator has paused {view.name}")
+        case "rate-limited-until":
+            message = f"{view.name} said that it is asked too much (429); nothing is started before the time given"
+            return Explanation("rate-limited-until", message, {"until": view.paused_until})
+        case "breaker-open":
+            message = (
+                f"the breaker of {view.name} is open after too many failures; nothing is started before the time given"
+            )
+            if view.breaker_until is None:
+                message = f"an operator has opened the breaker of {view.name}"
+            return Explanation("breaker-open", message, {"until": view.breaker_until})
+    return None
+
+
+def _of_trial(view: ProviderView, task: TaskView) -> Explanation | None:
+    if not is_on_trial(view) or (not view.trial_running and (task.rung or _goes_now(view, task))):
+        return None
+    details = {"until": view.paused_until or view.breaker_until, "trial_running": view.trial_running}
+    if view.paused_until is not None:
+        message = f"{view.name} was paused after a 429; one task goes first, the others follow when it gets through"
+        return Explanation("rate-limited-until", message, details)
+    return Explanation(
+        "breaker-open", f"the breaker of {view.name} is half-open: one task tries, and its outcome decides", details
+    )
+
+
+def _of_limit(view: ProviderView) -> Explanation | None:
+    if view.limit is None or view.held < view.limit:
+        return None
+    message = f"all slots of {view.name} are taken ({view.held} of {view.limit})"
+    if view.limit == 0:
+        message = f"{view.name} has a limit of 0: nothing is started"
+    return Explanation("provider-limit", message, {"limit": view.limit, "held": view.held})
+
+
+def _of_place(view: ProviderView, task: TaskView) -> Explanation:
+    if view.capacity == 0:
+        return Explanation("no-worker", f"no worker that is alive serves the queue of {view.name}")
+    if task.rung and view.held < view.capacity:
+        return Explanation("about-to-start", "its doorbell is ringing: the next free worker takes it")
+    if not task.rung and _goes_now(view, task):
+        return Explanation("about-to-start", "nothing stands in its way: the dispatcher rings for it next")
+    before = task.ahead if task.rung else view.rung + _picked_before(view, task)
+    at_least = "" if task.all_counted else "at least "
+    message = f"{at_least}{before} task{'s' * (before != 1)} of {view.name} go before it"
+    if before == 0:
+        message = f"it is the next of {view.name}; every worker is busy"
+    return Explanation("behind-others", message, {"position": before + 1, "exact": task.all_counted})
+
+
+def _picked_before(view: ProviderView, task: TaskView) -> int:
+    """How many due tasks of both lanes the dispatcher picks before this one, which may stand further back than a look
+    counts."""
+    if task.lane is Lane.FRESH:
+        view = replace(view, fresh_due=max(view.fresh_due, task.ahead + 1))
+    else:
+        view = replace(view, retry_due=max(view.retry_due, task.ahead + 1))
+    own_lane = (number for number, (lane, _) in enumerate(picks(view)) if lane is task.lane)
+    return next(itertools.islice(own_lane, task.ahead, None))
+
+
+def _goes_now(view: ProviderView, task: TaskView) -> bool:
+    return _picked_before(view, task) < free_places(view)

@@ -1,0 +1,31 @@
+"""The tables, declared once; Alembic's migrations are tested to produce exactly these.
+
+Foreign keys are left out on the hot path on purpose: checking one would lock a shared row (the provider's, the task's)
+at every insert, tasks and events are never deleted, and the functions in `shared/store/functions` write both sides.
+"""
+
+from shared.models.access import ApiKey, AuditEntry, ServerSecret
+from shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
+from shared.models.processes import ServiceReport, Worker
+from shared.models.providers import Provider, ProviderEvent, ProviderResult, RateCounter
+from shared.models.tasks import Task, TaskDependency, TaskEvent
+
+__all__ = [
+    "ApiKey",
+    "AuditEntry",
+    "BulkJob",
+    "Provider",
+    "ProviderEvent",
+    "ProviderResult",
+    "RateCounter",
+    "ServerSecret",
+    "ServiceReport",
+    "SubmissionKey",
+    "Task",
+    "TaskCount",
+    "TaskDependency",
+    "TaskEvent",
+    "TaskQueueMetric",
+    "TaskTally",
+    "Worker",
+]

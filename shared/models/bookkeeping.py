@@ -1,0 +1,108 @@
+"""What is kept about many tasks: the keys they came under, how many have ended, what is done to many at once."""
+
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    Column,
+    Index,
+    LargeBinary,
+    text,
+)
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlmodel import Field, SQLModel
+
+from shared.models.columns import counter, document, moment, number
+
+
+class SubmissionKey(SQLModel, table=True):
+    """A key under which a user has submitted a task, and until when a repeat means that task."""
+
+    __tablename__ = "submission_keys"
+    __table_args__ = (
+        CheckConstraint("kind IN ('idempotency', 'dedupe')", name="kind"),
+        Index("submission_keys_expiry", "expires_at"),
+    )
+
+    user_id: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    task_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=False))
+    body_hash: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    expires_at: datetime = moment(optional=False)
+
+
+class TaskTally(SQLModel, table=True):
+    """So many tasks of a user at a provider came into a terminal state, or left it, and are not in the counts yet.
+
+    Counting a million rows takes its time and one counter would be a queue for everybody, so changes are appended, and
+    now and then folded into the counts.
+    """
+
+    __tablename__ = "task_tallies"
+
+    tally_id: int = number()
+    user_id: str
+    provider: str
+    status: str
+    tasks: int
+
+
+class TaskCount(SQLModel, table=True):
+    """How many tasks of a user are in a terminal state at a provider, but for the tallies; `''` is everybody."""
+
+    __tablename__ = "task_counts"
+
+    user_id: str = Field(primary_key=True)
+    provider: str = Field(primary_key=True)
+    status: str = Field(primary_key=True)
+    tasks: int
+
+
+class BulkJob(SQLModel, table=True):
+    """A change to many tasks, done in chunks: each chunk and its progress are one transaction."""
+
+    __tablename__ = "bulk_jobs"
+    __table_args__ = (
+        CheckConstraint("action IN ('retry', 'cancel')", name="action"),
+        CheckConstraint("state IN ('running', 'waiting-for-canary', 'finished', 'stopped')", name="state"),
+        Index("bulk_jobs_unfinished", "bulk_id", postgresql_where=text("state IN ('running', 'waiting-for-canary')")),
+    )
+
+    bulk_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
+    action: str
+    filter: dict[str, Any] = document(optional=False)
+    user_id: str
+    scope_user_id: str | None = None
+    state: str = Field(default="running", sa_column_kwargs={"server_default": "running"})
+    matched: int
+    done: int = counter()
+    changed: int = counter()
+    last_task_id: UUID | None = Field(default=None, sa_column=Column(PG_UUID(as_uuid=True)))
+    canary: int | None = None
+    canary_ids: list[UUID] = Field(
+        default_factory=list,
+        sa_column=Column(ARRAY(PG_UUID(as_uuid=True)), nullable=False, server_default=text("'{}'")),
+    )
+    reason: str | None = None
+    created_at: datetime = moment(optional=False)
+    updated_at: datetime = moment(optional=False)
+
+
+class TaskQueueMetric(SQLModel, table=True):
+    """One day of one actor: what was created then, and what has become of it."""
+
+    __tablename__ = "task_queue_metrics"
+
+    day: date = Field(primary_key=True)
+    actor: str = Field(primary_key=True)
+    created: int
+    completed: int
+    failed: int
+    average_latency_seconds: float | None = None
+    error_rate: float | None = None
+    heartbeat_delay_seconds: float | None = None
+    updated_at: datetime = moment(optional=False)

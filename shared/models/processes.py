@@ -1,0 +1,50 @@
+"""The processes: who runs tasks, and what dispatchers and janitors say of themselves."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    Column,
+    Index,
+    Text,
+    text,
+)
+from sqlmodel import Field, SQLModel
+
+from shared.models.columns import document, moment
+
+
+class Worker(SQLModel, table=True):
+    """A process that runs tasks: what it serves, how much at once, and when it was last heard of."""
+
+    __tablename__ = "workers"
+    __table_args__ = (
+        CheckConstraint("state IN ('active', 'stopping', 'stopped', 'lost')", name="state"),
+        CheckConstraint("capacity > 0", name="capacity"),
+        Index("workers_live", "worker_id", postgresql_where=text("state IN ('active', 'stopping')")),
+    )
+
+    worker_id: str = Field(primary_key=True)
+    hostname: str
+    pid: int
+    queues: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
+    capacity: int
+    state: str = Field(default="active", sa_column_kwargs={"server_default": "active"})
+    started_at: datetime = moment(optional=False)
+    heartbeat_at: datetime = moment(optional=False)
+    stop_reason: str | None = None
+
+
+class ServiceReport(SQLModel, table=True):
+    """What a dispatcher or janitor last said of itself; `/health` repeats it."""
+
+    __tablename__ = "service_reports"
+    __table_args__ = (CheckConstraint("service IN ('dispatcher', 'janitor')", name="service"),)
+
+    service: str = Field(primary_key=True)
+    instance_id: str = Field(primary_key=True)
+    healthy: bool
+    details: dict[str, Any] = document(optional=False)
+    reported_at: datetime = moment(optional=False)

@@ -1,0 +1,91 @@
+"""Providers: their settings, their breaker, what happened to them, and the counters of their rates."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Index,
+    text,
+)
+from sqlalchemy.dialects.postgresql import UUID as PG_UUID
+from sqlmodel import Field, SQLModel
+
+from shared.models.columns import counter, document, moment, number
+
+
+class Provider(SQLModel, table=True):
+    """What is configured for a provider and what an operator has set over it; its row is the lock of its slots."""
+
+    __tablename__ = "providers"
+    __table_args__ = (
+        CheckConstraint("configured_limit >= 0 AND limit_override >= 0", name="limit"),
+        CheckConstraint("dispatch_version >= 0", name="dispatch_version"),
+        CheckConstraint("breaker_mode IN ('auto', 'open', 'closed')", name="breaker_mode"),
+        CheckConstraint("breaker_state IN ('closed', 'open', 'half-open')", name="breaker_state"),
+        CheckConstraint("(breaker_state = 'closed') = (breaker_until IS NULL)", name="breaker_until"),
+    )
+
+    name: str = Field(primary_key=True)
+    actor: str
+    configured_limit: int | None = None
+    limit_override: int | None = None
+    lane_credit: int = counter()
+    dispatch_version: int = counter()
+    configured_rate: dict[str, Any] | None = document()
+    rate_override: dict[str, Any] | None = document()
+    paused: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    paused_until: datetime | None = moment()
+    pause_reason: str | None = None
+    trial_token: UUID | None = Field(default=None, sa_column=Column(PG_UUID(as_uuid=True)))
+    breaker_mode: str = Field(default="auto", sa_column_kwargs={"server_default": "auto"})
+    breaker_state: str = Field(default="closed", sa_column_kwargs={"server_default": "closed"})
+    breaker_until: datetime | None = moment()
+    breaker_reason: str | None = None
+    breaker_changed_at: datetime | None = moment()
+
+
+class ProviderResult(SQLModel, table=True):
+    """How an attempt went, as far as it says something about its provider: what the breaker's window looks at.
+
+    Unlogged: after a crash of Postgres the window begins anew, and no commit waits for these rows to reach the disk.
+    """
+
+    __tablename__ = "provider_results"
+    __table_args__ = (
+        Index("provider_results_window", "provider", "at"),
+        {"prefixes": ["UNLOGGED"]},
+    )
+
+    result_id: int = number()
+    provider: str
+    at: datetime = moment(optional=False)
+    failed: bool
+    task_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=False))
+
+
+class ProviderEvent(SQLModel, table=True):
+    """What happened to a provider as a whole, and why: its breaker, its pauses, its limits."""
+
+    __tablename__ = "provider_events"
+    __table_args__ = (Index("provider_events_history", "provider", "event_id"),)
+
+    event_id: int = number()
+    provider: str
+    type: str
+    at: datetime = moment(optional=False)
+    reason: str
+    data: dict[str, Any] = document(optional=False)
+
+
+class RateCounter(SQLModel, table=True):
+    """A number with a time to live: what Dramatiq's rate limiters count with."""
+
+    __tablename__ = "rate_counters"
+    __table_args__ = (Index("rate_counters_expiry", "expires_at"),)
+
+    key: str = Field(primary_key=True)
+    value: int
+    expires_at: datetime = moment(optional=False)

@@ -1,0 +1,146 @@
+"""Changes to many tasks: accepted as a row, done in chunks, each chunk exactly once whoever runs it."""
+
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from shared.db import Database, Row
+from shared.phrases import words
+from shared.states import CANCEL, REVIVE
+from shared.store.listing import CLOCK_SKEW_SECONDS, Filter, Selection, first_id_at
+
+CHUNK = 200
+ACTIONS = {"retry": REVIVE, "cancel": CANCEL}
+
+
+def changeable(
+    action: str, wanted: Filter, *, owner: str | None = None, accepted_at: datetime | None = None
+) -> Selection:
+    """The tasks that the action can change, of those that a filter means and that were there when it was accepted.
+
+    What is to be revived must have ended before, too: a task that dies meanwhile has its own reason.
+    """
+    sources = [state for state in ACTIONS[action].sources if wanted.status is None or state in wanted.status]
+    selection = Selection(replace(wanted, status=sources), owner=owner)
+    if action == "cancel":
+        selection.add("NOT cancel_requested")
+    if accepted_at is not None:
+        selection.add("created_at <= {}", accepted_at)
+        selection.add("task_id < {}", first_id_at(accepted_at, CLOCK_SKEW_SECONDS))
+        if action == "retry":
+            selection.add("completed_at <= {}", accepted_at)
+    return selection
+
+
+async def count(db: Database, action: str, wanted: Filter, *, owner: str | None) -> int:
+    """How many tasks the action would change now."""
+    selection = changeable(action, wanted, owner=owner)
+    counts = [f"(SELECT count(*) FROM tasks WHERE {where})" for where in selection.branches()]  # noqa: S608 - see there
+    if not counts:
+        return 0
+    number: int = await db.fetchval(f"SELECT {' + '.join(counts)}", *selection.values)
+    return number
+
+
+async def accept(
+    db: Database,
+    bulk_id: UUID,
+    action: str,
+    wanted: Filter,
+    *,
+    matched: int,
+    user_id: str,
+    scope_user_id: str | None,
+    canary: int | None = None,
+) -> Row:
+    """Stores a job: from here on it is done, by this process or another."""
+    row = await db.fetchrow(
+        """
+        INSERT INTO bulk_jobs (bulk_id, action, filter, user_id, scope_user_id, matched, canary)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *
+        """,
+        bulk_id,
+        action,
+        stored(wanted),
+        user_id,
+        scope_user_id,
+        matched,
+        canary,
+    )
+    assert row is not None, "an insert that returns has a row"
+    return row
+
+
+def stored(wanted: Filter) -> dict[str, Any]:
+    return {name: value for name, value in asdict(wanted).items() if value is not None}
+
+
+async def get(db: Database, bulk_id: UUID) -> Row | None:
+    return await db.fetchrow("SELECT * FROM bulk_jobs WHERE bulk_id = $1", bulk_id)
+
+
+async def unfinished(db: Database) -> list[Row]:
+    return await db.fetch(
+        "SELECT * FROM bulk_jobs WHERE state IN ('running', 'waiting-for-canary') ORDER BY bulk_id LIMIT 100"
+    )
+
+
+async def next_chunk(db: Database, job: Row) -> list[UUID]:
+    """The next tasks of a job, oldest first."""
+    selection = changeable(
+        job["action"], msgspec.convert(job["filter"], Filter), owner=job["scope_user_id"], accepted_at=job["created_at"]
+    )
+    if job["last_task_id"] is not None:
+        selection.add("task_id > {}", job["last_task_id"])
+    if not selection.branches():
+        return []
+    first = job["canary"] is not None and job["last_task_id"] is None
+    statement = selection.page("task_id", order="ASC", limit=min(CHUNK, job["canary"]) if first else CHUNK)
+    return [row["task_id"] for row in await db.fetch(statement, *selection.values)]
+
+
+async def advance(db: Database, job: Row, chunk: list[UUID]) -> Row | None:
+    """Does a chunk and moves the job on; none when somebody else has moved it meanwhile."""
+    while True:
+        try:
+            return await db.fetchrow(
+                "SELECT * FROM advance_bulk($1, $2, $3)", job["bulk_id"], job["last_task_id"], chunk
+            )
+        except asyncpg.DeadlockDetectedError:
+            # As with a single revival: generation by generation it may come across a claim the other way round.
+            continue
+
+
+async def stop(db: Database, bulk_id: UUID, *, reason: str) -> None:
+    """It cannot go on."""
+    await db.execute(
+        "UPDATE bulk_jobs SET state = 'stopped', reason = $2, updated_at = clock_timestamp() WHERE bulk_id = $1",
+        bulk_id,
+        reason,
+    )
+
+
+async def judge_canaries(db: Database, bulk_id: UUID) -> Row | None:
+    """Lets a job go on when all its canaries have completed, stops it when one has failed; none while it waits."""
+    return await db.fetchrow(
+        f"""
+        WITH canary AS (
+            SELECT count(*) FILTER (WHERE t.status = 'completed') AS completed, count(*) AS all_of_them,
+                   min(t.task_id::text || ' is ' || t.status || coalesce(': ' || (t.error ->> 'message'), ''))
+                       FILTER (WHERE t.status IN {words(REVIVE.sources)}) AS failed
+            FROM bulk_jobs b JOIN tasks t ON t.task_id = ANY (b.canary_ids) WHERE b.bulk_id = $1
+        )
+        UPDATE bulk_jobs b SET
+            state = CASE WHEN canary.failed IS NULL THEN 'running' ELSE 'stopped' END,
+            reason = 'the canary ' || canary.failed, updated_at = clock_timestamp()
+        FROM canary
+        WHERE b.bulk_id = $1 AND b.state = 'waiting-for-canary'
+          AND (canary.failed IS NOT NULL OR canary.completed = canary.all_of_them)
+        RETURNING b.*
+        """,  # noqa: S608 - the states' own words
+        bulk_id,
+    )

@@ -1,0 +1,172 @@
+"""Everybody's history in the order of commit, read so that what commits late is never skipped.
+
+Events carry the number of their transaction. Only what lies below the oldest open transaction is settled: above that
+line one with a smaller number may still commit. A position is always that of an event, never the line itself: an
+event's number is on disk with it, while after a crash Postgres may give the numbers of unfinished transactions anew.
+"""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from shared.db import Database, Row
+from shared.phrases import FINISHED
+from shared.store.events import PRESENT_STATE
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """Everything up to and with this event lies behind."""
+
+    xid: int
+    task_id: UUID
+    seq: int
+
+
+BEGINNING = Position(0, UUID(int=0), 0)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How far one can see: the last of so many settled events, and what lies beyond it."""
+
+    end: Position
+    line: int
+    """The oldest open transaction."""
+    is_full: bool
+    """It stopped at its limit: there may be more at once."""
+    has_unsettled: bool
+    """Some are stored above the line: there will be more when the line has moved."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which tasks somebody wants to hear of; every condition that is given has to hold."""
+
+    task_ids: frozenset[UUID] | None = None
+    project_id: str | None = None
+    workflow_id: str | None = None
+    user_id: str | None = None
+    visible_to: str | None = None
+    """The only user whose tasks may be seen; none where all may."""
+
+
+async def newest(db: Database) -> Position:
+    """The last event of all, settled or not."""
+    row = await db.fetchrow(
+        """
+        SELECT e.xid::text::bigint AS xid, e.task_id, e.seq FROM task_events e
+        ORDER BY e.xid DESC, e.task_id DESC, e.seq DESC LIMIT 1
+        """
+    )
+    return _position(row)
+
+
+async def newest_settled(db: Database) -> Position:
+    row = await db.fetchrow(
+        """
+        SELECT e.xid::text::bigint AS xid, e.task_id, e.seq FROM task_events e
+        WHERE e.xid < pg_snapshot_xmin(pg_current_snapshot())
+        ORDER BY e.xid DESC, e.task_id DESC, e.seq DESC LIMIT 1
+        """
+    )
+    return _position(row)
+
+
+async def look(db: Database, after: Position, *, at_most: int) -> Look:
+    """Looks over the settled events that follow, whosever they are."""
+    row = await db.fetchrow(
+        """
+        WITH line AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid),
+        seen AS MATERIALIZED (
+            SELECT e.xid, e.task_id, e.seq FROM task_events e
+            WHERE (e.xid, e.task_id, e.seq) > ($1::text::xid8, $2::uuid, $3::int) AND e.xid < (SELECT xid FROM line)
+            ORDER BY e.xid, e.task_id, e.seq LIMIT $4
+        )
+        SELECT farthest.xid::text::bigint AS xid, farthest.task_id, farthest.seq, counted.number,
+               (SELECT xid FROM line)::text::bigint AS line,
+               EXISTS (SELECT FROM task_events e WHERE e.xid >= (SELECT xid FROM line)) AS has_unsettled
+        FROM (SELECT count(*) AS number FROM seen) AS counted
+        LEFT JOIN (SELECT * FROM seen ORDER BY xid DESC, task_id DESC, seq DESC LIMIT 1) AS farthest ON true
+        """,
+        str(after.xid),
+        after.task_id,
+        after.seq,
+        at_most,
+    )
+    assert row is not None, "a count always has a row"
+    end = _position(row) if row["number"] else after
+    return Look(end, row["line"], row["number"] == at_most, row["has_unsettled"])
+
+
+async def between(
+    db: Database, after: Position, end: Position, wanted: Wanted, *, most_rows: int, most_bytes: int
+) -> list[Row]:
+    """The wanted events from behind one position up to another, with their tasks' present state.
+
+    `previous_xid` is the transaction of the same task's event before. That the state may be younger than the look that
+    found the events does no harm: between two settled positions nothing changes any more.
+    """
+    return await db.fetch(
+        f"""
+        SELECT * FROM (
+            SELECT *, sum(size) OVER (ORDER BY commit_xid, task_id, seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
+                SELECT e.xid AS commit_xid, e.xid::text::bigint AS xid, e.task_id, e.seq, e.type, e.at, e.attempt,
+                       e.data, previous.xid::text::bigint AS previous_xid, {PRESENT_STATE},
+                       pg_column_size(e.data) + CASE WHEN e.seq = t.last_seq AND {FINISHED} AND t.result IS NOT NULL
+                                                     THEN pg_column_size(t.result) ELSE 0 END AS size
+                FROM task_events e
+                JOIN tasks t ON t.task_id = e.task_id
+                LEFT JOIN task_events previous ON previous.task_id = e.task_id AND previous.seq = e.seq - 1
+                WHERE (e.xid, e.task_id, e.seq) > ($1::text::xid8, $2::uuid, $3::int)
+                  AND (e.xid, e.task_id, e.seq) <= ($4::text::xid8, $5::uuid, $6::int)
+                  AND ($7::uuid[] IS NULL OR e.task_id = ANY ($7))
+                  AND ($8::text IS NULL OR t.project_id = $8)
+                  AND ($9::text IS NULL OR t.workflow_id = $9)
+                  AND ($10::text IS NULL OR t.user_id = $10)
+                  AND ($11::text IS NULL OR t.user_id = $11)
+                ORDER BY e.xid, e.task_id, e.seq LIMIT $12
+            ) AS measured
+        ) AS summed
+        WHERE bytes - size < $13 ORDER BY commit_xid, task_id, seq
+        """,  # noqa: S608 - constants
+        str(after.xid),
+        after.task_id,
+        after.seq,
+        str(end.xid),
+        end.task_id,
+        end.seq,
+        None if wanted.task_ids is None else list(wanted.task_ids),
+        wanted.project_id,
+        wanted.workflow_id,
+        wanted.user_id,
+        wanted.visible_to,
+        most_rows,
+        most_bytes,
+    )
+
+
+async def overtaken(db: Database, task_id: UUID, *, before: int, xid: int) -> list[Row]:
+    """The events of a task just before the given one that were written by younger transactions.
+
+    A transaction has its number from its first lock. While it then waits for a task, a younger one may write to that
+    task and commit: of these two, the order of numbers is the wrong way round. Both are visible as soon as the older
+    one has ended, wherever the line is.
+    """
+    return await db.fetch(
+        f"""
+        SELECT e.xid::text::bigint AS xid, e.task_id, e.seq, e.type, e.at, e.attempt, e.data, {PRESENT_STATE}
+        FROM task_events e JOIN tasks t ON t.task_id = e.task_id
+        WHERE e.task_id = $1 AND e.seq < $2 AND e.seq > coalesce((
+            SELECT older.seq FROM task_events older
+            WHERE older.task_id = $1 AND older.seq < $2 AND older.xid <= $3::text::xid8 ORDER BY older.seq DESC LIMIT 1
+        ), 0)
+        ORDER BY e.seq
+        """,  # noqa: S608 - a constant
+        task_id,
+        before,
+        str(xid),
+    )
+
+
+def _position(row: Row | None) -> Position:
+    return Position(row["xid"], row["task_id"], row["seq"]) if row is not None else BEGINNING

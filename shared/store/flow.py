@@ -1,0 +1,107 @@
+"""Flow control as operators see and change it: how a provider is set, who holds its slots, what happened to it."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from shared.db import Database, Row, as_json
+from shared.settings import Settings
+
+HOLDERS_SHOWN = 500
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When a breaker opens and how long it and a pause last: what the end of an attempt is judged by."""
+
+    breaker_window: int
+    breaker_window_seconds: float
+    breaker_least_results: int
+    breaker_failure_ratio: float
+    breaker_open_seconds: float
+    longest_pause_seconds: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        return cls(**{name: getattr(settings, name) for name in cls.__dataclass_fields__})
+
+
+async def change(db: Database, provider: str, changes: dict[str, Any]) -> bool:
+    """Sets what is named over the configuration, null back to it; false when there is no such provider."""
+    changed: bool = await db.fetchval("SELECT change_provider($1, $2::text::jsonb)", provider, as_json(changes))
+    return changed
+
+
+async def overview(db: Database, rules: Rules, *, heard_within_seconds: float, only: str | None = None) -> list[Row]:
+    """Every provider with its settings, its slots, its breaker's window and its workers."""
+    return await db.fetch(
+        """
+        SELECT p.*, p.actor || '.' || p.name AS queue, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
+               recent.results, recent.failures,
+               (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status = 'running') AS held,
+               (SELECT count(*) FROM (
+                   SELECT 1 FROM tasks t WHERE t.provider = p.name AND t.lane = 'retry' AND t.doorbell_token IS NULL
+                     AND t.status IN ('queued', 'retrying') AND t.available_at <= now() LIMIT 5001
+                ) AS waiting) AS waiting_retries,
+               (SELECT count(*) FROM workers w WHERE w.state = 'active' AND p.actor || '.' || p.name = ANY (w.queues)
+                   AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $2)) AS workers
+        FROM providers p CROSS JOIN LATERAL window_of(p, $1::text::jsonb) AS recent
+        WHERE $3::text IS NULL OR p.name = $3
+        ORDER BY p.name
+        """,
+        as_json(rules),
+        heard_within_seconds,
+        only,
+    )
+
+
+async def holders(db: Database, provider: str | None = None) -> list[Row]:
+    """Who holds slots, the longest first: `provider, task_id, worker_id, since`."""
+    return await db.fetch(
+        """
+        SELECT t.provider, t.task_id, t.worker_id, t.started_at AS since FROM tasks t
+        WHERE t.status = 'running' AND ($1::text IS NULL OR t.provider = $1)
+        ORDER BY t.started_at LIMIT $2
+        """,
+        provider,
+        HOLDERS_SHOWN,
+    )
+
+
+async def events(db: Database, provider: str, *, before: int | None, limit: int) -> list[Row]:
+    """What happened to a provider, newest first."""
+    return await db.fetch(
+        """
+        SELECT event_id, at, type, reason, data FROM provider_events
+        WHERE provider = $1 AND ($2::bigint IS NULL OR event_id < $2) ORDER BY event_id DESC LIMIT $3
+        """,
+        provider,
+        before,
+        limit,
+    )
+
+
+async def open_breakers(db: Database) -> list[str]:
+    """The names of the providers whose breaker is not closed."""
+    rows = await db.fetch("SELECT name FROM providers WHERE breaker_state <> 'closed' ORDER BY name")
+    return [row["name"] for row in rows]
+
+
+async def judge_windows(db: Database, rules: Rules) -> None:
+    """Opens the breakers whose windows say so: results that came at the same moment may have missed each other."""
+    await db.execute("SELECT judge_windows($1::text::jsonb)", as_json(rules))
+
+
+async def forget_results(db: Database, rules: Rules, *, at_most: int) -> int:
+    """Deletes results that nothing looks at any more; returns how many."""
+    tag: str = await db.execute(
+        """
+        DELETE FROM provider_results WHERE result_id IN (
+            SELECT old.result_id FROM providers p CROSS JOIN LATERAL (
+                SELECT r.result_id FROM provider_results r
+                WHERE r.provider = p.name AND r.at < now() - make_interval(secs => $1) LIMIT $2
+            ) AS old)
+        """,
+        max(rules.breaker_window_seconds, rules.longest_pause_seconds),
+        at_most,
+    )
+    return int(tag.rpartition(" ")[2])

@@ -1,0 +1,28 @@
+-- Does the next chunk of a bulk job and moves its progress, in one transaction. The job's row is locked and must be
+-- where the runner believes it to be: of several runners one does the chunk, and the others read on. `wanted` are the
+-- next tasks after `expected`; an empty chunk is the end. The first chunk of a job with canaries is the canaries.
+
+CREATE FUNCTION advance_bulk(job uuid, expected uuid, wanted uuid[]) RETURNS SETOF bulk_jobs LANGUAGE plpgsql AS $$
+DECLARE
+    found   bulk_jobs;
+    altered uuid[];
+BEGIN
+    SELECT * INTO found FROM bulk_jobs b WHERE b.bulk_id = job FOR UPDATE;
+    IF found.state <> 'running' OR found.last_task_id IS DISTINCT FROM expected THEN
+        RETURN;
+    END IF;
+    IF cardinality(wanted) = 0 THEN
+        RETURN QUERY
+        UPDATE bulk_jobs b SET state = 'finished', updated_at = clock_timestamp() WHERE b.bulk_id = job RETURNING b.*;
+        RETURN;
+    END IF;
+
+    altered := CASE found.action WHEN 'cancel' THEN cancel_tasks(wanted) ELSE revive_tasks(wanted) END;
+    RETURN QUERY
+    UPDATE bulk_jobs b SET
+        done = b.done + cardinality(wanted), changed = b.changed + cardinality(altered),
+        last_task_id = wanted[cardinality(wanted)], updated_at = clock_timestamp(),
+        state = CASE WHEN b.canary IS NOT NULL AND b.last_task_id IS NULL THEN 'waiting-for-canary' ELSE b.state END,
+        canary_ids = CASE WHEN b.canary IS NOT NULL AND b.last_task_id IS NULL THEN altered ELSE b.canary_ids END
+    WHERE b.bulk_id = job RETURNING b.*;
+END $$;

@@ -1,0 +1,40 @@
+-- What stands between a provider's waiting tasks and their start. The dispatcher decides by the same facts in
+-- `shared/admission.py`; here they are asked once more, under the provider's lock, by the claim. What reads a table is
+-- PL/pgSQL, which keeps its plans: a SQL function that cannot be inlined would be planned at every call.
+
+-- A pause that has not been cleared or a breaker that is not closed: once its time is over, one task goes first.
+CREATE FUNCTION is_on_trial(p providers) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT p.paused_until IS NOT NULL OR p.breaker_state <> 'closed'
+$$;
+
+-- Whether how much may start depends on anything: such a provider is locked before anybody looks.
+CREATE FUNCTION is_guarded(p providers) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT coalesce(p.limit_override, p.configured_limit) IS NOT NULL OR p.paused OR is_on_trial(p)
+$$;
+
+-- The trial counts for as long as a running task carries its token: whatever becomes of its worker, nobody has to
+-- remember to take the token back.
+CREATE FUNCTION has_trial_running(p providers) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN p.trial_token IS NOT NULL AND EXISTS (
+        SELECT 1 FROM tasks t
+        WHERE t.provider = p.name AND t.status = 'running' AND t.claim_token = p.trial_token);
+END $$;
+
+-- Why nothing of a provider's may start at a moment, or null when something may.
+CREATE FUNCTION bar_of(p providers, moment timestamptz) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN p.paused THEN 'provider-paused'
+                WHEN p.paused_until > moment THEN 'rate-limited'
+                WHEN p.breaker_until > moment THEN 'breaker-open'
+                WHEN is_on_trial(p) AND has_trial_running(p) THEN 'on-trial' END;
+END $$;
+
+-- How many more of a guarded provider's tasks may start.
+CREATE FUNCTION free_slots(p providers, moment timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN bar_of(p, moment) IS NOT NULL THEN 0 ELSE least(
+        CASE WHEN is_on_trial(p) THEN 1 END,
+        coalesce(p.limit_override, p.configured_limit)
+        - (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status = 'running')) END;
+END $$;

@@ -1,0 +1,83 @@
+"""What the rows say about one task's way to its start."""
+
+from uuid import UUID
+
+from shared.db import Database, Row
+from shared.explanation import TaskView
+from shared.states import Lane, State
+
+AHEAD_COUNTED = 1000
+"""Who stands further back than this is told "at least": looking costs the same however long the backlog is."""
+
+
+async def look_at(db: Database, task: Row) -> TaskView:
+    rung = task["doorbell_token"] is not None
+    counted = await (_count_rung_before(db, task) if rung else _count_due_before(db, task))
+    return TaskView(
+        status=State(task["status"]),
+        lane=Lane(task["lane"]),
+        available_at=task["available_at"],
+        expires_at=task["expires_at"],
+        worker_id=task["worker_id"],
+        started_at=task["started_at"],
+        completed_at=task["completed_at"],
+        rung=rung,
+        ahead=counted,
+        all_counted=counted < AHEAD_COUNTED,
+        unmet=await _unmet(db, task["task_id"]) if task["status"] == State.BLOCKED else (),
+    )
+
+
+async def _count_due_before(db: Database, task: Row) -> int:
+    """The due tasks of its provider and lane that go before it: by priority, then by age."""
+    number: int = await db.fetchval(
+        """
+        SELECT count(*) FROM (
+            SELECT 1 FROM generate_series(0, $3::int) AS level(priority) CROSS JOIN LATERAL (
+                SELECT 1 FROM tasks t
+                WHERE t.provider = $1 AND t.lane = $2 AND t.priority = level.priority
+                  AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at <= now()
+                  AND (t.expires_at IS NULL OR t.expires_at > now())
+                  AND (level.priority < $3 OR (t.available_at, t.task_id) < ($4, $5))
+                LIMIT $6
+            ) AS due LIMIT $6
+        ) AS before
+        """,
+        task["provider"],
+        task["lane"],
+        task["priority"],
+        task["available_at"],
+        task["task_id"],
+        AHEAD_COUNTED,
+    )
+    return number
+
+
+async def _count_rung_before(db: Database, task: Row) -> int:
+    number: int = await db.fetchval(
+        """
+        SELECT count(*) FROM (
+            SELECT 1 FROM tasks t
+            WHERE t.provider = $1 AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
+              AND (t.priority, t.available_at, t.task_id) < ($2, $3, $4)
+            LIMIT $5
+        ) AS before
+        """,
+        task["provider"],
+        task["priority"],
+        task["available_at"],
+        task["task_id"],
+        AHEAD_COUNTED,
+    )
+    return number
+
+
+async def _unmet(db: Database, task_id: UUID) -> list[dict[str, object]]:
+    rows = await db.fetch(
+        """
+        SELECT p.task_id, p.status FROM task_dependencies d JOIN tasks p ON p.task_id = d.parent_id
+        WHERE d.child_id = $1 AND p.status <> 'completed' ORDER BY p.task_id
+        """,
+        task_id,
+    )
+    return [dict(row) for row in rows]
