@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from services.actors.rates import Rates
 from shared.errors import TimedOut
+from shared.scrubbing import withhold
 from shared.store.tasks import Claimed, Report
 
 
@@ -22,9 +24,18 @@ class Stopped(BaseException):
 class Context:
     """One attempt, seen from inside. Used by the actor's thread; read by the writer's and the heartbeat's."""
 
-    def __init__(self, task: Claimed, worker_id: str, *, on_report: Callable[["Context"], None]) -> None:
+    def __init__(
+        self,
+        task: Claimed,
+        worker_id: str,
+        *,
+        on_report: Callable[["Context"], None],
+        rates: Rates | None = None,
+        largest_output_bytes: int = 10_000_000,
+    ) -> None:
         self.task = task
         self.worker_id = worker_id
+        self._rates = rates
         self.deadline = math.inf
         self._started = time.monotonic()
         self._on_report = on_report
@@ -33,6 +44,8 @@ class Context:
         self._progress: dict[str, Any] | None = None
         self._checkpoint: Any = None
         self._output: list[str] = []
+        self._output_limit = self._output_left = largest_output_bytes
+        self._cut_off = False
         self._reports = 0
         self.is_over = False
 
@@ -63,9 +76,16 @@ class Context:
         self._on_report(self)
 
     def output(self, text: str) -> None:
-        """Streams text to whoever watches; pieces that come quickly are joined."""
+        """Streams text to whoever watches; pieces that come quickly are joined. Past an attempt's cap one event says
+        so, and the rest is dropped."""
         with self._lock:
-            self._output.append(text)
+            if self._output_left < 0:
+                return
+            self._output_left -= len(text.encode(errors="replace"))
+            if self._output_left < 0:
+                self._cut_off = True
+            else:
+                self._output.append(text)
         self._on_report(self)
 
     def save(self, checkpoint: Any) -> None:
@@ -82,6 +102,28 @@ class Context:
             self.check()
         self.check()
 
+    def wait_for_rate(self) -> None:
+        """Takes a place in the provider's request rate; an actor calls it before each call that orders work.
+
+        The attempt's time stands still meanwhile: waiting is not failing, and must not end in `TimedOut`.
+        """
+        assert self._rates is not None, "an attempt that a worker runs is given the process' rates"
+        left = self.deadline - time.monotonic()
+        self.deadline = math.inf
+        said: list[str] = []
+
+        def say_once(reason: str) -> None:
+            if reason not in said:
+                said.append(reason)
+                self.progress(reason)
+
+        try:
+            self._rates.take(self.task.provider, sleep=self.sleep, on_wait=say_once)
+        finally:
+            self.deadline = time.monotonic() + left
+        if said:
+            self.progress("Processing")
+
     def check(self) -> None:
         """Raises when the attempt should end; an actor that works in steps calls it between them."""
         if self._stop.is_set():
@@ -96,15 +138,19 @@ class Context:
     def take_report(self) -> Report | None:
         """Everything said since the last time, or none when nothing was."""
         with self._lock:
-            progress, checkpoint, output = self._progress, self._checkpoint, self._output
-            self._progress, self._checkpoint, self._output = None, None, []
-            if progress is None and checkpoint is None and not output:
+            progress, checkpoint, output, cut_off = self._progress, self._checkpoint, self._output, self._cut_off
+            self._progress, self._checkpoint, self._output, self._cut_off = None, None, [], False
+            if progress is None and checkpoint is None and not output and not cut_off:
                 return None
             self._reports += 1
             number = self._reports
+        progress, checkpoint = withhold(progress), withhold(checkpoint)
         events: list[dict[str, Any]] = []
         if output:
-            events.append({"type": "output", "data": {"text": "".join(output)}})
+            events.append({"type": "output", "data": {"text": withhold("".join(output))}})
+        if cut_off:
+            marker = {"output_cut_off": True, "limit_bytes": self._output_limit}
+            events.append({"type": "output", "data": {"data": marker}})
         if progress is not None:
             events.append({"type": "progress", "data": {"status": "running", "progress": progress}})
         return Report(self.task_id, self.task.attempt, self.task.claim_token, number, progress, checkpoint, events)

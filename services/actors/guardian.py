@@ -54,10 +54,11 @@ class Ward:
 
 
 class Guardian:
-    """Keeps one worker alive until it is told to stop."""
+    """Keeps one worker alive until it is told to stop; `worker` is the module that it runs."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, worker: str = "services.actors.main") -> None:
         self._settings = settings
+        self._worker = worker
         self._stop_signal: int | None = None
         self._buried: list[str] = []
         self._signals, self._signalled = os.pipe()
@@ -86,7 +87,7 @@ class Guardian:
     def _start(self) -> Ward:
         ours, theirs = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", "services.actors.main", str(os.getpid()), str(theirs), *self._buried],
+            [sys.executable, "-m", self._worker, str(os.getpid()), str(theirs), *self._buried],
             pass_fds=[theirs],
         )
         os.close(theirs)

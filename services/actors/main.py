@@ -23,6 +23,7 @@ from services.actors.solitude import LOST_WORKERS_BEFORE_ALONE, Solitude
 from services.actors.writer import Writer
 from shared import db, kernel, logs
 from shared.broker import DoorbellBroker
+from shared.errors import ResultTooLarge
 from shared.payloads import PAYLOADS, Payload
 from shared.settings import Settings
 from shared.store import providers, tasks, workers
@@ -46,7 +47,13 @@ class WorkerProcess:
         self.attempts = Attempts()
         self.writer = Writer(settings, self.worker_id, on_claim=self.lease_watch.claimed)
         self.solitude = Solitude()
-        self.mirror = StateMirror(self.writer, self.attempts, self.solitude, self.worker_id)
+        self.mirror = StateMirror(
+            self.writer,
+            self.attempts,
+            self.solitude,
+            self.worker_id,
+            largest_output_bytes=settings.largest_output_bytes,
+        )
         self.heartbeat = Heartbeat(
             settings,
             self.worker_id,
@@ -54,9 +61,11 @@ class WorkerProcess:
             watch=self.lease_watch,
             condemn=self.condemn,
         )
+        if not settings.consumed_queues(ACTORS):
+            raise SystemExit(f"WINDLASS_QUEUES names no queue of the actors there are: {', '.join(ACTORS)}")
         self.worker = dramatiq.Worker(
             boot(settings, self.mirror, self.solitude),
-            queues=set(settings.consumed_queues()),
+            queues=set(settings.consumed_queues(ACTORS)),
             worker_threads=settings.actor_threads,
         )
         # What waits inside a busy worker is work that another one could have started.
@@ -72,7 +81,7 @@ class WorkerProcess:
         asyncio.run(self._register())
         self.heartbeat.start()
         self.worker.start()
-        log.info("worker %s serves %s", self.worker_id, ", ".join(self.settings.consumed_queues()))
+        log.info("worker %s serves %s", self.worker_id, ", ".join(self.settings.consumed_queues(ACTORS)))
         self._stop.wait()
         self._shut_down()
 
@@ -98,7 +107,7 @@ class WorkerProcess:
                 self.worker_id,
                 hostname=socket.gethostname(),
                 pid=os.getpid(),
-                queues=settings.consumed_queues(),
+                queues=settings.consumed_queues(ACTORS),
                 capacity=settings.actor_threads,
             )
 
@@ -157,17 +166,22 @@ def boot(settings: Settings, mirror: StateMirror, solitude: Solitude) -> Doorbel
     """The broker with the one middleware that Windlass needs; Dramatiq's defaults are left out on purpose."""
     broker = DoorbellBroker(settings, middleware=[mirror])
     for name, run in ACTORS.items():
-        dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(_runner(mirror, solitude, run, PAYLOADS[name]))
+        runner = _runner(mirror, solitude, run, PAYLOADS[name], settings.largest_result_bytes)
+        dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(runner)
     # Dramatiq wants a queue for every actor; ours are a provider's, and this process serves only some of them.
     broker.queues.clear()
     broker.queues_pending.clear()
-    for queue in settings.consumed_queues():
+    for queue in settings.consumed_queues(ACTORS):
         broker.declare_queue(queue)
     return broker
 
 
 def _runner(
-    mirror: StateMirror, solitude: Solitude, run: Callable[..., Any], payload_type: type[Payload]
+    mirror: StateMirror,
+    solitude: Solitude,
+    run: Callable[..., Any],
+    payload_type: type[Payload],
+    largest_result_bytes: int,
 ) -> Callable[[str], None]:
     def act(task_id: str) -> None:  # noqa: ARG001 - the mirror has claimed it and knows everything about it
         running = mirror.running
@@ -175,9 +189,22 @@ def _runner(
         place = solitude.alone if context.task.stall_count >= LOST_WORKERS_BEFORE_ALONE else solitude.shared
         with place(context.check):
             context.begin()
-            running.result = run(context, payload_type.model_validate(context.task.payload))
+            result = run(context, payload_type.model_validate(context.task.payload))
+            running.result = fitting(result, largest_result_bytes)
 
     return act
+
+
+def fitting(result: Any, most_bytes: int) -> Any:
+    """The result, if it can be kept: another attempt would only bring one as large."""
+    try:
+        size = len(db.as_json(result).encode())
+    except db.Unstorable:
+        return result  # told apart where it is written
+    if size > most_bytes:
+        message = f"the result has {size:,} bytes as JSON and {most_bytes:,} can be kept"
+        raise ResultTooLarge(message, size_bytes=size, limit_bytes=most_bytes)
+    return result
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from dramatiq.middleware import MiddlewareError, SkipMessage
 
 from services.actors.attempts import Attempts
 from services.actors.context import Context, Stopped
+from services.actors.rates import Rates
 from services.actors.solitude import Solitude
 from services.actors.writer import Writer
 from shared.limits import LeaseLimiter
@@ -38,11 +39,15 @@ class Running:
 class StateMirror(dramatiq.Middleware):
     """Takes slots through `LeaseLimiter`; there is no other way to run a task."""
 
-    def __init__(self, writer: Writer, attempts: Attempts, solitude: Solitude, worker_id: str) -> None:
+    def __init__(
+        self, writer: Writer, attempts: Attempts, solitude: Solitude, worker_id: str, *, largest_output_bytes: int
+    ) -> None:
         self._writer = writer
         self._attempts = attempts
         self._solitude = solitude
         self._worker_id = worker_id
+        self._largest_output_bytes = largest_output_bytes
+        self._rates = Rates(writer)
         self._thread = threading.local()
         self.closed = False
 
@@ -54,6 +59,13 @@ class StateMirror(dramatiq.Middleware):
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002
         self._solitude.wait_for_company()
+        try:
+            self._claim(message)
+        except BaseException:
+            self._solitude.turned_away()
+            raise
+
+    def _claim(self, message: Any) -> None:
         if self.closed:
             message.put_back = True
             raise SkipMessage("the worker stops; the message goes back to its queue")
@@ -67,7 +79,13 @@ class StateMirror(dramatiq.Middleware):
             assert isinstance(limiter.answer, Refused)
             raise SkipMessage(f"not claimed: {limiter.answer.reason}")
         assert isinstance(limiter.answer, Claimed)
-        context = Context(limiter.answer, self._worker_id, on_report=self._writer.report)
+        context = Context(
+            limiter.answer,
+            self._worker_id,
+            on_report=self._writer.report,
+            rates=self._rates,
+            largest_output_bytes=self._largest_output_bytes,
+        )
         self._attempts.add(context)
         self._thread.running = Running(limiter, slot, context)
 

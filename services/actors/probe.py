@@ -11,6 +11,7 @@ from shared.payloads import ProbePayload
 
 
 def probe(context: Context, payload: ProbePayload) -> dict[str, Any]:
+    context.wait_for_rate()
     _work(context, payload)
     if payload.outcome == "crash":
         os.kill(os.getpid(), signal.SIGKILL)

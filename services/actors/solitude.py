@@ -19,16 +19,25 @@ class Solitude:
         self._inside = 0
         self._wanting_it_alone = 0
         self._taken = False
+        self._arriving: set[int] = set()
 
     def wait_for_company(self) -> None:
         """Returns when nobody has or wants the process alone: before claiming, so that others may take the task."""
         with self._condition:
             self._condition.wait_for(lambda: self._wanting_it_alone == 0)
+            self._arriving.add(threading.get_ident())
+
+    def turned_away(self) -> None:
+        """The thread that was about to come has got no task after all."""
+        with self._condition:
+            self._arriving.discard(threading.get_ident())
+            self._condition.notify_all()
 
     @contextmanager
     def shared(self, check: Callable[[], None]) -> Iterator[None]:
         with self._condition:
             self._wait(lambda: not self._taken, check)
+            self._arriving.discard(threading.get_ident())
             self._inside += 1
         try:
             yield
@@ -41,8 +50,10 @@ class Solitude:
     def alone(self, check: Callable[[], None]) -> Iterator[None]:
         with self._condition:
             self._wanting_it_alone += 1
+            self._arriving.discard(threading.get_ident())
             try:
-                self._wait(lambda: self._inside == 0 and not self._taken, check)
+                # Who has passed `wait_for_company` may have claimed a task by now: it is let in and out first.
+                self._wait(lambda: self._inside == 0 and not self._arriving and not self._taken, check)
             except BaseException:
                 self._wanting_it_alone -= 1
                 self._condition.notify_all()

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 from uuid import UUID
 
 import uvloop
@@ -14,11 +16,14 @@ from services.actors.context import Context
 from shared import db
 from shared.settings import Settings
 from shared.store import tasks
+from shared.store.flow import Rules
 from shared.store.tasks import Claim, Claimed, Ending, Refused
 
 log = logging.getLogger("actors.writer")
 
 REPORT_EVERY_SECONDS = 0.25
+
+Answer = TypeVar("Answer")
 
 
 class Writer:
@@ -26,6 +31,7 @@ class Writer:
 
     def __init__(self, settings: Settings, worker_id: str, *, on_claim: Callable[[float], None]) -> None:
         self._settings = settings
+        self._rules = Rules.of(settings)
         self._worker_id = worker_id
         self._on_claim = on_claim
         self._loop = uvloop.new_event_loop()
@@ -35,6 +41,8 @@ class Writer:
         self._speaking: dict[UUID, Context] = {}
         self._reports_are_due = False
         self._pool: db.Database
+        self._is_open = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
         self._serving: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -50,6 +58,16 @@ class Writer:
     def report(self, context: Context) -> None:
         """Notes that an attempt has something to say; it is read and written a few times a second."""
         self._loop.call_soon_threadsafe(self._note_speaker, context)
+
+    def call(self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]]) -> Answer:
+        """Another call of the store, on the same connections: `TimeoutError` when it is not answered soon.
+
+        One that is under way is not cancelled then, for the driver would wait for the server's consent: its answer is
+        dropped. One that has not begun never will.
+        """
+        patience = self._settings.stop_grace_seconds / 2
+        calling = self._call_alone(intent, until=time.monotonic() + patience)
+        return asyncio.run_coroutine_threadsafe(calling, self._loop).result(patience)
 
     def close(self, timeout: float) -> None:
         """When every attempt has got its answer, there is nothing left to write."""
@@ -75,9 +93,20 @@ class Writer:
 
     async def _serve(self) -> None:
         self._pool = await db.open_pool(self._settings, "actors-writer", most=2)
+        self._is_open.set()
         self._serving = [asyncio.create_task(self._serve_claims()), asyncio.create_task(self._serve_ends())]
         await asyncio.gather(*self._serving, return_exceptions=True)
         self._pool.terminate()
+
+    async def _call_alone(
+        self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]], *, until: float
+    ) -> Answer:
+        """One at a time: claims and ends share two connections with these, and never wait for more than one of them."""
+        await self._is_open.wait()
+        async with self._one_at_a_time:
+            if time.monotonic() >= until:
+                raise TimeoutError
+            return await intent(self._pool)
 
     async def _serve_claims(self) -> None:
         while True:
@@ -99,7 +128,7 @@ class Writer:
         return answers
 
     async def _write_ends(self, endings: Sequence[Ending]) -> Sequence[str | None]:
-        return await tasks.end(self._pool, endings)
+        return await tasks.end(self._pool, endings, self._rules)
 
     async def _write_reports(self) -> None:
         """Before the ends: an attempt's words are numbered in the order in which they were said."""

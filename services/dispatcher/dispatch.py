@@ -4,8 +4,9 @@ import logging
 from collections.abc import Sequence
 from uuid import uuid4
 
-from services.dispatcher.admission import admit
+from services.dispatcher.backlog import RetryBacklog
 from services.dispatcher.publisher import Doorbell, Publisher
+from shared.admission import admit
 from shared.db import Database, Row
 from shared.settings import Settings
 from shared.store import providers
@@ -19,17 +20,16 @@ CHECKS_BEFORE_RINGING_ANYWAY = 6
 """After so many checks a row is rung for again though messages wait in its queue: its own may not be among them."""
 
 
-async def dispatch_due(db: Database, publisher: Publisher, settings: Settings) -> bool:
+async def dispatch_due(db: Database, publisher: Publisher, backlog: RetryBacklog, settings: Settings) -> bool:
     """Rings for everything that may start now; true when there may be more to do at once."""
     again = False
-    for view in await providers.look(db, heard_within_seconds=settings.lease_seconds):
+    views = await providers.look(db, heard_within_seconds=settings.lease_seconds)
+    for view in await backlog.fill_in(db, views):
         admission = admit(view)
         if admission.fresh + admission.retry == 0:
             continue
         token = uuid4()
-        rows = await providers.reserve(
-            db, view, fresh=admission.fresh, retry=admission.retry, credit=admission.credit, token=token
-        )
+        rows = await providers.reserve(db, view, admission, token)
         if not rows:
             again = True  # somebody else was quicker: what was seen is no longer true
             continue

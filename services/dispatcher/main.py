@@ -10,6 +10,7 @@ from contextlib import suppress
 import pika.exceptions
 import uvloop
 
+from services.dispatcher.backlog import RetryBacklog
 from services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
 from services.dispatcher.publisher import Publisher
 from shared import db, logs
@@ -32,6 +33,7 @@ class Dispatcher:
         self.settings = settings
         self.pool = pool
         self.publisher = Publisher(settings)
+        self.backlog = RetryBacklog()
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
         self._wake = asyncio.Event()
 
@@ -71,7 +73,7 @@ class Dispatcher:
         until = time.monotonic() + FIRST_CHECK_SECONDS
         while self.publisher.connected.is_set() and time.monotonic() < until:
             self._wake.clear()
-            again = await dispatch_due(self.pool, self.publisher, self.settings)
+            again = await dispatch_due(self.pool, self.publisher, self.backlog, self.settings)
             if not (again or self._wake.is_set()):
                 return
             await asyncio.sleep(GATHER_SECONDS)

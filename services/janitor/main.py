@@ -13,11 +13,16 @@ from typing import Any
 import dramatiq
 
 from services.janitor.blocked import recheck_blocked
+from services.janitor.breakers import look_after_breakers
 from services.janitor.expired import bury_expired
+from services.janitor.rates import forget_expired_rates
 from services.janitor.reconciler import count_unaccounted
 from services.janitor.schedule import boot
 from services.janitor.stale import recover_stale
 from services.janitor.statistics import keep_statistics
+from services.janitor.submission_keys import forget_expired_keys
+from services.janitor.tallies import fold_tallies
+from services.janitor.texts import sort_in_new_texts
 from services.janitor.workers import lose_silent_workers
 from shared import db, logs
 from shared.lifetime import until_told_to_stop
@@ -49,7 +54,12 @@ class Janitor:
         await bury_expired(self.pool)
         await recheck_blocked(self.pool)
         await lose_silent_workers(self.pool, self.settings)
+        await look_after_breakers(self.pool, self.settings)
+        await forget_expired_keys(self.pool)
+        await forget_expired_rates(self.pool)
+        await fold_tallies(self.pool)
         self._unaccounted = await count_unaccounted(self.pool, self.settings)
+        await sort_in_new_texts(self.pool)
 
     async def _keep_time(self) -> None:
         """The stale sweep, with or without RabbitMQ: sleeps until the earliest lease runs out."""

@@ -31,9 +31,9 @@ def test_a_task_that_always_kills_its_worker_ends_dead_and_takes_nobody_along(wi
     ended = client.finished(crashing)
     assert (ended["status"], ended["attempt"]) == ("dead", 3)
     assert ended["error"]["details"]["retries_exhausted"] is True
-    third_claim = [event["at"] for event in client.events(crashing) if event["type"] == "claim"][2]
+    third = [event["data"]["worker_id"] for event in client.events(crashing) if event["type"] == "claim"][2]
     for task_id in others:
         task = client.finished(task_id)
         assert task["status"] == "completed"
-        lost = [event["at"] for event in client.events(task_id) if event["type"] == "stall"]
-        assert not any(at > third_claim for at in lost), "from the third time on it runs alone"
+        losses = [event["data"]["error"]["details"] for event in client.events(task_id) if event["type"] == "stall"]
+        assert third not in [details["worker_id"] for details in losses], "from the third time on it runs alone"

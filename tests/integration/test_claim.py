@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from shared.admission import Admission
 from shared.store import providers, tasks
 from shared.store.tasks import Claim, Claimed, Refused
 from tests.integration.engine import Engine, on_the_engine
@@ -16,7 +17,7 @@ ROUNDS = 20
 async def ring_for(engine: Engine, number: int) -> None:
     """Marks waiting tasks as the dispatcher does before it publishes."""
     (view,) = await providers.look(engine.pool, heard_within_seconds=30)
-    rows = await providers.reserve(engine.pool, view, fresh=number, retry=0, credit=0, token=uuid4())
+    rows = await providers.reserve(engine.pool, view, Admission(fresh=number, retry=0, credit=0), uuid4())
     assert len(rows) == number
 
 

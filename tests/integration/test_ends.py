@@ -15,7 +15,7 @@ from shared.errors import RateLimited, ServiceUnavailable, TimedOut
 from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
 from shared.store import tasks
 from shared.store.tasks import Claimed
-from tests.integration.engine import Engine, an_ending, on_the_engine
+from tests.integration.engine import RULES, Engine, an_ending, on_the_engine
 
 ENDS = [("complete", "completed"), ("retry", "retrying"), ("bury", "dead"), ("interrupt", "queued")]
 TERMINAL = {"completed", "dead"}
@@ -101,7 +101,7 @@ async def test_the_tenth_interrupt_costs_a_retry(engine: Engine) -> None:
     task_id = await engine.submit()
     retries = []
     for _ in range(11):
-        await tasks.end(engine.pool, [ending_of_interrupt(await engine.start(task_id))])
+        await tasks.end(engine.pool, [ending_of_interrupt(await engine.start(task_id))], RULES)
         retries.append((await engine.row(task_id))["retry_count"])
     assert retries == [0] * 9 + [1, 2]
 
@@ -117,7 +117,7 @@ async def test_429s_are_counted_in_a_row(engine: Engine) -> None:
         RateLimited("slow", retry_after=0),
     ):
         await engine.become_due(task_id)
-        await tasks.end(engine.pool, [ending_of_failure(await engine.start(task_id), error)])
+        await tasks.end(engine.pool, [ending_of_failure(await engine.start(task_id), error)], RULES)
         row = await engine.row(task_id)
         seen.append((row["rate_limited_count"], row["retry_count"]))
     assert seen == [(1, 0), (2, 0), (0, 1), (1, 1)]
@@ -126,7 +126,7 @@ async def test_429s_are_counted_in_a_row(engine: Engine) -> None:
 @on_the_engine
 async def test_after_a_timeout_the_next_attempt_gets_half_as_much_time_again(engine: Engine) -> None:
     attempt = await engine.running(timeout_seconds=100.0)
-    await tasks.end(engine.pool, [ending_of_failure(attempt, TimedOut("too slow"))])
+    await tasks.end(engine.pool, [ending_of_failure(attempt, TimedOut("too slow"))], RULES)
     assert (await engine.start(attempt.task_id)).timeout_seconds == 150
 
 
@@ -255,7 +255,7 @@ async def test_ends_in_one_call_are_answered_one_by_one(engine: Engine) -> None:
     await engine.lapse(lost.task_id)
     await tasks.stall(engine.pool)
     endings = [an_ending(attempt, "complete") for attempt in (lost, mine, stranger)]
-    assert await tasks.end(engine.pool, endings) == [None, "completed", None]
+    assert await tasks.end(engine.pool, endings, RULES) == [None, "completed", None]
 
 
 @pytest.mark.parametrize("transition", [transition for transition, _ in ENDS])
@@ -277,7 +277,7 @@ async def test_last_words_are_numbered_before_the_end(engine: Engine, transition
     context.output("words")
     context.progress("nearly there", percent=99)
     ending = with_last_words(an_ending(attempt, transition), context.take_report())
-    assert await tasks.end(engine.pool, [ending]) == [status]
+    assert await tasks.end(engine.pool, [ending], RULES) == [status]
     events = await engine.history(attempt.task_id)
     assert [(event["seq"], event["type"]) for event in events[2:]] == [(3, "output"), (4, "progress"), (5, transition)]
     assert events[2]["data"] == {"text": "last words"}
@@ -292,7 +292,7 @@ async def test_what_an_attempt_saved_last_is_there_for_the_next_one(engine: Engi
     attempt = await engine.running()
     context = Context(attempt, "worker-1", on_report=lambda _: None)
     context.save({"page": 9})
-    await tasks.end(engine.pool, [with_last_words(an_ending(attempt, transition), context.take_report())])
+    await tasks.end(engine.pool, [with_last_words(an_ending(attempt, transition), context.take_report())], RULES)
     assert (await engine.start(attempt.task_id)).checkpoint == {"page": 9}
 
 
@@ -339,7 +339,7 @@ async def test_a_result_that_cannot_be_stored_is_refused_as_such_and_the_task_st
     attempt = await engine.running()
     before = await engine.row(attempt.task_id)
     with pytest.raises(db.UNSTORABLE):
-        await tasks.end(engine.pool, [ending_of_success(attempt, {"value": value})])
+        await tasks.end(engine.pool, [ending_of_success(attempt, {"value": value})], RULES)
     assert await engine.row(attempt.task_id) == before
 
 

@@ -5,10 +5,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from services.dispatcher.admission import admit
+from services.dispatcher.backlog import RetryBacklog
+from shared.admission import Admission, ProviderView, admit
 from shared.settings import Settings
 from shared.store import providers, workers
-from shared.store.providers import ProviderView
 from tests.integration.engine import Engine, an_engine, on_the_engine
 
 HEARD_WITHIN = 30
@@ -23,19 +23,14 @@ async def look(engine: Engine, provider: str = "probe") -> ProviderView:
 async def reserve(
     engine: Engine, view: ProviderView, *, fresh: int = 0, retry: int = 0, token: UUID | None = None
 ) -> list[UUID]:
-    rows = await providers.reserve(
-        engine.pool, view, fresh=fresh, retry=retry, credit=view.lane_credit, token=token or uuid4()
-    )
+    rows = await providers.reserve(engine.pool, view, Admission(fresh, retry, view.lane_credit), token or uuid4())
     return [row["task_id"] for row in rows]
 
 
 async def dispatch(engine: Engine) -> list[UUID]:
     """One round of a dispatcher, up to where it would publish."""
-    view = await look(engine)
-    admission = admit(view)
-    rows = await providers.reserve(
-        engine.pool, view, fresh=admission.fresh, retry=admission.retry, credit=admission.credit, token=uuid4()
-    )
+    (view,) = await RetryBacklog().fill_in(engine.pool, [await look(engine)])
+    rows = await providers.reserve(engine.pool, view, admit(view), uuid4())
     return [row["task_id"] for row in rows]
 
 
@@ -77,7 +72,7 @@ async def test_what_became_due_first_is_the_oldest(engine: Engine) -> None:
 async def test_a_reserved_row_says_where_it_is_rung_for_and_remembers_it(engine: Engine) -> None:
     task_id = await engine.submit()
     token = uuid4()
-    (row,) = await providers.reserve(engine.pool, await look(engine), fresh=1, retry=0, credit=40, token=token)
+    (row,) = await providers.reserve(engine.pool, await look(engine), Admission(1, 0, credit=40), token)
     assert (row["task_id"], row["queue"], row["actor"]) == (task_id, "probe.probe", "probe")
     task = await engine.row(task_id)
     assert (task["doorbell_token"], task["doorbell_count"], task["status"]) == (token, 1, "queued")
@@ -99,6 +94,31 @@ async def test_each_lane_gets_what_was_decided(engine: Engine) -> None:
     assert len(reserved) == 3
     assert len(set(reserved) & set(fresh)) == 1
     assert len(set(reserved) & set(failed)) == 2
+
+
+@pytest.mark.parametrize(("waiting_retries", "fresh", "retry"), [(500, 70, 30), (1200, 80, 20), (5200, 90, 10)])
+@on_the_engine
+async def test_over_a_hundred_single_picks_the_lanes_get_exactly_their_shares(
+    engine: Engine, waiting_retries: int, fresh: int, retry: int
+) -> None:
+    """One place at a time: only the credit that is kept with the provider can know whose turn it is."""
+    await engine.provide("probe", limit=1)
+    for lane, number in (("fresh", 110), ("retry", waiting_retries)):
+        await engine.sql(
+            """
+            INSERT INTO tasks (task_id, actor, provider, status, lane, timeout_seconds, user_id, available_at)
+            SELECT gen_random_uuid(), 'probe', 'probe', 'queued', $1, 1, 'ann', now() FROM generate_series(1, $2)
+            """,
+            lane,
+            number,
+        )
+    picked = {"fresh": 0, "retry": 0}
+    for _ in range(100):
+        (task_id,) = await dispatch(engine)
+        attempt = await engine.start(task_id)
+        picked[(await engine.row(task_id))["lane"]] += 1
+        await engine.finish(attempt)
+    assert picked == {"fresh": fresh, "retry": retry}
 
 
 @on_the_engine
@@ -311,3 +331,21 @@ async def rows_read(engine: Engine) -> int:
             """
         )
     return int(number)
+
+
+@on_the_engine
+async def test_a_long_backlog_of_retries_is_counted_once_a_second_and_not_at_every_look(engine: Engine) -> None:
+    ids = await engine.submit_many(1001)
+    await engine.sql("UPDATE tasks SET lane = 'retry' WHERE task_id = ANY ($1)", ids)
+    backlog = RetryBacklog()
+
+    async def waiting() -> int | None:
+        (view,) = await backlog.fill_in(engine.pool, await providers.look(engine.pool, heard_within_seconds=30))
+        assert view.retry_due == providers.DUE_COUNTED
+        return view.waiting_retries
+
+    assert await waiting() == 1001
+    await engine.submit_many(5)
+    await engine.sql("UPDATE tasks SET lane = 'retry'")
+    assert await waiting() == 1001, "the last second's figure is believed"
+    assert await providers.waiting_retries(engine.pool) == {"probe": 1006}

@@ -1,17 +1,23 @@
 """How many tasks of each lane may start: never too many, never too few, and shared as promised."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.dispatcher.admission import WINDOW_FLOOR, Admission, admit, free_places
-from shared.store.providers import ProviderView
+from shared.admission import WINDOW_FLOOR, Admission, ProviderView, admit, free_places
 
 by_the_hundred = settings(max_examples=200, derandomize=True, deadline=None)
 
-views = st.builds(
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+QUIET = ProviderView(
+    "somebody", 0, lane_credit=0, limit=None, held=0, rung=0, capacity=8, fresh_due=0, retry_due=0, at=NOW
+)
+PAST, FUTURE = NOW - timedelta(seconds=1), NOW + timedelta(seconds=1)
+
+open_views = st.builds(
     ProviderView,
     name=st.just("somebody"),
     dispatch_version=st.just(0),
@@ -22,12 +28,29 @@ views = st.builds(
     capacity=st.integers(0, 40),
     fresh_due=st.integers(0, 80),
     retry_due=st.integers(0, 80) | st.sampled_from([999, 1000, 5000, 5001]),
+    at=st.just(NOW),
 )
+times = st.sampled_from([None, PAST, NOW, FUTURE])
+views = st.builds(
+    lambda view, paused, paused_until, breaker_until, trial_running: replace(
+        view,
+        paused=paused,
+        paused_until=paused_until,
+        breaker_state="closed" if breaker_until is None else "open",
+        breaker_until=breaker_until,
+        trial_running=trial_running,
+    ),
+    open_views,
+    paused=st.sampled_from([False, False, True]),
+    paused_until=times,
+    breaker_until=times,
+    trial_running=st.booleans(),
+)
+"""In any weather; `open_views` are those with nothing but a limit in the way."""
 
 
-def view_of(**fields: int | None) -> ProviderView:
-    quiet = ProviderView("somebody", 0, lane_credit=0, limit=None, held=0, rung=0, capacity=8, fresh_due=0, retry_due=0)
-    return replace(quiet, **fields)  # type: ignore[arg-type]
+def view_of(**fields: object) -> ProviderView:
+    return replace(QUIET, **fields)  # type: ignore[arg-type]
 
 
 @given(views)
@@ -68,7 +91,7 @@ def test_the_credit_is_always_less_than_one_pick(view: ProviderView) -> None:
     assert 0 <= admit(view).credit < 100
 
 
-@given(views, st.integers(1, 20))
+@given(open_views, st.integers(1, 20))
 @by_the_hundred
 def test_one_place_at_a_time_gives_what_all_at_once_gives(view: ProviderView, places: int) -> None:
     """While both lanes have work, that is; the share is the one of the first look."""
@@ -90,7 +113,10 @@ def test_over_a_hundred_single_picks_the_lanes_get_exactly_their_shares(
 ) -> None:
     started, credit = {"fresh": 0, "retry": 0}, 0
     for _ in range(100):
-        one = admit(view_of(limit=1, fresh_due=500, retry_due=waiting_retries, lane_credit=credit))
+        seen = min(waiting_retries, 256)
+        one = admit(
+            view_of(limit=1, fresh_due=500, retry_due=seen, waiting_retries=waiting_retries, lane_credit=credit)
+        )
         assert one.fresh + one.retry == 1
         credit = one.credit
         started["fresh"] += one.fresh
@@ -153,3 +179,35 @@ def test_a_lane_that_was_alone_has_earned_no_credit_meanwhile() -> None:
     """Or a long time with retries alone would be paid back by a long time with none, and the other way round."""
     alone = admit(view_of(limit=10, fresh_due=0, retry_due=500, lane_credit=40))
     assert alone.credit == 40
+
+
+@given(views)
+@by_the_hundred
+def test_nothing_starts_while_paused_or_open(view: ProviderView) -> None:
+    if view.paused or FUTURE in {view.paused_until, view.breaker_until}:
+        assert admit(view) == Admission(0, 0, view.lane_credit)
+
+
+@given(views)
+@by_the_hundred
+def test_after_a_pause_or_an_open_breaker_at_most_one_goes_first(view: ProviderView) -> None:
+    if view.paused_until or view.breaker_until:
+        admission = admit(view)
+        room = 0 if view.trial_running or view.rung else 1
+        assert admission.fresh + admission.retry <= room
+        assert admission.trial == (admission.fresh + admission.retry == 1)
+    else:
+        assert not admit(view).trial
+
+
+@pytest.mark.parametrize("weather", [{"paused_until": PAST}, {"breaker_state": "half-open", "breaker_until": PAST}])
+def test_the_one_that_goes_first_has_never_failed_if_there_is_such_a_one(weather: dict[str, object]) -> None:
+    """Whoever is told 429 every time must not be the one that decides about the others."""
+    both = view_of(fresh_due=1, retry_due=9, lane_credit=99, **weather)
+    assert admit(both) == Admission(1, 0, credit=99, trial=True)
+    assert admit(replace(both, fresh_due=0)) == Admission(0, 1, credit=99, trial=True)
+    assert admit(replace(both, limit=1, held=1)) == Admission(0, 0, credit=99)
+
+
+def test_a_breaker_that_an_operator_opened_has_no_end() -> None:
+    assert admit(view_of(fresh_due=5, breaker_state="open", breaker_until=None)) == Admission(0, 0, 0)

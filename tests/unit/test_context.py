@@ -9,7 +9,8 @@ import pytest
 
 from services.actors.attempts import Attempts
 from services.actors.context import Context, Stopped
-from shared.errors import TimedOut
+from services.actors.main import fitting
+from shared.errors import ResultTooLarge, TimedOut
 from shared.store.tasks import Claimed
 
 TASK = Claimed(
@@ -226,3 +227,31 @@ def test_the_leases_to_renew_are_those_of_the_attempts_that_are_here() -> None:
     attempts.remove(context)
     assert attempts.leases() == {}
     assert len(attempts) == 0
+
+
+def test_output_past_the_cap_is_dropped_and_marked_once() -> None:
+    context = Context(TASK, "worker-1", on_report=lambda _context: None, largest_output_bytes=10)
+    context.output("12345")
+    context.output("äöü")  # six bytes
+    context.output("x")
+    report = context.take_report()
+    assert report is not None
+    marker = {"output_cut_off": True, "limit_bytes": 10}
+    assert [event["data"] for event in report.events] == [{"text": "12345"}, {"data": marker}]
+    context.output("more")
+    assert context.take_report() is None
+
+
+def test_output_up_to_the_cap_is_kept_whole() -> None:
+    context = Context(TASK, "worker-1", on_report=lambda _context: None, largest_output_bytes=10)
+    context.output("12345")
+    context.output("67890")
+    report = context.take_report()
+    assert report is not None
+    assert [event["data"] for event in report.events] == [{"text": "1234567890"}]
+
+
+def test_a_result_may_be_as_large_as_the_cap_and_no_larger() -> None:
+    assert fitting("x" * 8, 10) == "x" * 8
+    with pytest.raises(ResultTooLarge, match="11 bytes"):
+        fitting("x" * 9, 10)

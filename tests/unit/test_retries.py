@@ -39,7 +39,7 @@ SCHEDULES: dict[str, tuple[float, ...]] = {
 }
 PERMANENT = (
     "InvalidInput", "Unauthorized", "Forbidden", "NotFound", "ContentRejected", "QuotaExhausted", "SubmitUnknown",
-    "OutOfMemory", "Expired", "DependencyFailed",
+    "OutOfMemory", "ResultTooLarge", "Expired", "DependencyFailed",
 )  # fmt: skip
 
 

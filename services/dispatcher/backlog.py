@@ -1,0 +1,34 @@
+"""How many retries wait: what the lanes' shares depend on, asked for seldom, since counting thousands takes a while."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shared.admission import ProviderView
+from shared.db import Database
+from shared.store import providers
+
+BELIEVED_SECONDS = 1.0
+
+
+class RetryBacklog:
+    """The figures of the last second; nobody is asked while every look sees all the retries that wait."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, int] = {}
+        self._counted_at = -BELIEVED_SECONDS
+
+    async def fill_in(self, db: Database, views: Sequence[ProviderView]) -> list[ProviderView]:
+        if any(view.retry_due >= providers.DUE_COUNTED for view in views):
+            await self._count(db)
+        return [
+            replace(view, waiting_retries=self._waiting.get(view.name, view.retry_due))
+            if view.retry_due >= providers.DUE_COUNTED
+            else view
+            for view in views
+        ]
+
+    async def _count(self, db: Database) -> None:
+        if time.monotonic() - self._counted_at >= BELIEVED_SECONDS:
+            self._waiting = await providers.waiting_retries(db)
+            self._counted_at = time.monotonic()

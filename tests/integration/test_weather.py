@@ -1,0 +1,313 @@
+"""Weather: the first 429 pauses a provider everywhere, one task goes first afterwards, and nobody pays for waiting."""
+
+import asyncio
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from shared.admission import Admission
+from shared.errors import RateLimited
+from shared.retries import ending_of_failure
+from shared.settings import Settings
+from shared.store import providers, tasks
+from shared.store.flow import Rules
+from shared.store.tasks import Claim, Claimed, Refused
+from tests.integration.engine import RULES, Engine, on_the_engine
+from tests.integration.flow import (
+    VERDICTS,
+    be_told_429,
+    change,
+    dispatch,
+    let_the_time_pass,
+    look,
+    open_the_breaker,
+    pause,
+    provider,
+    provider_story,
+    refusal,
+    ring_for,
+)
+
+
+async def paused_for(engine: Engine) -> float:
+    seconds: float | None = await engine.pool.fetchval(
+        "SELECT extract(epoch FROM paused_until - clock_timestamp())::float FROM providers WHERE name = 'probe'"
+    )
+    assert seconds is not None
+    return seconds
+
+
+@on_the_engine
+async def test_the_first_429_pauses_the_provider_for_the_time_it_named(engine: Engine) -> None:
+    async with engine.listening("windlass_dispatch") as heard:
+        told = await pause(engine)
+    assert heard
+    assert 59 < await paused_for(engine) <= 66
+    assert await refusal(engine) == "rate-limited"
+    assert await dispatch(engine) == []
+    task, row = await engine.row(told), await provider(engine)
+    assert (task["status"], task["retry_count"], task["rate_limited_count"]) == ("retrying", 0, 1)
+    assert task["available_at"] == row["paused_until"], "it may go as soon as anybody may"
+    assert row["pause_reason"] == "slow down"
+    assert await provider_story(engine) == ["pause"]
+
+
+@on_the_engine
+async def test_other_providers_go_on(engine: Engine) -> None:
+    await engine.provide("other", limit=None)
+    await pause(engine)
+    assert isinstance(await engine.claim(await engine.submit(provider="other")), Claimed)
+
+
+@on_the_engine
+async def test_a_longer_pause_is_never_shortened(engine: Engine) -> None:
+    long, short, longer = [await engine.running() for _ in range(3)]
+    await be_told_429(engine, long, retry_after=300)
+    before = await provider(engine)
+    await be_told_429(engine, short, retry_after=5)
+    assert (await provider(engine))["paused_until"] == before["paused_until"]
+    await be_told_429(engine, longer, retry_after=500)
+    assert await paused_for(engine) > 499
+
+
+@on_the_engine
+async def test_a_pause_has_a_cap_and_nobody_waits_longer_than_it(engine: Engine) -> None:
+    attempt = await engine.running()
+    await be_told_429(engine, attempt, retry_after=1e6)
+    assert RULES.longest_pause_seconds - 5 < await paused_for(engine) <= RULES.longest_pause_seconds
+    assert (await engine.row(attempt.task_id))["available_at"] == (await provider(engine))["paused_until"]
+
+
+@on_the_engine
+async def test_the_cap_is_a_setting(engine: Engine) -> None:
+    rules = Rules.of(Settings(longest_pause_seconds=7))
+    ending = ending_of_failure(await engine.running(), RateLimited("slow down"))
+    await tasks.end(engine.pool, [ending], rules)
+    assert 5 < await paused_for(engine) <= 7
+
+
+@on_the_engine
+async def test_a_429_that_buries_its_task_pauses_as_well(engine: Engine) -> None:
+    attempt = replace(await engine.running(max_retries=0), rate_limited_count=19)
+    assert await be_told_429(engine, attempt) == "dead"
+    assert await paused_for(engine) > 59
+
+
+@on_the_engine
+async def test_a_waiting_task_that_was_rung_for_is_refused_without_cost_and_not_rung_for_again(engine: Engine) -> None:
+    (waiting,) = await engine.submit_many(1)
+    await ring_for(engine, 1)
+    await pause(engine)
+    assert await engine.claim(waiting) == Refused(waiting, "rate-limited")
+    row = await engine.row(waiting)
+    assert (row["status"], row["retry_count"], row["attempt"], row["doorbell_token"]) == ("queued", 0, 0, None)
+    assert await dispatch(engine) == []
+
+
+@on_the_engine
+async def test_a_reservation_decided_before_the_pause_is_void(engine: Engine) -> None:
+    await engine.submit_many(5)
+    view = await look(engine)
+    await pause(engine)
+    assert await providers.reserve(engine.pool, view, Admission(5, 0, 0), UUID(int=1)) == []
+
+
+@on_the_engine
+async def test_the_dispatcher_sleeps_until_the_pause_is_over(engine: Engine) -> None:
+    await pause(engine)
+    await engine.sql("UPDATE tasks SET available_at = now() + interval '1 h'")
+    seconds = await providers.seconds_to_next_look(engine.pool, first_check_seconds=2, at_most_seconds=15)
+    assert seconds is not None
+    assert 55 < seconds <= 66
+
+
+@on_the_engine
+async def test_after_the_pause_one_goes_first_and_its_success_lets_the_others_follow(engine: Engine) -> None:
+    waiting = await engine.submit_many(6)
+    await pause(engine)
+    await let_the_time_pass(engine)
+    (first,) = await dispatch(engine)
+    assert first in waiting
+    attempt = await engine.start(first)
+    assert await dispatch(engine) == []
+    assert await refusal(engine) == "on-trial"
+    await engine.finish(attempt)
+    assert (await provider(engine))["paused_until"] is None
+    assert await provider_story(engine) == ["pause", "resume"]
+    assert len(await dispatch(engine)) == 7
+
+
+@pytest.mark.parametrize(
+    ("how", "over"),
+    [
+        ("complete", True),
+        ("invalid", True),
+        ("bug", True),
+        ("provider-fault", False),
+        ("interrupt", False),
+        ("cancelled", False),
+        ("worker-lost", False),
+        ("429", False),
+    ],
+)
+@on_the_engine
+async def test_whoever_goes_first_decides_whether_the_pause_is_over(engine: Engine, how: str, over: bool) -> None:
+    await pause(engine)
+    await let_the_time_pass(engine)
+    await VERDICTS[how](engine, await engine.running())
+    assert ((await provider(engine))["paused_until"] is None) == over
+    await let_the_time_pass(engine)
+    assert isinstance(await engine.claim(await engine.submit()), Claimed)
+    if not over:
+        assert await refusal(engine) == "on-trial", "another one goes first"
+
+
+@on_the_engine
+async def test_a_pause_that_began_meanwhile_is_not_ended_by_an_earlier_trial(engine: Engine) -> None:
+    late = await engine.running()
+    await pause(engine)
+    await let_the_time_pass(engine)
+    first = await engine.running()
+    await be_told_429(engine, late)
+    await engine.finish(first)
+    assert await refusal(engine) == "rate-limited"
+
+
+@on_the_engine
+async def test_the_one_that_goes_first_was_not_told_429_itself_if_there_is_such_a_one(engine: Engine) -> None:
+    told = [await engine.running(priority=0) for _ in range(3)]
+    failed = await engine.running(priority=5)
+    await engine.finish(failed, "retry", delay_seconds=0)
+    for attempt in told:
+        await be_told_429(engine, attempt)
+    await let_the_time_pass(engine)
+    assert await dispatch(engine) == [failed.task_id]
+    await engine.cancel(failed.task_id)
+    (first,) = await dispatch(engine)
+    assert first in {attempt.task_id for attempt in told}, "if there is no other, one of them"
+
+
+@on_the_engine
+async def test_in_one_call_too_the_trial_is_one_that_was_not_told_429(engine: Engine) -> None:
+    told = await pause(engine)
+    other = await engine.submit(priority=9)
+    await let_the_time_pass(engine)
+    answers = await tasks.claim(engine.pool, "worker-1", [Claim(told, told), Claim(other, other)], 30)
+    assert [type(answer) for answer in answers] == [Refused, Claimed]
+
+
+@on_the_engine
+async def test_a_429_during_a_breaker_s_trial_pauses_and_then_one_trial_serves_both(engine: Engine) -> None:
+    await open_the_breaker(engine)
+    await let_the_time_pass(engine)
+    await be_told_429(engine, await engine.running())
+    await let_the_time_pass(engine)
+    await engine.completed()
+    row = await provider(engine)
+    assert (row["breaker_state"], row["paused_until"]) == ("closed", None)
+
+
+@on_the_engine
+async def test_an_operator_can_end_a_pause(engine: Engine) -> None:
+    await pause(engine)
+    await change(engine, paused=False)
+    assert isinstance(await engine.claim(await engine.submit()), Claimed)
+    assert await provider_story(engine) == ["pause", "resume"]
+
+
+async def be_told_again(engine: Engine, task_id: UUID) -> str | None:
+    """Its next attempt is told 429 as well."""
+    await let_the_time_pass(engine)
+    return await be_told_429(engine, await engine.start(task_id), retry_after=60)
+
+
+@on_the_engine
+async def test_a_task_that_is_told_429_while_others_pass_waits_alone(engine: Engine) -> None:
+    unlucky = await pause(engine)
+    await let_the_time_pass(engine)
+    await engine.completed()
+    assert await be_told_again(engine, unlucky) == "retrying"
+    assert (await provider(engine))["paused_until"] is None
+    assert isinstance(await engine.claim(await engine.submit()), Claimed)
+    seconds = await engine.pool.fetchval(
+        "SELECT extract(epoch FROM available_at - now())::float FROM tasks WHERE task_id = $1", unlucky
+    )
+    assert 55 < seconds <= 66
+    assert await provider_story(engine) == ["pause", "resume", "rate-limited"]
+
+
+@on_the_engine
+async def test_when_a_second_one_is_told_so_too_it_is_the_weather(engine: Engine) -> None:
+    """Both were told 429 long ago and others passed since: the first to be told again may be unlucky, not the other."""
+    first, second = await engine.running(), await engine.running()
+    for attempt in (first, second):
+        await be_told_429(engine, attempt)
+    await let_the_time_pass(engine)
+    await engine.completed()
+    again = [await engine.start(first.task_id), await engine.start(second.task_id)]
+    await be_told_429(engine, again[0])
+    assert (await provider(engine))["paused_until"] is None
+    await be_told_429(engine, again[1])
+    assert await refusal(engine) == "rate-limited"
+
+
+@on_the_engine
+async def test_two_that_are_always_told_429_do_not_keep_the_provider_paused(engine: Engine) -> None:
+    first, second = await engine.running(), await engine.running()
+    for attempt in (first, second):
+        await be_told_429(engine, attempt)
+    for _ in range(3):
+        for attempt in (first, second):
+            await let_the_time_pass(engine)
+            await engine.completed()
+            await be_told_again(engine, attempt.task_id)
+            assert (await provider(engine))["paused_until"] is None
+
+
+@on_the_engine
+async def test_a_task_that_is_always_told_429_while_others_pass_is_buried_after_20(engine: Engine) -> None:
+    unlucky = await pause(engine)
+    for number in range(2, 21):
+        await let_the_time_pass(engine)
+        await engine.completed()
+        status = await be_told_again(engine, unlucky)
+        assert status == ("dead" if number == 20 else "retrying")
+        assert (await provider(engine))["paused_until"] is None
+    row = await engine.row(unlucky)
+    assert (row["attempt"], row["error"]["type"], row["error"]["details"]["others_passed"]) == (20, "RateLimited", True)
+
+
+@on_the_engine
+async def test_in_bad_weather_for_all_20_in_a_row_cost_one_retry(engine: Engine) -> None:
+    task_id = await pause(engine)
+    for _ in range(18):
+        assert await be_told_again(engine, task_id) == "retrying"
+    assert (await engine.row(task_id))["retry_count"] == 0
+    assert await be_told_again(engine, task_id) == "retrying"
+    assert (await engine.row(task_id))["retry_count"] == 1
+
+
+@on_the_engine
+async def test_a_hundred_tasks_in_a_storm_make_a_handful_of_calls_use_no_retry_and_all_complete(engine: Engine) -> None:
+    """The provider says 429 to the first eight calls, and takes five at a time afterwards."""
+    await engine.provide("probe", limit=5)
+    waiting = set(await engine.submit_many(100))
+    calls = told = 0
+    while waiting:
+        rung = await dispatch(engine)
+        if not rung:
+            await let_the_time_pass(engine)
+            continue
+        attempts = [answer for answer in await asyncio.gather(*map(engine.claim, rung)) if isinstance(answer, Claimed)]
+        for attempt in attempts:
+            calls += 1
+            if told < 8:
+                told += 1
+                assert await be_told_429(engine, attempt) == "retrying"
+            else:
+                await engine.finish(attempt)
+                waiting.discard(attempt.task_id)
+    assert calls == 108, "five at once before anybody knew, then one at a time"
+    assert await engine.count("retry_count > 0") == 0
+    assert await provider_story(engine) == ["pause"] * 4 + ["resume"]
