@@ -1,4 +1,4 @@
-"""Who asks: `Authorization: Bearer wl_<id>_<secret>`, looked up once per request."""
+"""Who asks: `Authorization: Bearer wl_<id>_<secret>`, and what the role of that key's owner allows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,8 @@ from litestar.connection import ASGIConnection
 from litestar.middleware import AbstractAuthenticationMiddleware, AuthenticationResult
 
 from services.api.errors import Problem
-from shared.store import keys
+from services.api.stream_tokens import holder_of_token
+from services.api.throttle import client_address
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class Caller:
     def sees_everything(self) -> bool:
         return self.role in {"admin", "viewer"}
 
+    @property
+    def own(self) -> str | None:
+        """Whose tasks alone this key reaches; none when it reaches everybody's."""
+        return None if self.sees_everything else self.user_id
+
     def may_see(self, user_id: str) -> bool:
         return self.sees_everything or self.user_id == user_id
 
@@ -35,20 +41,39 @@ class Authentication(AbstractAuthenticationMiddleware):
 
     async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
         key = bearer(connection.headers.get("authorization", ""))
-        row = await keys.authenticate(connection.app.state.pool, key) if key else None
-        if row is None:
+        caller = await (connection.app.state.keyring.open(key) if key else caller_by_token(connection))
+        if caller is not None:
+            return AuthenticationResult(user=caller, auth=None)
+        # Only now: a valid key is never held up by what others do from the same address.
+        if key and (seconds := connection.app.state.throttle.failed(address_of(connection))) is not None:
             raise Problem(
-                401,
-                "unauthorized",
-                "send a valid key: Authorization: Bearer wl_…",
-                headers={"WWW-Authenticate": "Bearer"},
+                429,
+                "too-many-attempts",
+                f"too many keys that do not open came from your address; try again in {seconds} s, or with a valid key",
+                headers={"Retry-After": str(seconds)},
             )
-        return AuthenticationResult(user=Caller(row["key_id"], row["role"], row["user_id"]), auth=None)
+        raise Problem(
+            401,
+            "unauthorized",
+            "send a valid key in the header Authorization, written `Bearer wl_…`",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+
+
+async def caller_by_token(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | None:
+    row = await holder_of_token(connection)
+    return None if row is None else Caller(row["key_id"], row["role"], row["user_id"])
 
 
 def bearer(header: str) -> str | None:
     scheme, _, key = header.partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
+
+
+def address_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
+    peer = connection.client.host if connection.client else None
+    trusted = connection.app.state.settings.trusted_networks()
+    return client_address(peer, connection.headers.getall("x-forwarded-for", []), trusted)
 
 
 def require_admin(caller: Caller) -> None:

@@ -1,6 +1,7 @@
 """Errors as RFC 9457 problem documents: a stable code, what happened, and which fields were wrong."""
 
 import logging
+import uuid
 from typing import Any
 
 from litestar import Request, Response
@@ -9,6 +10,7 @@ from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 from pydantic import ValidationError
 
 from shared import db
+from shared.scrubbing import scrub, scrub_document
 
 log = logging.getLogger("api")
 
@@ -58,11 +60,12 @@ def problem_response(request: Request[Any, Any, Any], problem: Problem) -> Respo
         "code": problem.code,
         "title": problem.code.replace("-", " ").capitalize(),
         "status": problem.status,
-        "detail": problem.detail,
-        "request_id": request.scope.get("request_id"),
+        "detail": scrub(problem.detail),
+        # What no route takes has not come past the middleware that numbers requests.
+        "request_id": request.scope.get("request_id") or uuid.uuid4().hex,
     }
     if problem.errors is not None:
-        body["errors"] = problem.errors
+        body["errors"] = scrub_document(problem.errors)
     return Response(body, status_code=problem.status, headers=problem.headers, media_type=PROBLEM_JSON)
 
 
@@ -74,24 +77,22 @@ def handle_http(request: Request[Any, Any, Any], error: HTTPException) -> Respon
     """What Litestar itself refuses: unknown paths, unreadable bodies, parameters of the wrong kind."""
     status = error.status_code
     code = CODES.get(status, "bad-request" if status < 500 else "internal-error")
-    errors = None
+    detail, errors = error.detail, None
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
         status, code = 422, "invalid-request"
         errors = [{"pointer": f"/{each.get('key', '')}", "detail": each.get("message", "")} for each in error.extra]
-    return problem_response(request, Problem(status, code, error.detail, errors=errors))
+        # Litestar's own words repeat the whole address, with whatever somebody wrote into it.
+        detail = f"these are not as they should be: {', '.join(each['pointer'] for each in errors)}"
+    return problem_response(request, Problem(status, code, detail, errors=errors))
 
 
 def handle_unavailable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
     log.debug("Postgres is away: %s", error or type(error).__name__)  # the hub says it once, and when it ends
-    return problem_response(
-        request,
-        Problem(
-            503,
-            "database-unavailable",
-            "the database cannot be reached at the moment; what was under way may or may not be stored",
-            headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
-        ),
-    )
+    detail = "the database cannot be reached at the moment; what was under way may or may not be stored"
+    if isinstance(error, db.NOT_MIGRATED):
+        detail = "the database is not at this version's schema yet: run `windlass migrate`"
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return problem_response(request, Problem(503, "database-unavailable", detail, headers=headers))
 
 
 def handle_unstorable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
@@ -109,7 +110,7 @@ def handle_unexpected(request: Request[Any, Any, Any], error: Exception) -> Resp
 HANDLERS: dict[Any, Any] = {
     Problem: handle_problem,
     HTTPException: handle_http,
-    **dict.fromkeys(db.AWAY_OR_BUSY, handle_unavailable),
+    **dict.fromkeys((*db.AWAY_OR_BUSY, *db.NOT_MIGRATED), handle_unavailable),
     **dict.fromkeys(db.UNSTORABLE, handle_unstorable),
     Exception: handle_unexpected,
 }

@@ -8,11 +8,14 @@ from litestar import Request, Response, get
 from litestar.datastructures import State
 
 from services.api.auth import bearer
+from services.api.errors import RETRY_AFTER_SECONDS
 from shared import db
+from shared.scrubbing import scrub
 from shared.settings import Settings
-from shared.store import keys, reports, workers
+from shared.store import flow, reports, workers
 
-OLDEST_SUPPORTED_REVISION = "0001"
+OLDEST_SUPPORTED_REVISION = "0002"
+NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
 
 
 @get("/health/live", public=True)
@@ -25,44 +28,68 @@ async def live() -> dict[str, str]:
 async def ready(state: State) -> Response[dict[str, Any]]:
     """Whether tasks can be accepted; RabbitMQ may be away for that."""
     postgres = await postgres_health(state.pool)
-    is_ready = postgres["status"] == "healthy" and state.preparing.done()
-    return Response({"status": "ready" if is_ready else "not-ready", **postgres}, status_code=200 if is_ready else 503)
+    if postgres["status"] == "healthy" and state.preparing.done():
+        return Response({"status": "ready"})
+    # Everybody may ask, so nobody is told addresses and names: they are under `components` for whoever has a key.
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return Response({"status": "not-ready", "detail": NOT_READY}, status_code=503, headers=headers)
 
 
 @get("/health", public=True)
 async def health(request: Request[Any, Any, State], state: State) -> dict[str, Any]:
-    components = await look_at_components(state.pool, state.settings)
+    """`healthy`, `degraded` or `unhealthy`; with a valid key also how each part is."""
+    try:
+        components = await look_at_components(state.pool, state.settings)
+    except db.AWAY_OR_BUSY as error:
+        components = known_through_postgres(unreachable(error))
     statuses = {component["status"] for component in components.values()}
     if components["postgres"]["status"] == "unhealthy":
         status = "unhealthy"
     else:
         status = "healthy" if statuses == {"healthy"} else "degraded"
     document: dict[str, Any] = {"status": status, "timestamp": datetime.now(UTC)}
-    key = bearer(request.headers.get("authorization", ""))
-    if key and status != "unhealthy" and await keys.authenticate(state.pool, key):
+    if await has_valid_key(request):
         document["components"] = components
     return document
+
+
+async def has_valid_key(request: Request[Any, Any, State]) -> bool:
+    """While Postgres is away only a key that was seen a moment ago is known to be valid."""
+    key = bearer(request.headers.get("authorization", ""))
+    try:
+        return key is not None and await request.app.state.keyring.open(key) is not None
+    except db.AWAY_OR_BUSY:
+        return False
 
 
 async def postgres_health(pool: db.Database) -> dict[str, Any]:
     try:
         async with asyncio.timeout(3):
             revision = await reports.schema_revision(pool)
-    except db.UNAVAILABLE as error:
-        return {"status": "unhealthy", "detail": f"cannot be reached: {error or type(error).__name__}"}
+    except db.AWAY_OR_BUSY as error:
+        return unreachable(error)
     if revision is None or revision < OLDEST_SUPPORTED_REVISION:
         return {"status": "unhealthy", "detail": "the schema is missing or too old: run `windlass migrate`"}
     return {"status": "healthy", "revision": revision}
 
 
+def unreachable(error: BaseException) -> dict[str, Any]:
+    return {"status": "unhealthy", "detail": scrub(f"cannot be reached: {error or type(error).__name__}")}
+
+
+def known_through_postgres(postgres: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    unknown = {"status": "unknown", "detail": "known only through Postgres"}
+    return {"postgres": postgres, **dict.fromkeys(("broker", "dispatcher", "janitor", "workers"), unknown)}
+
+
 async def look_at_components(pool: db.Database, settings: Settings) -> dict[str, dict[str, Any]]:
     postgres = await postgres_health(pool)
     if postgres["status"] != "healthy":
-        unknown = {"status": "unknown", "detail": "known only through Postgres"}
-        return {"postgres": postgres, **dict.fromkeys(("broker", "dispatcher", "janitor", "workers"), unknown)}
+        return known_through_postgres(postgres)
     said = await reports.recent(pool, within_seconds=3 * settings.safety_poll_seconds)
     dispatchers = [row for row in said if row["service"] == "dispatcher"]
     janitors = [row for row in said if row["service"] == "janitor"]
+    open_breakers = await flow.open_breakers(pool)
     live_workers = await workers.count_live(pool, heard_within_seconds=settings.lease_seconds)
     return {
         "postgres": postgres,
@@ -70,6 +97,9 @@ async def look_at_components(pool: db.Database, settings: Settings) -> dict[str,
         "dispatcher": of(bool(dispatchers), f"{len(dispatchers)} heard of lately"),
         "janitor": of(any(row["healthy"] for row in janitors), f"{len(janitors)} heard of lately"),
         "workers": of(live_workers > 0, f"{live_workers} heard of within a lease"),
+        "breakers": {"status": "degraded", "detail": "not closed: " + ", ".join(open_breakers)}
+        if open_breakers
+        else of(healthy=True, detail="all closed"),
     }
 
 

@@ -2,45 +2,75 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from uuid import UUID
 
+from services.api.shared_reads import SharedReads
 from shared import db
 from shared.settings import Settings
-from shared.store import events
+from shared.store import commit_order, events
+from shared.store.commit_order import Position
+
+
+class Subscription:
+    """One stream's flag, and how far it has read: the `seq` of its one task, or a position among everybody's."""
+
+    __slots__ = ("_flag", "seen")
+
+    def __init__(self) -> None:
+        self._flag = asyncio.Event()
+        self.seen: int | Position = 0
+
+    def wake(self) -> None:
+        self._flag.set()
+
+    def clear(self) -> None:
+        """Before each read: what comes during the read will set it again."""
+        self._flag.clear()
+
+    async def news(self, within_seconds: float) -> bool:
+        """Whether there may be something new; not, when the time is up."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_seconds):
+                await self._flag.wait()
+        return self._flag.is_set()
 
 
 class Hub:
     """Who waits for which task."""
 
-    def __init__(self, settings: Settings, pool: db.Database) -> None:
+    def __init__(self, settings: Settings, also: Mapping[str, Callable[[str], None]] | None = None) -> None:
         self._settings = settings
-        self._pool = pool
-        self._subscribers: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
-        self._seen: dict[UUID, int] = {}
+        self._also = dict(also or {})  # what else this process wants to hear, on the same connection
+        self._of_task: defaultdict[UUID, set[Subscription]] = defaultdict(set)
+        self._of_any: set[Subscription] = set()
+        self.reads = SharedReads()
         self.closing = asyncio.Event()
 
     @contextmanager
-    def subscribe(self, task_id: UUID) -> Iterator[asyncio.Event]:
-        """A flag that is set when the task may have news. Subscribe before the first read, or miss what comes between.
+    def subscribe(self, task_ids: Collection[UUID] | None) -> Iterator[Subscription]:
+        """A flag that is set when one of the tasks (none: any task) may have news.
 
-        Leaving is synchronous: a client's disconnection cancels whatever the stream still awaits.
+        Subscribe before the first read, or miss what comes between. Leaving is synchronous: a client's disconnection
+        cancels whatever the stream still awaits.
         """
-        flag = asyncio.Event()
-        self._subscribers[task_id].add(flag)
+        subscription = Subscription()
+        places = [self._of_any] if task_ids is None else [self._of_task[task_id] for task_id in task_ids]
+        for place in places:
+            place.add(subscription)
         try:
-            yield flag
+            yield subscription
         finally:
-            self._subscribers[task_id].discard(flag)
-            if not self._subscribers[task_id]:
-                del self._subscribers[task_id]
-                self._seen.pop(task_id, None)
+            for place in places:
+                place.discard(subscription)
+            for task_id in task_ids or ():
+                if not self._of_task[task_id]:
+                    del self._of_task[task_id]
 
     async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(db.Listener(self._settings, "api", {"windlass_events": self._wake}).run())
-            group.create_task(self._poll())
+        channels = {"windlass_events": self._wake, **self._also}
+        await db.Listener(self._settings, "api", channels, beat=self._look_around).run()
 
     def close(self) -> None:
         """Lets every stream end; clients resume elsewhere."""
@@ -48,25 +78,35 @@ class Hub:
         self._wake("*")
 
     def _wake(self, payload: str) -> None:
-        if payload == "*":
-            woken = list(self._subscribers)
-        else:
-            woken = [task_id for each in payload.split(",") if (task_id := UUID(each)) in self._subscribers]
-        for task_id in woken:
-            for flag in self._subscribers[task_id]:
-                flag.set()
+        # A read under way may be older than this news: who is woken now must not join it.
+        self.reads.forget()
+        for subscription in self._of_any:
+            subscription.wake()
+        for task_id in self._of_task if payload == "*" else map(UUID, payload.split(",")):
+            for subscription in self._of_task.get(task_id, ()):
+                subscription.wake()
 
-    async def _poll(self) -> None:
-        """The safety net under NOTIFY: one question for all subscribed tasks, and none while nobody listens."""
-        while True:
-            await asyncio.sleep(self._settings.safety_poll_seconds)
-            if not self._subscribers:
-                continue
-            try:
-                newest = await events.newest(self._pool, list(self._subscribers))
-            except db.AWAY_OR_BUSY:
-                continue
-            for task_id, seq in newest.items():
-                if seq != self._seen.get(task_id) and task_id in self._subscribers:
-                    self._seen[task_id] = seq
-                    self._wake(str(task_id))
+    async def _look_around(self, connection: db.Database) -> float:
+        """The safety net under NOTIFY, and the proof that the connection lives: one question for all subscribed tasks.
+
+        The connection would have been asked something anyway, so that idle streams, however many, cost no query.
+        """
+        if not self._of_task and not self._of_any:
+            await connection.fetchval("SELECT 1")  # the tables may not even be there yet
+        if self._of_task:
+            self._wake_where_behind(await events.newest(connection, list(self._of_task)))
+        if over_many := [each for each in self._everybody() if isinstance(each.seen, Position)]:
+            position = await commit_order.newest(connection)
+            for subscription in over_many:
+                if subscription.seen != position:
+                    subscription.wake()
+        return self._settings.safety_poll_seconds
+
+    def _wake_where_behind(self, newest: dict[UUID, int]) -> None:
+        for task_id, seq in newest.items():
+            for subscription in self._of_task.get(task_id, ()):
+                if isinstance(subscription.seen, int) and subscription.seen < seq:
+                    subscription.wake()
+
+    def _everybody(self) -> set[Subscription]:
+        return self._of_any.union(*self._of_task.values())

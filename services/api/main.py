@@ -9,38 +9,54 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 from litestar import Litestar, Router
+from litestar.config.cors import CORSConfig
 from litestar.datastructures import State
 from litestar.middleware import DefineMiddleware
-from litestar.openapi import OpenAPIConfig
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from services.api import health, history, metrics, stats, tasks, workers
+from services.api import health, metrics
 from services.api.auth import Authentication
+from services.api.bulk_runner import BulkRunner
+from services.api.connections import Connection
 from services.api.errors import HANDLERS
+from services.api.gathering import Gatherer
 from services.api.hub import Hub
+from services.api.keyring import Keyring
+from services.api.reference.serving import openapi_config
+from services.api.routes import ROUTES
+from services.api.stream_tokens import StreamTokens
+from services.api.throttle import Throttle
 from shared import db, logs
 from shared.settings import Settings
 from shared.store import keys, providers
 
 log = logging.getLogger("api")
 
+CLOSING_SECONDS = 1
+
 
 def create_app(settings: Settings) -> Litestar:
     @asynccontextmanager
     async def connected(app: Litestar) -> AsyncIterator[None]:
-        pool = await db.open_pool(settings, "api", most=10)
-        hub = Hub(settings, pool)
+        pool = await db.open_pool(settings, "api", most=8)
+        lists = await db.open_reading_pool(settings, "api-lists", most=2)
+        keyring = Keyring(pool)
+        hub = Hub(settings, {keys.CHANNEL: keyring.forget})
+        bulk_runner = BulkRunner(settings, pool, lists)
         preparing = asyncio.create_task(prepare(pool, settings))
-        app.state.update({"settings": settings, "pool": pool, "hub": hub, "preparing": preparing})
-        running = [asyncio.create_task(hub.run()), preparing]
+        app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
+        app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
+        app.state.update({"gatherer": Gatherer(pool), "bulk_runner": bulk_runner})
+        running = [asyncio.create_task(hub.run()), asyncio.create_task(bulk_runner.run()), preparing]
         yield
         for task in running:
             task.cancel()
         pool.terminate()
+        lists.terminate()
 
     return Litestar(
         route_handlers=[
-            Router("/api/v1", route_handlers=[*tasks.HANDLERS, *history.HANDLERS, *workers.HANDLERS, *stats.HANDLERS]),
+            Router("/api/v1", route_handlers=ROUTES),
             *health.HANDLERS,
             metrics.metrics,
         ],
@@ -51,10 +67,23 @@ def create_app(settings: Settings) -> Litestar:
             DefineMiddleware(Authentication, exclude="^/schema", exclude_from_auth_key="public"),
         ],
         exception_handlers=HANDLERS,
-        openapi_config=OpenAPIConfig(title="Windlass", version="1", path="/schema"),
-        request_max_body_size=2_000_000,
+        cors_config=cross_origin(settings),
+        openapi_config=openapi_config(),
+        request_max_body_size=settings.largest_body_bytes,
         logging_config=None,
         debug=False,
+    )
+
+
+def cross_origin(settings: Settings) -> CORSConfig | None:
+    """Pages from these origins may call the api with a key; no cookie is ever taken from them."""
+    if not settings.cors_origins:
+        return None
+    return CORSConfig(
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST", "PATCH", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
+        expose_headers=["Idempotent-Replayed", "Location", "Retry-After"],
     )
 
 
@@ -88,7 +117,14 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         self._app.state.hub.close()
+        asyncio.get_running_loop().call_later(CLOSING_SECONDS, self._cut_off_the_stuck)
         await super().shutdown(sockets)  # type: ignore[arg-type]
+
+    def _cut_off_the_stuck(self) -> None:
+        """Their clients take nothing, not even the end."""
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, Connection):
+                connection.cut_off_if_stuck()
 
 
 def main() -> None:
@@ -99,8 +135,10 @@ def main() -> None:
         app,
         host=settings.host,
         port=settings.port,
+        http=Connection,
         log_config=None,
         access_log=False,
+        proxy_headers=False,  # whom to believe about a client's address is WINDLASS_TRUSTED_PROXIES' to say
         timeout_graceful_shutdown=2,
         timeout_keep_alive=75,
     )

@@ -9,41 +9,60 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validato
 from services.api.auth import Caller
 from shared.db import Row
 from shared.progress import present
+from shared.store.tasks import TASK_FIELDS
 
 LAST_YEAR = 3000
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
-TASK_FIELDS = (
-    "task_id", "actor", "task_type", "provider", "queue", "lane", "status", "priority", "payload", "result", "error",
-    "progress", "attempt", "retry_count", "max_retries", "interrupt_count", "available_at", "expires_at",
-    "timeout_seconds", "created_at", "updated_at", "started_at", "completed_at", "worker_id", "heartbeat_at",
-    "lease_expires_at", "cancel_requested", "user_id", "tags", "project_id", "workflow_id", "workflow_run_id",
-    "interaction_id", "parent_task_id", "depends_on", "dedupe_key", "provider_job_id", "exit_code",
-)  # fmt: skip
+OUR_DETAILS = {"retries_exhausted", "retry_after", "expires_before_retry"}
+OUR_DETAILS_OF = {"DependencyFailed": {"task_id"}, "Expired": {"last_error"}}
+"""What Windlass itself notes beside an error; everything else in `details` came from a provider or a worker."""
 
 
 class NewTask(BaseModel):
-    """`POST /tasks`."""
+    """A task to be, as `POST /tasks` takes it and as each item of a batch is written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    actor: Name
-    payload: dict[str, Any] = Field(default_factory=dict)
-    provider: Name | None = None
-    task_type: Name | None = None
-    priority: Annotated[int, Field(ge=0, le=9)] = 2
-    max_retries: Annotated[int, Field(ge=0, le=100)] = 3
-    timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] | None = None
-    max_age_seconds: Annotated[float, Field(gt=0, le=100 * 366 * 86400)] | None = None
-    run_at: AwareDatetime | None = None
-    delay_seconds: Annotated[float, Field(ge=0, le=366 * 86400)] | None = None
-    tags: Annotated[list[Name], Field(max_length=50)] = Field(default_factory=list)
-    project_id: Name | None = None
-    workflow_id: Name | None = None
-    parent_task_id: UUID | None = None
-    depends_on: Annotated[list[UUID], Field(max_length=1000)] = Field(default_factory=list)
-    user_id: Name | None = None
+    actor: Annotated[Name, Field(description="The kind of work.", examples=["probe"])]
+    payload: dict[str, Any] = Field(
+        default_factory=dict, description="What the actor needs; checked by its own schema."
+    )
+    provider: Annotated[Name | None, Field(description="Who does the work; the actor's default otherwise.")] = None
+    task_type: Annotated[Name | None, Field(description="A word of your own for the kind of task.")] = None
+    priority: Annotated[int, Field(ge=0, le=9, description="0 critical, 1 high, 2 medium, 3 low, 4 to 9 below.")] = 2
+    max_retries: Annotated[int, Field(ge=0, le=100, description="So many failures are tried again.")] = 3
+    timeout_seconds: Annotated[
+        float | None, Field(gt=0, le=7 * 86400, description="How long one attempt may take; the actor's own otherwise.")
+    ] = None
+    max_age_seconds: Annotated[
+        float | None, Field(gt=0, le=100 * 366 * 86400, description="Older than this it is buried, not started.")
+    ] = None
+    run_at: Annotated[AwareDatetime | None, Field(description="Not before this time, with its zone.")] = None
+    delay_seconds: Annotated[
+        float | None, Field(ge=0, le=366 * 86400, description="Not before so many seconds from now.")
+    ] = None
+    tags: Annotated[list[Name], Field(max_length=50, description="Words to find it by.")] = Field(default_factory=list)
+    project_id: Annotated[Name | None, Field(description="The project it belongs to.")] = None
+    workflow_id: Annotated[Name | None, Field(description="The workflow it belongs to.")] = None
+    parent_task_id: Annotated[UUID | None, Field(description="The task that this one came out of.")] = None
+    depends_on: Annotated[
+        list[UUID], Field(max_length=1000, description="Starts when all of these tasks have completed.")
+    ] = Field(default_factory=list)
+    dedupe_key: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=255,
+            description="While a task of yours under this key lives or has completed, a repeat answers with that task.",
+        ),
+    ] = None
+    dedupe_ttl_seconds: Annotated[
+        float, Field(gt=0, le=366 * 86400, description="How long the `dedupe_key` means this task.")
+    ] = 86400
+    webhook_url: Annotated[Name | None, Field(description="Not supported yet: such a task is refused.")] = None
+    user_id: Annotated[Name | None, Field(description="Whose task it is; for admins alone.")] = None
 
     @field_validator("run_at")
     @classmethod
@@ -64,10 +83,21 @@ class NewTask(BaseModel):
         return self
 
 
+class Sweep(BaseModel):
+    """Which leases the stale sweep takes for lost."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_age_seconds: Annotated[
+        float, Field(ge=0, le=366 * 86400, strict=True, description="Run out at least so long ago.")
+    ] = 0
+
+
 def task_document(row: Row, caller: Caller) -> dict[str, Any]:
     """A task as every endpoint returns it."""
     document = {name: row[name] for name in TASK_FIELDS}
     document["error"] = error_for(caller, row["error"])
+    document["provider_job_id"] = provider_job_for(caller, row["provider_job_id"])
     document["progress"] = present(
         status=row["status"],
         attempt=row["attempt"],
@@ -97,9 +127,22 @@ def event_document(row: Row, caller: Caller) -> dict[str, Any]:
     data = row["data"]
     if "error" in data:
         data = {**data, "error": error_for(caller, data["error"])}
+    if "provider_job_id" in data:
+        data = {**data, "provider_job_id": provider_job_for(caller, data["provider_job_id"])}
     return {"seq": row["seq"], "type": row["type"], "at": row["at"], "attempt": row["attempt"], "data": data}
 
 
 def error_for(caller: Caller, error: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Stack traces are for admins."""
-    return error if error is None or caller.is_admin else {**error, "stack_trace": None}
+    """Stack traces are for admins, and what a provider said beside the message is not for users."""
+    if error is None or caller.is_admin:
+        return error
+    shown = {**error, "stack_trace": None}
+    if not caller.sees_everything:
+        ours = OUR_DETAILS | OUR_DETAILS_OF.get(error["type"], set())
+        shown["details"] = {k: v for k, v in (error["details"] or {}).items() if k in ours} or None
+    return shown
+
+
+def provider_job_for(caller: Caller, provider_job_id: str | None) -> str | None:
+    """The provider's own name for the work is between it and the operator."""
+    return provider_job_id if caller.sees_everything else None

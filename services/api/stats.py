@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from litestar import get
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from services.api.auth import require_overview
 from services.api.tasks import Asked
@@ -13,7 +13,7 @@ from shared.store import statistics
 
 @get("/stats")
 async def list_stats(
-    request: Asked, state: State, days: Annotated[int, Parameter(ge=1, le=366)] = 30
+    request: Asked, state: State, days: Annotated[int, QueryParameter(ge=1, le=366)] = 30
 ) -> dict[str, Any]:
     """Created, completed, failed, average latency, error rate and heartbeat delay, by day and actor."""
     require_overview(request.user)

@@ -1,38 +1,52 @@
 """A task's story as server-sent events: replayed from rows, so that closing the stream loses nothing."""
 
-import asyncio
 import random
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 from uuid import UUID
 
-import msgspec
 from litestar import Response
 from litestar.datastructures import State
-from litestar.response import Stream
 
 from services.api.auth import Caller
 from services.api.errors import Problem
-from services.api.schemas import error_for
+from services.api.event_stream import PING, EventStream, retry_hint
+from services.api.messages import encode, message_of
 from shared import db
 from shared.db import Row
-from shared.progress import present
 from shared.states import TERMINAL
-from shared.store import events, tasks
+from shared.store import events
 
-PING_SECONDS = 15
-PAGE = 200
-HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-TERMINAL_EVENTS = {"complete": "complete", "bury": "error", "stall": "error", "cancel": "cancelled"}
+PAGE_ROWS = 200
+PAGE_BYTES = 131_072
+"""As Postgres stores them, compressed; the last event of a page may be larger by itself."""
 
 
-async def stream_task(state: State, row: Row, caller: Caller, last_seen: str | None) -> Response[Any]:
+class Page:
+    """The next part of a story, and how far the whole goes at that moment. Streams at the same place share it."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.last_seq: int = rows[0]["last_seq"]
+        self.is_ended = rows[0]["status"] in TERMINAL
+        self.events = [row for row in rows if row["seq"] is not None]
+        self._told: dict[str, bytes] = {}
+
+    def told_to(self, caller: Caller) -> bytes:
+        if caller.role not in self._told:
+            told = [(event["seq"], message_of(event, caller)) for event in self.events]
+            self._told[caller.role] = b"".join(encode(str(seq), *message) for seq, message in told if message)
+        return self._told[caller.role]
+
+
+async def stream_task(state: State, task_id: UUID, caller: Caller, last_seen: str | None) -> Response[Any]:
     """204 when the story is over and the client has read all of it: that stops an EventSource."""
+    row = await events.state(state.pool, task_id)
+    if row is None or not caller.may_see(row["user_id"]):
+        raise Problem(404, "task-not-found", f"there is no task {task_id}")
     after = read_position(last_seen, row)
     if row["status"] in TERMINAL and after == row["last_seq"]:
         return Response(None, status_code=204)
-    return Stream(tell(state, row["task_id"], caller, after), media_type="text/event-stream", headers=HEADERS)
+    return EventStream(tell(state, task_id, caller, after), patience_seconds=state.settings.stream_patience_seconds)
 
 
 def read_position(last_seen: str | None, row: Row) -> int:
@@ -45,64 +59,32 @@ def read_position(last_seen: str | None, row: Row) -> int:
     return int(last_seen)
 
 
-async def tell(state: State, task_id: UUID, caller: Caller, after: int) -> AsyncIterator[bytes]:
+async def tell(state: State, task_id: UUID, caller: Caller, after: int) -> AsyncGenerator[bytes, None]:
     """Reads on from the last `seq` told whenever the hub says that there may be news."""
-    yield f"retry: {random.randint(800, 2500)}\n\n".encode()  # noqa: S311 - spreads reconnections, guards no secret
-    with state.hub.subscribe(task_id) as news:
+
+    async def read() -> Page:
+        rows = await events.follow(state.pool, task_id, after=after, most_rows=PAGE_ROWS, most_bytes=PAGE_BYTES)
+        return Page(rows)
+
+    yield retry_hint()
+    with state.hub.subscribe([task_id]) as subscription:
         while not state.hub.closing.is_set():
-            news.clear()
+            subscription.clear()
             try:
-                page = await events.page(state.pool, task_id, after=after, limit=PAGE)
-                task = await tasks.get(state.pool, task_id)
-            except db.UNAVAILABLE:
-                return  # the client comes back with the last id that it has seen
-            assert task is not None, "tasks are never deleted"
-            for event in page:
-                after = event["seq"]
-                if (message := as_message(event, task, caller)) is not None:
-                    yield message
-            if task["status"] in TERMINAL and after >= task["last_seq"]:
+                page = await state.hub.reads.once((task_id, after), read)
+            except db.AWAY_OR_BUSY:
+                # Who came back now would get a 503, which ends an EventSource for good: so the stream stays open.
+                yield PING
+                await subscription.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
+                continue
+            after = page.events[-1]["seq"] if page.events else after
+            if told := page.told_to(caller):
+                yield told
+            if after < page.last_seq:
+                continue
+            if page.is_ended:
                 return
-            if after >= task["last_seq"]:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), PING_SECONDS)
-                if not news.is_set():
-                    yield b": ping\n\n"
-
-
-def as_message(event: Row, task: Row, caller: Caller) -> bytes | None:
-    """One row of history is at most one event; an end is told as an end only if it made the present state."""
-    data, attempt = event["data"], event["attempt"]
-    kind = event["type"]
-    if kind in {"dispatch", "cancel-requested"}:
-        return None
-    if kind == "output":
-        return encode("output", event["seq"], {"attempt": attempt, **data})
-    if event["seq"] == task["last_seq"] and task["status"] in TERMINAL:
-        ends = {
-            "complete": {"result": task["result"]},
-            "error": {"error": error_for(caller, task["error"])},
-            "cancelled": {},
-        }
-        name = TERMINAL_EVENTS[kind] if task["status"] != "cancelled" else "cancelled"
-        return encode(name, event["seq"], {"attempt": attempt, **ends[name]})
-    body = {"status": data["status"], "attempt": attempt, "progress": progress_of(event)}
-    if "error" in data:
-        body["error"] = error_for(caller, data["error"])
-    return encode("progress", event["seq"], body)
-
-
-def progress_of(event: Row) -> dict[str, Any]:
-    data = event["data"]
-    return present(
-        status=data["status"],
-        attempt=event["attempt"],
-        said=data.get("progress"),
-        error=data.get("error"),
-        at=event["at"],
-        elapsed_ms=data.get("elapsed_ms", 0),
-    )
-
-
-def encode(name: str, seq: int, data: dict[str, Any]) -> bytes:
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, name.encode(), msgspec.json.encode(data))
+            subscription.seen = after
+            del page  # an idle stream holds on to nothing
+            while not await subscription.news(state.settings.stream_ping_seconds):
+                yield PING

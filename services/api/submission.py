@@ -1,89 +1,129 @@
 """From a request's body to a task that can be stored: everything that can be checked is checked here."""
 
+import hashlib
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 from uuid_utils.compat import uuid7
 
 from services.api.auth import Caller
-from services.api.errors import Problem, escape, invalid_fields
+from services.api.bodies import field_problem
+from services.api.errors import invalid_fields
 from services.api.schemas import NewTask
-from shared.payloads import DEFAULT_PROVIDER, PAYLOADS, TIMEOUT_SECONDS, Payload
+from shared.payloads import (
+    DEFAULT_PROVIDER,
+    MAX_AGE_SECONDS,
+    PAYLOADS,
+    TIMEOUT_SECONDS,
+    MediaPayload,
+    Payload,
+    ProbePayload,
+)
+from shared.scrubbing import withhold
 from shared.settings import Settings
 from shared.store.tasks import Submission
 
-DEEPEST = 64
-AS_THEY_ARE = {
-    "task_type", "priority", "max_retries", "max_age_seconds", "delay_seconds", "tags", "project_id", "workflow_id",
-    "parent_task_id", "depends_on",
-}  # fmt: skip
+AS_THEY_ARE = (
+    "task_type", "priority", "max_retries", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",
+    "depends_on", "dedupe_key", "dedupe_ttl_seconds",
+)  # fmt: skip
+OPTIONS = NewTask.model_fields.keys() - {"actor", "payload"}
+"""What a shortcut takes for the task's own; everything else at its top level is payload."""
+
+_canonical = msgspec.json.Encoder(order="sorted")
 
 
-def accept(body: Any, caller: Caller, settings: Settings, *, below: str = "") -> Submission:
+def accept(
+    body: Any, caller: Caller, settings: Settings, *, below: str = "", shortcut_for: str | None = None
+) -> Submission:
     """A task ready to be stored, or a problem that names the field; `below` is where in the body the task stands."""
-    refuse_unstorable(body, below)
-    try:
-        wanted = NewTask.model_validate(body)
-    except ValidationError as error:
-        raise invalid_fields(error, "invalid-task", below=below) from error
+    wanted = read(body, below, shortcut_for)
     if wanted.user_id is not None and not caller.is_admin:
         raise field_problem(f"{below}/user_id", "forbidden", "only an admin submits for somebody else", status=403)
+    if wanted.webhook_url is not None:
+        detail = "webhooks are not built yet: leave webhook_url out and follow the task's stream, or use ?wait="
+        raise field_problem(f"{below}/webhook_url", "not-supported-yet", detail)
     provider = choose_provider(wanted, settings, below)
-    payload = check_payload(wanted, below)
-    refuse_faults(payload, caller, settings, below)
+    below_payload = f"{below}/payload" if shortcut_for is None else below
+    payload = check_payload(wanted, settings, below_payload)
+    refuse_faults(payload, caller, settings, below_payload)
     return Submission(
         task_id=uuid7(),
         actor=wanted.actor,
         provider=provider,
-        payload=wanted.payload,
+        payload=withhold(wanted.payload),
         user_id=wanted.user_id or caller.user_id,
         timeout_seconds=wanted.timeout_seconds or TIMEOUT_SECONDS[wanted.actor],
+        max_age_seconds=wanted.max_age_seconds or MAX_AGE_SECONDS.get(wanted.actor),
         run_at=wanted.run_at.isoformat() if wanted.run_at else None,
-        **wanted.model_dump(include=AS_THEY_ARE),
+        reach=None if caller.is_admin else caller.user_id,
+        **{name: getattr(wanted, name) for name in AS_THEY_ARE},
+        workflow_run_id=payload.workflow_run_id if isinstance(payload, MediaPayload) else None,
+        interaction_id=payload.interaction_id if isinstance(payload, MediaPayload) else None,
     )
 
 
-def refuse_unstorable(value: Any, pointer: str, depth: int = 0) -> None:
-    """Postgres can store no NUL, neither in a text nor in JSON; and nobody means to nest that deep."""
-    if depth > DEEPEST:
-        raise field_problem(pointer, "nested-too-deep", f"JSON may be nested {DEEPEST} levels deep")
-    if isinstance(value, str) and "\0" in value:
-        raise field_problem(pointer, "nul-character", "a string must not contain the character NUL")
-    if isinstance(value, dict):
-        for key, below in value.items():
-            refuse_unstorable(key, pointer, depth)
-            refuse_unstorable(below, f"{pointer}/{escape(key)}", depth + 1)
-    if isinstance(value, list):
-        for number, below in enumerate(value):
-            refuse_unstorable(below, f"{pointer}/{number}", depth + 1)
+def read(body: Any, below: str = "", shortcut_for: str | None = None) -> NewTask:
+    if shortcut_for is not None and isinstance(body, dict):
+        options = {name: value for name, value in body.items() if name in OPTIONS}
+        payload = {name: value for name, value in body.items() if name not in OPTIONS}
+        body = {"actor": shortcut_for, "payload": payload, **options}
+    try:
+        return NewTask.model_validate(body)
+    except ValidationError as error:
+        raise invalid_fields(error, "invalid-task", below=below) from error
 
 
 def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:
     if wanted.actor not in PAYLOADS:
         known = ", ".join(sorted(PAYLOADS))
         raise field_problem(f"{below}/actor", "unknown-actor", f"no actor is called {wanted.actor}; known: {known}")
-    provider = wanted.provider or DEFAULT_PROVIDER[wanted.actor]
-    configured = settings.providers.get(provider)
-    if configured is None or configured.actor != wanted.actor:
-        detail = f"no provider {provider} does {wanted.actor} tasks"
+    provider = wanted.provider or DEFAULT_PROVIDER.get(wanted.actor)
+    configured = settings.providers.get(provider) if provider else None
+    if provider is None or configured is None or configured.actor != wanted.actor:
+        able = sorted(name for name, each in settings.providers.items() if each.actor == wanted.actor)
+        choice = f"choose one of: {', '.join(able)}" if able else f"none is configured for {wanted.actor}"
+        if provider is None:
+            detail = f"{wanted.actor} tasks have no default provider; {choice}"
+            raise field_problem(f"{below}/provider", "provider-required", detail)
+        detail = f"no provider {provider} does {wanted.actor} tasks; {choice}"
         raise field_problem(f"{below}/provider", "unknown-provider", detail)
     return provider
 
 
-def check_payload(wanted: NewTask, below: str) -> Payload:
+def check_payload(wanted: NewTask, settings: Settings, below: str) -> Payload:
+    size = len(msgspec.json.encode(wanted.payload))
+    if size > settings.largest_payload_bytes:
+        detail = f"a payload may have {settings.largest_payload_bytes:,} bytes as JSON; this one has {size:,}"
+        raise field_problem(below, "payload-too-large", detail, status=413)
     try:
         return PAYLOADS[wanted.actor].model_validate(wanted.payload)
     except ValidationError as error:
-        raise invalid_fields(error, "invalid-payload", below=f"{below}/payload") from error
+        raise invalid_fields(error, "invalid-payload", below=below) from error
 
 
 def refuse_faults(payload: Payload, caller: Caller, settings: Settings, below: str) -> None:
     """A probe that harms its worker is for drills only."""
-    outcome = getattr(payload, "outcome", None)
-    if outcome in {"crash", "hang"} and not (caller.is_admin and settings.probe_faults):
-        detail = f"`{outcome}` needs an admin and WINDLASS_PROBE_FAULTS=1"
-        raise field_problem(f"{below}/payload/outcome", "forbidden", detail, status=403)
+    harmful = isinstance(payload, ProbePayload) and payload.outcome in {"crash", "hang"}
+    if harmful and not (caller.is_admin and settings.probe_faults):
+        detail = "`crash` and `hang` need an admin and WINDLASS_PROBE_FAULTS=1"
+        raise field_problem(f"{below}/outcome", "forbidden", detail, status=403)
 
 
-def field_problem(pointer: str, code: str, detail: str, *, status: int = 422) -> Problem:
-    return Problem(status, code, detail, errors=[{"pointer": pointer, "detail": detail}])
+def check_idempotency_key(key: str | None) -> None:
+    if key is not None and not (0 < len(key) <= 255 and all("!" <= character <= "~" for character in key)):
+        detail = "an Idempotency-Key has 1 to 255 visible ASCII characters"
+        raise field_problem("/Idempotency-Key", "invalid-idempotency-key", detail)
+
+
+def under_idempotency_key(key: str, submissions: Sequence[Submission], requests: Sequence[NewTask]) -> list[Submission]:
+    """The first task has the key itself, the others of a batch one made from it that no client can send. All have the
+    whole request's hash, in which neither order nor white space nor a default written out makes a difference."""
+    canonical = _canonical.encode([each.model_dump(mode="json", exclude_defaults=True) for each in requests])
+    body_hash = hashlib.sha256(canonical).hexdigest()
+    return [
+        msgspec.structs.replace(each, idempotency_key=f"{key} {number}" if number else key, body_hash=body_hash)
+        for number, each in enumerate(submissions)
+    ]

@@ -1,50 +1,84 @@
 """Tasks over REST: submit, read, cancel, revive."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 from uuid import UUID
 
+import msgspec
 from litestar import Request, Response, delete, get, post
 from litestar.datastructures import State
-from litestar.params import Parameter
+from litestar.params import FromPath, HeaderParameter, QueryParameter
+from pydantic import ValidationError
 
+from services.api.audit import audit, audit_foreign_task
 from services.api.auth import Caller, require_admin, require_writer
-from services.api.errors import Problem
-from services.api.schemas import list_document, task_document
-from services.api.submission import accept, field_problem
+from services.api.bodies import field_problem, read_json
+from services.api.errors import Problem, invalid_fields
+from services.api.relatives import refuse_unknown_parents
+from services.api.schemas import Sweep, task_document
+from services.api.submission import accept, check_idempotency_key, read, under_idempotency_key
 from services.api.waiting import wait_for_end
 from shared import store
 from shared.db import Database, Row
 from shared.states import State as TaskState
-from shared.store.listing import Filter
-from shared.store.tasks import Submission, UnknownDependency
+from shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
 
 MOST_PER_BATCH = 1000
 
 Asked = Request[Caller, None, State]
-Wait = Annotated[float | None, Parameter(ge=0, le=50, description="Seconds to hold the answer back for its end.")]
-Limit = Annotated[int, Parameter(ge=1, le=500)]
+Wait = Annotated[float | None, QueryParameter(ge=0, le=50, description="Seconds to hold the answer back for its end.")]
+IdempotencyKey = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Idempotency-Key",
+        description="A repeat of the request under the same key within 24 hours is answered with the first task.",
+    ),
+]
+REPLAYED = {"Idempotent-Replayed": "true"}
+
+encode = msgspec.json.Encoder().encode
 
 
 @post("/tasks", status_code=201)
-async def submit_task(request: Asked, state: State, wait: Wait = None) -> Response[dict[str, Any]]:
+async def submit_task(
+    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
     """Accepts a task: once it answers 201 the task is stored for good."""
-    require_writer(request.user)
-    submission = accept(await read_json(request), request.user, state.settings)
-    (row,) = await submit(state.pool, [submission])
-    status = 201
-    if wait is not None:
-        row, ended = await wait_for_end(state, row["task_id"], wait)
-        status = 200 if ended else 202
-    location = f"/api/v1/tasks/{row['task_id']}"
-    return Response(task_document(row, request.user), status_code=status, headers={"Location": location})
+    return await submit_one(request, state, wait, idempotency_key)
+
+
+@post("/tasks/summarize", status_code=201)
+async def submit_summary(
+    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
+    """Accepts a `summarize` task whose payload's fields stand at the top level, beside the task's own."""
+    return await submit_one(request, state, wait, idempotency_key, shortcut_for="summarize")
+
+
+@post("/tasks/media", status_code=201)
+async def submit_media(
+    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
+    """Accepts a `media` task whose payload's fields stand at the top level, beside the task's own."""
+    return await submit_one(request, state, wait, idempotency_key, shortcut_for="media")
+
+
+@post("/tasks/agent", status_code=201)
+async def submit_agent(
+    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
+    """Accepts an `agent` task whose payload's fields stand at the top level, beside the task's own."""
+    return await submit_one(request, state, wait, idempotency_key, shortcut_for="agent")
 
 
 @post("/tasks/batch", status_code=201)
-async def submit_batch(request: Asked, state: State) -> dict[str, Any]:
+async def submit_batch(
+    request: Asked, state: State, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
     """Accepts up to 1,000 tasks, all or none."""
     require_writer(request.user)
+    check_idempotency_key(idempotency_key)
     body = await read_json(request)
     wanted = body.get("tasks") if isinstance(body, dict) else None
     if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_PER_BATCH:
@@ -52,78 +86,46 @@ async def submit_batch(request: Asked, state: State) -> dict[str, Any]:
     submissions = [
         accept(each, request.user, state.settings, below=f"/tasks/{number}") for number, each in enumerate(wanted)
     ]
-    await submit(state.pool, submissions)
-    return {"tasks": [{"task_id": each.task_id, "deduplicated": False} for each in submissions]}
-
-
-@get("/tasks")
-async def list_tasks(  # noqa: PLR0917 - Litestar passes them by name
-    request: Asked,
-    state: State,
-    status: list[TaskState] | None = None,
-    actor: str | None = None,
-    provider: str | None = None,
-    lane: str | None = None,
-    user_id: str | None = None,
-    tag: list[str] | None = None,
-    project_id: str | None = None,
-    workflow_id: str | None = None,
-    workflow_run_id: str | None = None,
-    interaction_id: str | None = None,
-    parent_task_id: UUID | None = None,
-    error_type: str | None = None,
-    created_after: datetime | None = None,
-    created_before: datetime | None = None,
-    updated_after: datetime | None = None,
-    cursor: UUID | None = None,
-    limit: Limit = 50,
-    full: bool = False,  # noqa: FBT001, FBT002
-) -> dict[str, Any]:
-    """Tasks, newest first."""
-    if not request.user.sees_everything:
-        if user_id not in {None, request.user.user_id}:
-            return {"items": []}
-        user_id = request.user.user_id
-    wanted = Filter(
-        status=status, actor=actor, provider=provider, lane=lane, user_id=user_id, tag=tag, project_id=project_id,
-        workflow_id=workflow_id, workflow_run_id=workflow_run_id, interaction_id=interaction_id,
-        parent_task_id=parent_task_id, error_type=error_type, created_after=created_after,
-        created_before=created_before, updated_after=updated_after,
-    )  # fmt: skip
-    rows = await store.listing.newest(state.pool, wanted, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [list_document(row, request.user, full=full) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1]["task_id"]
-    return document
+    if idempotency_key is not None:
+        submissions = under_idempotency_key(idempotency_key, submissions, [read(each) for each in wanted])
+    await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
+    with refusals_explained(submissions, batch=True):
+        answers = await store.tasks.submit_batch(state.pool, submissions)
+    documents = [{"task_id": task_id, "deduplicated": deduplicated} for task_id, deduplicated in answers]
+    replayed = all(deduplicated for _, deduplicated in answers)
+    return Response({"tasks": documents}, status_code=200 if replayed else 201, headers=REPLAYED if replayed else {})
 
 
 @get("/tasks/{task_id:uuid}")
-async def get_task(request: Asked, state: State, task_id: UUID, wait: Wait = None) -> Response[dict[str, Any]]:
+async def get_task(
+    request: Asked, state: State, task_id: FromPath[UUID], wait: Wait = None
+) -> Response[dict[str, Any]]:
     """One task, whole; with `wait` it answers 202 when the task has not ended in time."""
     row = await visible_task(state.pool, request.user, task_id)
     ended = True
     if wait is not None:
         row, ended = await wait_for_end(state, task_id, wait)
-    return Response(task_document(row, request.user), status_code=200 if ended else 202)
+    return json_response(task_document(row, request.user), 200 if ended else 202)
 
 
 @post("/tasks/{task_id:uuid}/cancel", status_code=200)
-async def cancel_task(request: Asked, state: State, task_id: UUID) -> Response[dict[str, Any]]:
+async def cancel_task(request: Asked, state: State, task_id: FromPath[UUID]) -> Response[dict[str, Any]]:
     """200 when it is cancelled, 202 while its worker is stopping it."""
     return await cancel(request, state, task_id)
 
 
 @delete("/tasks/{task_id:uuid}", status_code=200)
-async def delete_task(request: Asked, state: State, task_id: UUID) -> Response[dict[str, Any]]:
+async def delete_task(request: Asked, state: State, task_id: FromPath[UUID]) -> Response[dict[str, Any]]:
     """The same as cancel: tasks are kept for ever."""
     return await cancel(request, state, task_id)
 
 
 @post("/tasks/{task_id:uuid}/retry", status_code=200)
-async def retry_task(request: Asked, state: State, task_id: UUID) -> dict[str, Any]:
+async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str, Any]:
     """Gives a dead or cancelled task a new life."""
     require_writer(request.user)
     before = await visible_task(state.pool, request.user, task_id)
+    await audit_foreign_task(request, "task.retry", before)
     row = await store.tasks.revive(state.pool, task_id)
     if row is None or row["last_seq"] == before["last_seq"]:
         detail = f"only a dead or cancelled task can be revived; this one is {before['status']}"
@@ -135,24 +137,82 @@ async def retry_task(request: Asked, state: State, task_id: UUID) -> dict[str, A
 async def requeue_orphaned(request: Asked, state: State) -> dict[str, Any]:
     """Runs the stale sweep now, for leases that ran out at least `max_age_seconds` ago."""
     require_admin(request.user)
-    body = await read_json(request) if await request.body() else {}
-    age = body.get("max_age_seconds", 0) if isinstance(body, dict) else None
-    if isinstance(age, bool) or not isinstance(age, int | float) or age < 0:
-        raise field_problem("/max_age_seconds", "invalid-request", "a number of seconds, 0 or more")
-    rows = await store.tasks.stall(state.pool, expired_for_seconds=age)
+    body = await read_json(request)
+    try:
+        sweep = Sweep.model_validate(body if await request.body() else {})
+    except ValidationError as error:
+        raise invalid_fields(error, "invalid-request") from error
+    await audit(request, "tasks.requeue-orphaned", details=sweep.model_dump())
+    rows = await store.tasks.stall(state.pool, expired_for_seconds=sweep.max_age_seconds)
     return {"recovered": len(rows)}
 
 
-async def submit(db: Database, submissions: Sequence[Submission]) -> list[Row]:
+async def submit_one(
+    request: Asked,
+    state: State,
+    wait: float | None,
+    idempotency_key: str | None,
+    shortcut_for: str | None = None,
+) -> Response[dict[str, Any]]:
+    require_writer(request.user)
+    check_idempotency_key(idempotency_key)
+    body = await read_json(request)
+    submission = accept(body, request.user, state.settings, shortcut_for=shortcut_for)
+    if idempotency_key is not None:
+        wanted = [read(body, shortcut_for=shortcut_for)]
+        (submission,) = under_idempotency_key(idempotency_key, [submission], wanted)
+    await refuse_unknown_parents(state.pool, request.user, [submission])
+    with refusals_explained([submission]):
+        row, deduplicated = await store_one(state, submission)
+    status = 200 if deduplicated else 201
+    if wait is not None:
+        row, ended = await wait_for_end(state, row["task_id"], wait)
+        status = 200 if ended else 202
+    document = task_document(row, request.user)
+    headers = {"Location": f"/api/v1/tasks/{row['task_id']}"}
+    if deduplicated:
+        document["deduplicated"] = True
+        headers |= REPLAYED
+    return json_response(document, status, headers)
+
+
+async def store_one(state: State, submission: Submission) -> tuple[Row, bool]:
+    """The task that the submission came to, and whether it was there before."""
+    if submission.has_keys:
+        (row,) = await store.tasks.submit_keyed(state.pool, [submission])
+        return row, row["deduplicated"]
+    if submission.depends_on:
+        (row,) = await store.tasks.submit(state.pool, [submission])
+        return row, False
+    return await state.gatherer.submit(submission), False
+
+
+@contextmanager
+def refusals_explained(submissions: Sequence[Submission], *, batch: bool = False) -> Iterator[None]:
+    """What Postgres alone can find out about a submission, said in the client's terms."""
     try:
-        return await store.tasks.submit(db, submissions)
+        yield
     except UnknownDependency as error:
-        raise field_problem("/depends_on", "unknown-dependency", str(error)) from error
+        unknown = set(error.missing)
+        pointers = [
+            f"/tasks/{number}/depends_on" if batch else "/depends_on"
+            for number, each in enumerate(submissions)
+            if unknown & {str(task_id) for task_id in each.depends_on}
+        ]
+        errors = [{"pointer": pointer, "detail": str(error)} for pointer in pointers]
+        raise Problem(422, "unknown-dependency", str(error), errors=errors) from error
+    except KeyReused as error:
+        detail = "this Idempotency-Key came with another body before; take a new key for a new request"
+        raise field_problem("/Idempotency-Key", "idempotency-key-reused", detail) from error
+    except KeyInFlight as error:
+        detail = "a request with the same key is still under way; ask again in a moment"
+        raise Problem(409, "idempotency-key-in-flight", detail, headers={"Retry-After": "1"}) from error
 
 
 async def cancel(request: Asked, state: State, task_id: UUID) -> Response[dict[str, Any]]:
     require_writer(request.user)
-    await visible_task(state.pool, request.user, task_id)
+    before = await visible_task(state.pool, request.user, task_id)
+    await audit_foreign_task(request, "task.cancel", before)
     row = await store.tasks.cancel(state.pool, task_id)
     assert row is not None, "tasks are never deleted"
     if row["status"] in {TaskState.COMPLETED, TaskState.DEAD}:
@@ -169,15 +229,12 @@ async def visible_task(db: Database, caller: Caller, task_id: UUID) -> Row:
     return row
 
 
-async def read_json(request: Asked) -> Any:
-    try:
-        return await request.json()
-    except Problem:
-        raise
-    except Exception as error:
-        raise Problem(400, "malformed-json", "the body is not JSON that can be read") from error
+def json_response(document: dict[str, Any], status: int, headers: dict[str, str] | None = None) -> Response[Any]:
+    """Encoded here: Litestar would look for a serialiser at each answer."""
+    return Response(encode(document), status_code=status, headers=headers, media_type="application/json")
 
 
 HANDLERS = [
-    submit_task, submit_batch, list_tasks, get_task, cancel_task, delete_task, retry_task, requeue_orphaned,
+    submit_task, submit_summary, submit_media, submit_agent, submit_batch, get_task, cancel_task, delete_task,
+    retry_task, requeue_orphaned,
 ]  # fmt: skip

@@ -5,12 +5,15 @@ from typing import Any
 from litestar import get
 from litestar.datastructures import State
 
+from services.api.auth import require_overview
 from services.api.tasks import Asked
 from shared.store import workers
 
 
 @get("/workers")
-async def list_workers(request: Asked, state: State) -> dict[str, Any]:  # noqa: ARG001 - any key may ask
+async def list_workers(request: Asked, state: State) -> dict[str, Any]:
+    """Hosts, processes and how much they carry for everybody: not for users."""
+    require_overview(request.user)
     return {"items": [dict(row) for row in await workers.newest(state.pool)]}
 
 

@@ -19,11 +19,13 @@ from shared import db
 from shared.db import Row
 from shared.settings import Settings
 from shared.store import tasks, workers
+from shared.store.flow import Rules
 from shared.store.tasks import Claim, Claimed, Ending, Refused, Report, Submission
 from tests.databases import execute
 from tests.servers import Servers
 
 CONNECTIONS = 12
+RULES = Rules.of(Settings())
 A_FAILURE = {
     "type": "ServiceUnavailable",
     "kind": "transient",
@@ -143,7 +145,7 @@ class Engine:
         return await self.start(await self.submit(**fields), worker=worker)
 
     async def finish(self, attempt: Claimed, transition: str = "complete", **fields: Any) -> str | None:
-        (status,) = await tasks.end(self.pool, [an_ending(attempt, transition, **fields)])
+        (status,) = await tasks.end(self.pool, [an_ending(attempt, transition, **fields)], RULES)
         return status
 
     async def completed(self, **fields: Any) -> UUID:

@@ -8,7 +8,7 @@ import pytest
 
 from shared.store import tasks
 from shared.store.tasks import Refused, UnknownDependency
-from tests.integration.engine import Engine, an_ending, on_the_engine
+from tests.integration.engine import RULES, Engine, an_ending, on_the_engine
 
 ROUNDS = 15
 COMPLETE_IT = "UPDATE tasks SET status = 'completed', completed_at = now(), lease_expires_at = NULL WHERE task_id = $1"
@@ -82,7 +82,7 @@ async def test_parents_that_complete_in_one_call_unblock_their_child_once(engine
     parents = await engine.submit_many(3)
     child = await engine.submit(depends_on=parents)
     attempts = [await engine.start(parent) for parent in parents]
-    await tasks.end(engine.pool, [an_ending(attempt, "complete") for attempt in attempts])
+    await tasks.end(engine.pool, [an_ending(attempt, "complete") for attempt in attempts], RULES)
     assert await engine.story(child) == ["submit", "unblock"]
 
 

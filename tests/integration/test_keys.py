@@ -1,9 +1,11 @@
 """API keys: only a hash is kept, and only the right, living secret opens."""
 
 import hashlib
+from datetime import timedelta
 
 import pytest
 
+from shared.settings import Settings
 from shared.store import keys
 from tests.integration.engine import Engine, on_the_engine
 
@@ -89,3 +91,67 @@ async def test_a_new_secret_replaces_the_old_one(engine: Engine) -> None:
 async def test_a_key_of_another_shape_cannot_be_made(engine: Engine) -> None:
     with pytest.raises(ValueError, match="wl_<id>_<secret>"):
         await keys.ensure(engine.pool, "secret", role="admin", user_id="root")
+
+
+def test_a_new_key_has_the_shape_that_settings_accept() -> None:
+    made = {keys.new_key() for _ in range(100)}
+    assert len(made) == 100
+    for key in made:
+        assert Settings(api_key=key).api_key == key
+        assert keys.split(key) is not None
+
+
+@on_the_engine
+async def test_a_key_made_for_somebody_opens_for_as_long_as_it_was_made_for(engine: Engine) -> None:
+    key = keys.new_key()
+    row = await keys.create(
+        engine.pool, key, role="viewer", user_id="eve", name="dashboard", expires_in_seconds=60, created_by="root"
+    )
+    assert row["expires_at"] - row["created_at"] > timedelta(seconds=59)
+    assert (row["name"], row["created_by"], row["revoked_at"]) == ("dashboard", "root", None)
+    opened = await keys.authenticate(engine.pool, key)
+    assert opened is not None
+    assert (opened["role"], opened["user_id"]) == ("viewer", "eve")
+    assert 50 < opened["seconds_left"] <= 60
+
+
+@on_the_engine
+async def test_a_revoked_key_stays_in_the_list_and_revoking_it_again_changes_nothing(engine: Engine) -> None:
+    key = keys.new_key()
+    row = await keys.create(engine.pool, key, role="user", user_id="ann")
+    first = await keys.revoke(engine.pool, row["key_id"])
+    again = await keys.revoke(engine.pool, row["key_id"])
+    assert first is not None
+    assert first == again
+    assert await keys.authenticate(engine.pool, key) is None
+    assert [each["revoked_at"] for each in await keys.newest(engine.pool, before=None, limit=10)] == [
+        first["revoked_at"]
+    ]
+    assert await keys.revoke(engine.pool, "nobody") is None
+
+
+@on_the_engine
+async def test_keys_are_listed_in_pages_the_latest_first_without_their_secrets(engine: Engine) -> None:
+    made = [(await keys.create(engine.pool, keys.new_key(), role="user", user_id="ann"))["key_id"] for _ in range(5)]
+    seen: list[str] = []
+    while page := await keys.newest(engine.pool, before=seen[-1] if seen else None, limit=2):
+        assert all("secret_hash" not in row.keys() for row in page)  # noqa: SIM118 - a row is no dictionary
+        seen += [row["key_id"] for row in page]
+    assert seen == made[::-1]
+
+
+@on_the_engine
+async def test_the_first_key_is_only_made_while_no_admin_s_key_is_alive(engine: Engine) -> None:
+    async def bootstrap() -> str | None:
+        row = await keys.create_first(engine.pool, keys.new_key(), role="admin", user_id="root", created_by="bootstrap")
+        return None if row is None else str(row["key_id"])
+
+    await keys.create(engine.pool, keys.new_key(), role="user", user_id="ann")
+    first = await bootstrap()
+    assert first is not None
+    assert await bootstrap() is None
+    await keys.revoke(engine.pool, first)
+    second = await bootstrap()
+    assert second is not None
+    await engine.sql("UPDATE api_keys SET expires_at = clock_timestamp() - interval '1 s'")
+    assert await bootstrap() is not None

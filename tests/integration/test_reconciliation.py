@@ -4,8 +4,10 @@ from uuid import uuid4
 
 import pytest
 
+from shared.admission import Admission
 from shared.store import providers, reconciliation, tasks
 from tests.integration.engine import Engine, on_the_engine
+from tests.integration.flow import change, let_the_time_pass, open_the_breaker, pause
 
 LATE = 60
 NONE = {"janitor": 0, "dispatcher": 0, "dependencies": 0}
@@ -81,7 +83,7 @@ async def test_a_due_task_that_was_not_rung_for_is_the_dispatcher_s(engine: Engi
     await age(engine, "available_at")
     assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
     (view,) = await providers.look(engine.pool, heard_within_seconds=30)
-    await providers.reserve(engine.pool, view, fresh=1, retry=0, credit=0, token=uuid4())
+    await providers.reserve(engine.pool, view, Admission(fresh=1, retry=0, credit=0), uuid4())
     assert await unaccounted(engine) == NONE
 
 
@@ -102,6 +104,30 @@ async def test_a_due_task_of_a_provider_that_starts_nothing_is_nobody_s_fault(en
     await engine.submit()
     await age(engine, "available_at")
     assert await unaccounted(engine) == NONE
+
+
+@pytest.mark.parametrize("wait", ["paused", "rate-limited", "breaker-open", "on-trial"])
+@on_the_engine
+async def test_a_due_task_that_waits_for_a_pause_a_breaker_or_a_trial_is_nobody_s_fault(
+    engine: Engine, wait: str
+) -> None:
+    if wait == "paused":
+        await change(engine, paused=True)
+    if wait in {"rate-limited", "on-trial"}:
+        await pause(engine)
+    if wait == "breaker-open":
+        await open_the_breaker(engine)
+    if wait == "on-trial":
+        await let_the_time_pass(engine)
+        await engine.running()
+    await engine.submit()
+    await age(engine, "available_at")
+    await engine.sql("UPDATE provider_events SET at = at - interval '1 h'")
+    assert await unaccounted(engine) == NONE
+    await change(engine, paused=False, breaker="closed")
+    assert await unaccounted(engine) == NONE, "the dispatcher has some time for it"
+    await engine.sql("UPDATE provider_events SET at = at - interval '1 h'")
+    assert (await unaccounted(engine))["dispatcher"] > 0
 
 
 @on_the_engine

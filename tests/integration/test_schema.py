@@ -9,12 +9,15 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from alembic import command
+from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlmodel import SQLModel
 
 import shared.models  # noqa: F401 - declares the tables
-from shared.migrations.runner import install_functions, migrate, newest_revision
-from shared.store import functions, reports
+from shared.migrations.runner import alembic_config, install_functions, migrate, newest_revision
+from shared.store import dead_letters, functions, queues, reports
+from shared.store.listing import Filter
 from tests.integration.engine import Engine, an_engine, on_the_engine
 
 PROJECT = Path(__file__).parents[2]
@@ -37,6 +40,10 @@ CATALOGUE = {
     "indexes": """
         SELECT tablename, indexname, indexdef FROM pg_indexes
         WHERE schemaname = 'public' AND tablename <> 'alembic_version' ORDER BY 1, 2
+    """,
+    "statistics": """
+        SELECT stxname, stxrelid::regclass::text, pg_get_statisticsobjdef_expressions(oid)
+        FROM pg_statistic_ext ORDER BY 1
     """,
     "functions": """
         SELECT p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), l.lanname::text,
@@ -120,6 +127,8 @@ GOOD_ROWS: dict[str, dict[str, Any]] = {
     "task_events": {"task_id": uuid4(), "seq": 1, "type": "submit", "attempt": 0},
     "task_dependencies": {"parent_id": uuid4(), "child_id": uuid4()},
     "providers": {"name": "somebody", "actor": "probe"},
+    "submission_keys": {"user_id": "ann", "kind": "dedupe", "key": "k", "task_id": uuid4()},
+    "bulk_jobs": {"bulk_id": uuid4(), "action": "retry", "user_id": "ann", "matched": 1},
     "workers": {"worker_id": "w", "hostname": "h", "pid": 1, "queues": [], "capacity": 1},
     "service_reports": {"service": "janitor", "instance_id": "j", "healthy": True},
     "api_keys": {"key_id": "k", "secret_hash": b"", "role": "admin", "user_id": "root"},
@@ -159,6 +168,13 @@ BAD_ROWS: list[tuple[str, dict[str, Any]]] = [
     ("providers_limit_check", {"configured_limit": -1}),
     ("providers_limit_check", {"limit_override": -1}),
     ("providers_dispatch_version_check", {"dispatch_version": -1}),
+    ("providers_breaker_mode_check", {"breaker_mode": "ajar"}),
+    ("providers_breaker_state_check", {"breaker_state": "ajar", "breaker_until": NOW}),
+    ("providers_breaker_until_check", {"breaker_state": "open"}),
+    ("providers_breaker_until_check", {"breaker_until": NOW}),
+    ("submission_keys_kind_check", {"kind": "secret"}),
+    ("bulk_jobs_action_check", {"action": "delete"}),
+    ("bulk_jobs_state_check", {"state": "asleep"}),
     ("workers_state_check", {"state": "asleep"}),
     ("workers_capacity_check", {"capacity": 0}),
     ("service_reports_service_check", {"service": "api"}),
@@ -219,3 +235,34 @@ def test_status_is_assigned_in_the_store_s_functions_and_nowhere_else() -> None:
         if assignments_of_status(path.read_text())
     ]
     assert elsewhere == []
+
+
+def test_what_had_ended_before_is_counted_after_the_second_revision(empty_database_url: str) -> None:
+    def to_the_first(connection: Connection) -> None:
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+
+    async def from_one_to_the_newest() -> None:
+        engine = create_async_engine(empty_database_url.replace("postgresql://", "postgresql+asyncpg://", 1))
+        async with engine.begin() as connection:
+            await connection.run_sync(to_the_first)
+        await engine.dispose()
+        old = await asyncpg.connect(empty_database_url)
+        died = {"status": "dead", "completed_at": NOW, "error": '{"type": "NotFound", "message": "no job 17"}'}
+        for change in ({}, {"status": "completed", "completed_at": NOW}, died, died):
+            await insert(old, "tasks", {**A_TASK, "task_id": uuid4(), **change})
+        await old.close()
+
+        await migrate(empty_database_url)
+        async with an_engine(empty_database_url) as now:
+            _, states = await queues.status(now.pool, user_id=None, heard_within_seconds=30)
+            assert {state: number for state, number in states.items() if number} == {
+                "queued": 1,
+                "completed": 1,
+                "dead": 2,
+            }
+            (group,) = await dead_letters.group_by_error(now.pool, Filter(), owner=None, limit=10)
+            assert (group["fingerprint"], group["count"]) == ("NotFound: no job #", 2)
+
+    asyncio.run(from_one_to_the_newest())

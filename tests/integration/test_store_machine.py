@@ -8,6 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Any, Protocol
 from uuid import UUID, uuid4
@@ -16,16 +17,22 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from services.dispatcher.admission import admit
 from shared import db
+from shared.admission import admit
+from shared.settings import Settings
 from shared.states import TERMINAL, TRANSITIONS, WAITING, State, allows
-from shared.store import providers, tasks
+from shared.store import flow, providers, queues, tasks
+from shared.store.flow import Rules
 from shared.store.tasks import Claim, Claimed
-from tests.integration.engine import Engine, an_engine
+from tests.integration.engine import Engine, an_ending, an_engine
+from tests.integration.flow import let_the_time_pass
 
 PROVIDERS = ("narrow", "wide")
 NEWEST = 8
 """Steps choose among so many of the newest tasks and attempts, so that they meet."""
+
+NERVOUS = Rules.of(Settings(breaker_least_results=2))
+"""A breaker that opens soon, so that it does."""
 
 OFTEN = settings(
     max_examples=35,
@@ -94,10 +101,7 @@ class Submit:
 class Dispatch:
     async def happen(self, world: World) -> None:
         for view in await providers.look(world.pool, heard_within_seconds=30):
-            share = admit(view)
-            await providers.reserve(
-                world.pool, view, fresh=share.fresh, retry=share.retry, credit=share.credit, token=uuid4()
-            )
+            await providers.reserve(world.pool, view, admit(view), uuid4())
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,45 @@ class End:
             words = [{"type": "output", "data": {"text": "last words"}}]
             await persistently(lambda: world.engine.finish(attempt, self.transition, result=result, events=words))
             world.have_ended(attempt)
+
+
+@dataclass(frozen=True)
+class Fail:
+    """By the provider's fault, or told 429: both say something about the provider."""
+
+    which: int
+    rate_limited: bool
+    delay_seconds: float
+
+    async def happen(self, world: World) -> None:
+        if attempt := world.attempt(self.which):
+            ending = an_ending(
+                attempt,
+                "retry",
+                rate_limited=self.rate_limited,
+                provider_failed=not self.rate_limited,
+                retry_cost=int(not self.rate_limited),
+                delay_seconds=self.delay_seconds,
+            )
+            await persistently(lambda: tasks.end(world.pool, [ending], NERVOUS))
+            world.have_ended(attempt)
+
+
+@dataclass(frozen=True)
+class LetTimePass:
+    """Pauses and open breakers come to their end."""
+
+    async def happen(self, world: World) -> None:
+        await persistently(lambda: let_the_time_pass(world.engine))
+
+
+@dataclass(frozen=True)
+class Operate:
+    provider: str
+    changes: tuple[tuple[str, object], ...]
+
+    async def happen(self, world: World) -> None:
+        await persistently(lambda: flow.change(world.pool, self.provider, dict(self.changes)))
 
 
 @dataclass(frozen=True)
@@ -206,6 +249,12 @@ class Recheck:
 
 
 @dataclass(frozen=True)
+class Fold:
+    async def happen(self, world: World) -> None:
+        await persistently(lambda: queues.fold_tallies(world.pool))
+
+
+@dataclass(frozen=True)
 class ChangeLimit:
     provider: str
     limit: int | None
@@ -252,7 +301,23 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(ChangeLimit, provider=names, limit=st.sampled_from([2, 1, 3, 0, None])),
     st.builds(Dispatch),
     st.builds(Recheck),
+    st.builds(Fold),
     st.builds(BecomeDue, which=which),
+    st.builds(Fail, which=which, rate_limited=st.booleans(), delay_seconds=st.sampled_from([0, 30])),
+    st.builds(Fail, which=which, rate_limited=st.just(True), delay_seconds=st.just(0)),
+    st.builds(LetTimePass),
+    st.builds(
+        Operate,
+        provider=names,
+        changes=st.sampled_from(
+            [
+                (("paused", True),),
+                (("paused", False),),
+                (("breaker", "open"),),
+                (("breaker", None), ("paused", None)),
+            ]
+        ),
+    ),
 )
 
 
@@ -265,10 +330,14 @@ class StoreMachine(RuleBasedStateMachine):
         self.world = World(engine)
         self.attempts_before: Counter[UUID] = Counter()
         self.running_before: Counter[str] = Counter()
+        self.on_trial_since: dict[str, tuple[int, datetime]] = {}
         runner.run(self._begin())
 
     async def _begin(self) -> None:
-        await self.world.engine.sql("TRUNCATE tasks, task_events, task_dependencies, providers")
+        await self.world.engine.sql(
+            "TRUNCATE tasks, task_events, task_dependencies, task_tallies, task_counts, providers, provider_results,"
+            " provider_events"
+        )
         for name, (limit,) in self.world.limits.items():
             await self.world.engine.provide(name, limit=limit)
 
@@ -297,6 +366,7 @@ class StoreMachine(RuleBasedStateMachine):
             if row["status"] == "completed":
                 assert row["result"] == {"attempt": row["attempt"]}, "the result is its last attempt's"
         self.check_slots(Counter(row["provider"] for row in rows.values() if row["status"] == "running"))
+        self.runner.run(self._check_trials())
         self.attempts_before = Counter({task_id: row["attempt"] for task_id, row in rows.items()})
 
     def check_slots(self, running: Counter[str]) -> None:
@@ -307,6 +377,34 @@ class StoreMachine(RuleBasedStateMachine):
                 assert running[name] <= max(*known, self.running_before[name]), f"{name} holds too many slots"
         self.running_before = running
         self.world.limits = self.runner.run(self._read_limits())
+
+    @invariant()
+    def what_has_ended_is_counted(self) -> None:
+        rows = self.runner.run(self.world.pool.fetch("SELECT user_id, provider, status FROM tasks"))
+        _, states = self.runner.run(queues.status(self.world.pool, user_id=None, heard_within_seconds=30))
+        assert states == {state: sum(row["status"] == state for row in rows) for state in State}
+
+    async def _check_trials(self) -> None:
+        """While a provider is on trial at most one task is started, and none while an operator has paused it.
+
+        A round in which anything happened to the provider proves nothing: who came first cannot be told.
+        """
+        known, self.on_trial_since = self.on_trial_since, {}
+        for row in await self.world.pool.fetch(
+            """
+            SELECT p.name, p.paused, is_on_trial(p) AS on_trial, clock_timestamp() AS now,
+                   (SELECT coalesce(max(e.event_id), 0) FROM provider_events e
+                    WHERE e.provider = p.name AND e.type <> 'half-open') AS last_event,
+                   ARRAY(SELECT t.started_at FROM tasks t WHERE t.provider = p.name AND t.status = 'running') AS started
+            FROM providers p WHERE p.paused OR is_on_trial(p)
+            """
+        ):
+            last_event, since = known.get(row["name"], (None, row["now"]))
+            if last_event != row["last_event"]:
+                since = row["now"]
+            later = sum(started > since for started in row["started"])
+            assert later <= (0 if row["paused"] else 1), f"{row['name']} has {later} trials"
+            self.on_trial_since[row["name"]] = (row["last_event"], since)
 
     async def _read_limits(self) -> dict[str, set[int | None]]:
         rows = await self.world.pool.fetch(

@@ -8,7 +8,8 @@ import pytest
 
 from services.api.auth import Caller
 from services.api.errors import Problem
-from services.api.stream import as_message, read_position
+from services.api.messages import encode, message_of
+from services.api.stream import read_position
 from shared.db import Row
 from shared.states import TRANSITIONS
 
@@ -34,6 +35,12 @@ def event(kind: str, status: str | None = None, *, seq: int = 5, **data: Any) ->
 
 def task(status: str, *, last_seq: int = 5, result: Any = None, error: dict[str, Any] | None = None) -> Row:
     return cast(Row, {"status": status, "last_seq": last_seq, "result": result, "error": error})
+
+
+def as_message(event: Row, task: Row, caller: Caller) -> bytes | None:
+    """The event and its task's state, as one row of the store holds them."""
+    message = message_of(cast(Row, {**event, **task}), caller)
+    return None if message is None else encode(str(event["seq"]), *message)
 
 
 def told(event: Row, task: Row, caller: Caller = ADMIN) -> tuple[int, str, Any]:
@@ -141,7 +148,7 @@ def test_stack_traces_are_for_admins_alone(
     whole = event(kind, status, error=ERROR)
     now = task("dead" if last_seq == 5 else "queued", last_seq=last_seq, error=ERROR)
     error = told(whole, now, caller)[2]["error"]
-    assert error == {**ERROR, "stack_trace": trace}
+    assert error == {**ERROR, "stack_trace": trace, "details": None if caller is USER else {}}
     assert whole["data"]["error"]["stack_trace"] == "Traceback: line 1", "the row itself is left alone"
 
 

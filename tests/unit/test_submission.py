@@ -5,11 +5,13 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import msgspec
 import pytest
 
 from services.api.auth import Caller
 from services.api.errors import Problem
-from services.api.submission import accept
+from services.api.submission import OPTIONS, accept, check_idempotency_key, read, under_idempotency_key
+from shared.payloads import PAYLOADS
 from shared.settings import Settings
 from shared.store.tasks import Submission
 
@@ -54,12 +56,14 @@ def test_every_field_arrives() -> None:
             "actor": "probe", "provider": "slow", "payload": {"seconds": 1}, "task_type": "drill", "priority": 0,
             "max_retries": 7, "timeout_seconds": 12.5, "max_age_seconds": 60, "delay_seconds": 5, "tags": ["a", "b"],
             "project_id": "p", "workflow_id": "w", "parent_task_id": str(parent), "depends_on": [str(other)],
+            "dedupe_key": "k", "dedupe_ttl_seconds": 9,
         }
     )  # fmt: skip
     assert task == Submission(
         task_id=task.task_id, actor="probe", provider="slow", payload={"seconds": 1}, user_id="ann",
         timeout_seconds=12.5, task_type="drill", priority=0, max_retries=7, max_age_seconds=60, delay_seconds=5,
         tags=["a", "b"], project_id="p", workflow_id="w", parent_task_id=parent, depends_on=[other],
+        reach="ann", dedupe_key="k", dedupe_ttl_seconds=9,
     )  # fmt: skip
 
 
@@ -98,6 +102,9 @@ WRONG_FIELDS = [
     ("project_id", ""),
     ("workflow_id", 7),
     ("parent_task_id", "not-a-uuid"),
+    ("dedupe_key", ""),
+    ("dedupe_key", "x" * 256),
+    ("dedupe_ttl_seconds", 0),
     ("user_id", ""),
     ("surprise", True),
 ]
@@ -173,22 +180,6 @@ def test_a_wrong_payload_is_named_below_it(payload: dict[str, Any], pointer: str
     assert pointers(problem) == {pointer}
 
 
-@pytest.mark.parametrize(
-    ("body", "pointer"),
-    [
-        ({"actor": "probe", "payload": {"result": "nul\0"}}, "/payload/result"),
-        ({"actor": "probe", "payload": {"result": {"deep": ["fine", "nul\0"]}}}, "/payload/result/deep/1"),
-        ({"actor": "probe", "tags": ["nul\0"]}, "/tags/0"),
-        ({"actor": "probe", "task_type": "nul\0"}, "/task_type"),
-    ],
-)
-def test_a_nul_in_a_string_is_refused_and_named(body: dict[str, Any], pointer: str) -> None:
-    """Postgres cannot store one."""
-    problem = refused(body)
-    assert problem.status == 422
-    assert pointers(problem) == {pointer}
-
-
 def test_in_a_batch_the_pointer_begins_with_the_task_s_place() -> None:
     assert pointers(refused({"actor": "probe", "priority": 99}, below="/tasks/7")) == {"/tasks/7/priority"}
     wrong_payload = {"actor": "probe", "payload": {"seconds": -1}}
@@ -216,3 +207,159 @@ def test_only_an_admin_submits_for_somebody_else() -> None:
     assert (problem.status, problem.code) == (403, "forbidden")
     assert pointers(problem) == {"/user_id"}
     assert accepted({"actor": "probe", "user_id": "bob"}, ADMIN).user_id == "bob"
+
+
+def test_a_user_depends_on_own_tasks_and_an_admin_on_everybody_s() -> None:
+    assert accepted({"actor": "probe"}, USER).reach == "ann"
+    assert accepted({"actor": "probe", "user_id": "bob"}, ADMIN).reach is None
+
+
+def test_webhooks_are_refused_as_long_as_there_are_none() -> None:
+    problem = refused({"actor": "probe", "webhook_url": "https://example.org/hook"})
+    assert (problem.status, problem.code) == (422, "not-supported-yet")
+    assert pointers(problem) == {"/webhook_url"}
+
+
+def test_a_payload_has_a_cap_of_its_own() -> None:
+    small = Settings(largest_payload_bytes=1000)
+    room = 1000 - len('{"result":""}')
+    assert accepted({"actor": "probe", "payload": {"result": "x" * room}}, settings=small)
+    problem = refused({"actor": "probe", "payload": {"result": "x" * (room + 1)}}, settings=small, below="/tasks/3")
+    assert (problem.status, problem.code) == (413, "payload-too-large")
+    assert pointers(problem) == {"/tasks/3/payload"}
+
+
+# Actors
+
+
+@pytest.mark.parametrize(
+    ("actor", "payload", "expected"),
+    [
+        ("summarize", {"content": "long"}, ("openrouter", 120, 3600)),
+        ("agent", {"subagent_type": "coder", "prompt": "do"}, ("local", 1800, None)),
+    ],
+)
+def test_each_actor_has_its_defaults(actor: str, payload: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    task = accepted({"actor": actor, "payload": payload})
+    assert (task.provider, task.timeout_seconds, task.max_age_seconds) == expected
+
+
+def test_media_has_no_default_provider_and_says_which_there_are() -> None:
+    body = {"actor": "media", "payload": {"action": "txt2img", "prompt": "a lighthouse"}}
+    problem = refused(body)
+    assert (problem.status, problem.code) == (422, "provider-required")
+    assert pointers(problem) == {"/provider"}
+    assert "leonardo, midjourney" in problem.detail
+    task = accepted({**body, "provider": "leonardo"})
+    assert (task.provider, task.timeout_seconds, task.max_age_seconds) == ("leonardo", 900, None)
+
+
+def test_a_provider_of_another_actor_is_refused() -> None:
+    problem = refused({"actor": "summarize", "payload": {"content": "x"}, "provider": "leonardo"})
+    assert (problem.code, pointers(problem)) == ("unknown-provider", {"/provider"})
+    assert "openrouter" in problem.detail
+
+
+def test_a_media_task_is_found_by_its_run_and_interaction() -> None:
+    payload = {"action": "txt2img", "prompt": "x", "workflow_run_id": "run", "interaction_id": "talk"}
+    task = accepted({"actor": "media", "provider": "leonardo", "payload": payload})
+    assert (task.workflow_run_id, task.interaction_id, task.payload) == ("run", "talk", payload)
+
+
+@pytest.mark.parametrize(
+    ("actor", "payload", "pointer"),
+    [
+        ("summarize", {}, "/payload/content"),
+        ("summarize", {"content": ""}, "/payload/content"),
+        ("summarize", {"content": "x", "max_words": 0}, "/payload/max_words"),
+        ("media", {"action": "txt2song", "prompt": "x"}, "/payload/action"),
+        ("media", {"action": "txt2img"}, "/payload/prompt"),
+        ("media", {"action": "img2vid", "prompt": "x"}, "/payload/source_image"),
+        ("agent", {"prompt": "x"}, "/payload/subagent_type"),
+        ("agent", {"subagent_type": "a", "prompt": "x", "command": ["sh"]}, "/payload/command"),
+        ("agent", {"subagent_type": "a", "prompt": "x", "limits": {"memory_mb": 0}}, "/payload/limits/memory_mb"),
+    ],
+)
+def test_each_actor_s_payload_is_checked(actor: str, payload: dict[str, Any], pointer: str) -> None:
+    problem = refused({"actor": actor, "provider": "leonardo" if actor == "media" else None, "payload": payload})
+    assert (problem.status, problem.code) == (422, "invalid-payload")
+    assert pointers(problem) == {pointer}
+
+
+# Shortcuts
+
+
+@pytest.mark.parametrize("actor", sorted(PAYLOADS))
+def test_no_field_of_a_payload_is_called_as_a_field_of_the_task(actor: str) -> None:
+    assert not OPTIONS & PAYLOADS[actor].model_fields.keys()
+
+
+def test_a_shortcut_makes_the_same_task() -> None:
+    whole = {"actor": "summarize", "priority": 1, "tags": ["t"], "payload": {"content": "long", "max_words": 5}}
+    short = {"content": "long", "max_words": 5, "priority": 1, "tags": ["t"]}
+    made = accept(short, USER, SETTINGS, shortcut_for="summarize")
+    assert made == msgspec.structs.replace(accepted(whole), task_id=made.task_id)
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({}, "/content"),
+        ({"content": "x", "max_words": 0}, "/max_words"),
+        ({"content": "x", "priority": 99}, "/priority"),
+        ({"content": "x", "surprise": 1}, "/surprise"),
+        ({"content": "x", "payload": {}}, "/payload"),
+        ({"content": "x", "actor": "agent"}, "/actor"),
+    ],
+)
+def test_in_a_shortcut_the_fields_are_named_where_they_stand(body: dict[str, Any], pointer: str) -> None:
+    with pytest.raises(Problem) as problem:
+        accept(body, USER, SETTINGS, shortcut_for="summarize")
+    assert pointers(problem.value) == {pointer}
+
+
+# Idempotency keys
+
+
+def hash_of(*bodies: dict[str, Any]) -> str | None:
+    requests = [read(body) for body in bodies]
+    return under_idempotency_key("k", [accepted(body) for body in bodies], requests)[0].body_hash
+
+
+def test_the_hash_minds_neither_order_nor_a_default_written_out() -> None:
+    first = {"actor": "probe", "payload": {"seconds": 1, "steps": 2}, "tags": ["a"]}
+    second = {"tags": ["a"], "priority": 2, "payload": {"steps": 2, "seconds": 1}, "actor": "probe"}
+    assert hash_of(first) == hash_of(second)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"actor": "probe", "payload": {"seconds": 2}},
+        {"actor": "probe", "payload": {"seconds": 1}, "priority": 3},
+        {"actor": "probe", "provider": "slow", "payload": {"seconds": 1}},
+    ],
+)
+def test_another_request_has_another_hash(other: dict[str, Any]) -> None:
+    assert hash_of({"actor": "probe", "payload": {"seconds": 1}}) != hash_of(other)
+
+
+def test_each_task_of_a_batch_has_a_key_of_its_own_and_the_whole_request_s_hash() -> None:
+    bodies = [{"actor": "probe", "payload": {"steps": number}} for number in range(3)]
+    tasks = under_idempotency_key("k", [accepted(body) for body in bodies], [read(body) for body in bodies])
+    assert [task.idempotency_key for task in tasks] == ["k", "k 1", "k 2"]
+    assert {task.body_hash for task in tasks} == {hash_of(*bodies)}
+    assert hash_of(*bodies) != hash_of(bodies[0])
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "with space", "tab\t", "umläut", "nul\0"])
+def test_a_key_that_cannot_be_seen_or_is_too_long_is_refused(key: str) -> None:
+    with pytest.raises(Problem) as problem:
+        check_idempotency_key(key)
+    assert (problem.value.status, problem.value.code) == (422, "invalid-idempotency-key")
+    assert pointers(problem.value) == {"/Idempotency-Key"}
+
+
+@pytest.mark.parametrize("key", [None, "x", "x" * 255, "550e8400-e29b-41d4-a716-446655440000", "a/b~c!"])
+def test_other_keys_are_fine(key: str | None) -> None:
+    check_idempotency_key(key)

@@ -1,0 +1,99 @@
+"""The OpenAPI document: what Litestar reads from the handlers, completed with the bodies, answers and errors."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from services.api.errors import PROBLEM_JSON
+from services.api.reference.documents import ProblemDocument
+from services.api.reference.operation import PARAMETERS, PROBLEMS, Operation
+from services.api.reference.operations import OPERATIONS
+
+REFERENCE = "#/components/schemas/{model}"
+PREFIX = "/api/v1"
+NEEDS_A_KEY = (401, 429, 503)
+TAKES_A_BODY = (400, 408, 413, 415, 422)
+
+ABOUT = """
+Windlass carries long-running AI work and never lets go of it: submit a task, close the page, come back, and it is done,
+once, with its whole story.
+
+Send `Authorization: Bearer wl_…` with every request. Errors are `application/problem+json` with a stable `code`; a
+field that is not as it should be is named by a JSON pointer. While the database is away every call answers 503 with
+`Retry-After`, and nothing that was accepted is lost.
+"""
+
+
+def complete(generated: Mapping[str, Any]) -> dict[str, Any]:
+    """The whole document; `generated` knows paths, parameters and docstrings."""
+    document = deepcopy(dict(generated))
+    document["info"] = {"title": "Windlass", "version": "1", "description": ABOUT.strip()}
+    document["servers"] = [{"url": "/"}]
+    document["components"] = {
+        "schemas": schemas(),
+        "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: wl_<id>_<secret>."}},
+    }
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if (said := OPERATIONS.get((method.upper(), path))) is not None:
+                describe(operation, said, needs_a_key=path.startswith(PREFIX))
+    document["tags"] = [{"name": tag} for tag in dict.fromkeys(said.tag for said in OPERATIONS.values())]
+    return document
+
+
+def schemas() -> dict[str, Any]:
+    """Every shape that is named in the operations, and the shapes within them."""
+    models = dict.fromkeys(
+        (model, "serialization")
+        for said in OPERATIONS.values()
+        for each in said.answers.values()
+        for model in each.models
+    )
+    bodies = dict.fromkeys((said.body, "validation") for said in OPERATIONS.values() if said.body is not None)
+    wanted: list[Any] = [(ProblemDocument, "serialization"), *models, *bodies]
+    _, definitions = models_json_schema(wanted, ref_template=REFERENCE)
+    found: dict[str, Any] = definitions["$defs"]
+    return found
+
+
+def describe(operation: dict[str, Any], said: Operation, *, needs_a_key: bool) -> None:
+    operation["tags"] = [said.tag]
+    operation["summary"] = said.summary
+    for parameter in operation.get("parameters", []):
+        describe_parameter(parameter)
+    if said.body is not None:
+        content: dict[str, Any] = {"schema": reference_to(said.body)}
+        if said.example is not None:
+            content["example"] = said.example
+        operation["requestBody"] = {"required": said.body_required, "content": {"application/json": content}}
+    if needs_a_key:
+        operation["security"] = [{"key": []}]
+    problems = {*said.problems, *(NEEDS_A_KEY if needs_a_key else ()), *(TAKES_A_BODY if said.body is not None else ())}
+    if operation.get("parameters"):
+        problems.add(422)
+    operation["responses"] = {
+        str(status): answer.described(reference_to) for status, answer in said.answers.items()
+    } | {str(status): problem(status) for status in sorted(problems - said.answers.keys())}
+
+
+def describe_parameter(parameter: dict[str, Any]) -> None:
+    """A query cannot say null: what is optional is simply left out."""
+    schema = parameter.get("schema", {})
+    if "oneOf" in schema:
+        kinds = [kind for kind in schema["oneOf"] if kind.get("type") != "null"]
+        parameter["schema"] = {**{k: v for k, v in schema.items() if k != "oneOf"}, **kinds[0]}
+    if parameter["name"] in PARAMETERS:
+        parameter["description"] = PARAMETERS[parameter["name"]]
+    for default in ("deprecated", "allowEmptyValue", "allowReserved"):
+        parameter.pop(default, None)
+
+
+def problem(status: int) -> dict[str, Any]:
+    return {"description": PROBLEMS[status], "content": {PROBLEM_JSON: {"schema": reference_to(ProblemDocument)}}}
+
+
+def reference_to(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": REFERENCE.format(model=model.__name__)}

@@ -1,0 +1,7 @@
+"""Every operation of the API, by method and path."""
+
+from services.api.reference.operation import Operation
+from services.api.reference.operator_operations import OPERATOR_OPERATIONS
+from services.api.reference.task_operations import TASK_OPERATIONS
+
+OPERATIONS: dict[tuple[str, str], Operation] = {**TASK_OPERATIONS, **OPERATOR_OPERATIONS}

@@ -1,0 +1,31 @@
+"""Every handler under `/api/v1`."""
+
+from services.api import (
+    audit,
+    bulk,
+    dead_letters,
+    history,
+    keys,
+    listing,
+    providers,
+    queues,
+    stats,
+    tasks,
+    why,
+    workers,
+)
+
+ROUTES = [
+    *tasks.HANDLERS,
+    *listing.HANDLERS,
+    *history.HANDLERS,
+    *why.HANDLERS,
+    *bulk.HANDLERS,
+    *queues.HANDLERS,
+    *dead_letters.HANDLERS,
+    *providers.HANDLERS,
+    *workers.HANDLERS,
+    *stats.HANDLERS,
+    *keys.HANDLERS,
+    *audit.HANDLERS,
+]

@@ -1,0 +1,77 @@
+"""Tokens that open one task's stream for five minutes, for browsers, whose EventSource can send no header."""
+
+import binascii
+import hashlib
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from litestar.connection import ASGIConnection
+
+from shared.db import Database, Row
+from shared.store import keys, secrets
+
+LIFETIME = timedelta(minutes=5)
+SECRET_NAME = "stream-tokens"  # noqa: S105 - the name of one
+
+
+class Grant(msgspec.Struct, frozen=True, array_like=True):
+    """What a token says: until when the owner of a key may read a task's stream by it."""
+
+    task_id: UUID
+    key_id: str
+    expires_at: datetime
+
+
+class StreamTokens:
+    """Made and checked without being stored: the secret that signs them is the same for all api processes."""
+
+    def __init__(self, pool: Database) -> None:
+        self._pool = pool
+        self._secret: bytes | None = None
+
+    async def issue(self, task_id: UUID, key_id: str) -> tuple[str, datetime]:
+        """A token, and when it ends."""
+        grant = Grant(task_id, key_id, datetime.now(UTC) + LIFETIME)
+        return await self.sign(grant), grant.expires_at
+
+    async def sign(self, grant: Grant) -> str:
+        said = msgspec.json.encode(grant)
+        return f"{_text(said)}.{_text(await self._signature(said))}"
+
+    async def holder(self, token: str, task_id: UUID) -> Row | None:
+        """The key behind a token for this task, as long as both are valid; a revoked key takes its tokens along."""
+        said, _, signature = token.partition(".")
+        try:
+            signed = hmac.compare_digest(_bytes(signature), await self._signature(_bytes(said)))
+            grant = msgspec.json.decode(_bytes(said), type=Grant) if signed else None
+        except (UnicodeEncodeError, binascii.Error, msgspec.DecodeError):
+            return None
+        if grant is None or grant.task_id != task_id or grant.expires_at <= datetime.now(UTC):
+            return None
+        return await keys.valid(self._pool, grant.key_id)
+
+    async def _signature(self, said: bytes) -> bytes:
+        if self._secret is None:
+            self._secret = await secrets.ensure(self._pool, SECRET_NAME)
+        return hmac.digest(self._secret, said, hashlib.sha256)
+
+
+async def holder_of_token(connection: ASGIConnection[Any, Any, Any, Any]) -> Row | None:
+    """Who asks by `?token=`, on the one kind of path that takes it."""
+    token = connection.query_params.get("token")
+    if not token or not connection.route_handler.opt.get("stream_token"):
+        return None
+    tokens: StreamTokens = connection.app.state.stream_tokens
+    return await tokens.holder(token, connection.path_params["task_id"])
+
+
+def _text(value: bytes) -> str:
+    return urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def _bytes(text: str) -> bytes:
+    return urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))

@@ -1,0 +1,39 @@
+"""Why a task is not running, as far as its reader may know."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from litestar import get
+from litestar.datastructures import State
+from litestar.params import FromPath
+
+from services.api.auth import Caller
+from services.api.providers import holder_documents
+from services.api.tasks import Asked, visible_task
+from shared import store
+from shared.db import Database, Row
+from shared.explanation import explain
+
+
+@get("/tasks/{task_id:uuid}/why")
+async def why(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str, Any]:
+    """The first thing that stands between the task and its start, said by the dispatcher's own admission function."""
+    row = await visible_task(state.pool, request.user, task_id)
+    return await explanation_of(state.pool, row, request.user, heard_within_seconds=state.settings.lease_seconds)
+
+
+async def explanation_of(db: Database, row: Row, caller: Caller, *, heard_within_seconds: float) -> dict[str, Any]:
+    task = await store.why.look_at(db, row)
+    (view,) = await store.providers.look(db, heard_within_seconds=heard_within_seconds, only=row["provider"])
+    backlog = await store.providers.waiting_retries(db, only=row["provider"])
+    explanation = explain(replace(view, waiting_retries=backlog.get(row["provider"], 0)), task)
+    details = dict(explanation.details)
+    if explanation.reason == "provider-limit":
+        details["holders"] = None
+        if caller.sees_everything:
+            details["holders"] = holder_documents(await store.flow.holders(db, row["provider"]), row["provider"])
+    return {"reason": explanation.reason, "message": explanation.message, "details": details}
+
+
+HANDLERS = [why]

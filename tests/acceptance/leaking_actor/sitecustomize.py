@@ -1,0 +1,32 @@
+"""Python imports this by itself in a process that finds it on its path: there the probe is an actor that leaks.
+
+The canaries come by the environment, so that no source line in a stack trace has them.
+"""
+
+import os
+from typing import Any
+
+from services.actors import probe
+from services.actors.context import Context
+from shared.errors import InvalidInput
+from shared.payloads import ProbePayload
+
+
+def leak(context: Context, payload: ProbePayload) -> dict[str, Any]:
+    canary = os.environ.__getitem__
+    context.progress(f"asking with {canary('CANARY_PROVIDER_KEY')}")
+    context.output(f"the key is {canary('CANARY_PROVIDER_KEY')}\n")
+    context.save({"key": canary("CANARY_PROVIDER_KEY")})
+    if payload.outcome == "ok":
+        return {"said": [f"it was {canary('CANARY_PROVIDER_KEY')}"]}
+    try:
+        raise ConnectionError(  # noqa: TRY301 - a chain of two, as libraries raise them
+            f"cannot reach amqp://windlass:{canary('CANARY_STACK_TRACE')}@10.0.0.1:5672"
+        )
+    except ConnectionError as error:
+        message = f"refused: Authorization: Bearer {canary('CANARY_MESSAGE')}"
+        url = f"https://me:{canary('CANARY_URL')}@example.org/v1?size=2&api_key={canary('CANARY_QUERY')}"
+        raise InvalidInput(message, url=url, headers={"Authorization": canary("CANARY_HEADER")}) from error
+
+
+probe.probe = leak

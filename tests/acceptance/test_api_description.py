@@ -1,0 +1,81 @@
+"""The OpenAPI document and its page: whole, true to every answer, and hard to break the API with."""
+
+import re
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.schemas import BaseSchema
+
+from services.api.main import create_app
+from services.api.reference.operations import OPERATIONS
+from shared.settings import Settings
+from tests.windlass import KEY, Client, Windlass
+
+ENDLESS = {path for _, path in OPERATIONS if path.endswith("/stream")}
+NOT_PROMISED = {
+    "positive_data_acceptance",  # a body of the right shape may still ask for an unknown task or provider
+    "use_after_free",  # nothing is ever deleted
+    "ensure_resource_availability",
+    "max_response_time",
+    "ignored_auth",  # takes our key for a made-up one; test_roles tries every operation without and with each key
+}
+
+load_all_checks()
+
+
+@pytest.fixture(scope="module")
+def api(module_windlass: Windlass) -> Client:
+    """Nothing but the api: it takes tasks without anybody to run them."""
+    module_windlass.start("api")
+    module_windlass.wait_until_answering()
+    return module_windlass.client
+
+
+@pytest.fixture(scope="module")
+def described(api: Client) -> BaseSchema:
+    document = api.http.get("/schema/openapi.json").raise_for_status().json()
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=str(api.http.base_url), headers={"Authorization": f"Bearer {KEY}"})
+    return schema
+
+
+@pytest.mark.parametrize("mode", GenerationMode, ids=lambda mode: mode.value)
+@pytest.mark.parametrize(("method", "path"), [key for key in OPERATIONS if key[1] not in ENDLESS], ids=str)
+def test_whatever_is_sent_is_answered_as_described(
+    described: BaseSchema, method: str, path: str, mode: GenerationMode
+) -> None:
+    unpromised = [check for check in CHECKS.get_all() if check.__name__ in NOT_PROMISED]
+
+    @settings(max_examples=12, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=described[path][method].as_strategy(generation_mode=mode))
+    def send(case: Any) -> None:
+        if "wait" in (case.query or {}) and mode is GenerationMode.POSITIVE:
+            case.query["wait"] = 0
+        case.call_and_validate(excluded_checks=unpromised)
+
+    try:
+        send()
+    except Unsatisfiable:
+        assert mode is GenerationMode.NEGATIVE
+        assert OPERATIONS[method, path].body is None or not OPERATIONS[method, path].body_required
+        pytest.skip("nothing that this operation takes can be wrong")
+
+
+def test_every_operation_is_described_and_no_other() -> None:
+    paths = create_app(Settings()).openapi_schema.to_schema()["paths"]
+    served = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+    assert served == OPERATIONS.keys()
+
+
+def test_the_page_shows_every_operation_and_loads_nothing(api: Client) -> None:
+    page = api.http.get("/schema", headers={"Authorization": ""})
+    assert page.status_code == 200
+    assert page.headers["content-type"].startswith("text/html")
+    for operation in OPERATIONS.values():
+        assert operation.summary in page.text.replace("&#x27;", "'")
+    assert not re.search(r"<script|<link|src=|url\(|https?://", page.text)

@@ -1,0 +1,173 @@
+"""The api while Postgres is away: 503 from every operation, and everything is back by itself."""
+
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from services.api.keyring import KEPT_SECONDS
+from shared.store import keys
+from tests.acceptance.operations import OPERATIONS, May
+from tests.an_api import new_key
+from tests.conftest import a_database
+from tests.databases import execute, migrate
+from tests.forwarder import Forwarder
+from tests.servers import Servers
+from tests.waiting import wait_until
+from tests.windlass import NOBODY, Client, Windlass
+
+
+@pytest.fixture(scope="module")
+def road(servers: Servers, migrated_template: str) -> Iterator[Forwarder]:
+    with a_database(servers, migrated_template) as url, Forwarder(url).running() as road:
+        yield road
+
+
+@pytest.fixture(scope="module")
+def windlass(road: Forwarder, servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windlass]:
+    windlass = Windlass(road.url, servers.amqp_url, tmp_path_factory.mktemp("api"))
+    try:
+        windlass.api = windlass.start("api")
+        windlass.wait_until_answering()
+        yield windlass
+    finally:
+        windlass.stop()
+        print(windlass.log())
+
+
+@contextmanager
+def cut(road: Forwarder) -> Iterator[None]:
+    road.cut()
+    try:
+        yield
+    finally:
+        road.mend()
+
+
+def wait_until_back(windlass: Windlass) -> None:
+    wait_until("back by itself", lambda: windlass.client.http.get("/api/v1/tasks").status_code == 200)
+
+
+def ask(client: Client, operation: str) -> httpx.Response:
+    method, path = operation.split(" ")
+    return client.http.request(method, path.replace("{}", str(NOBODY)), json=OPERATIONS[operation].body)
+
+
+def test_every_operation_answers_503_and_works_again_when_postgres_is_back(road: Forwarder, windlass: Windlass) -> None:
+    client = windlass.client
+    unknown_key = client.with_key(keys.new_key())
+    paths = client.http.get("/schema/openapi.json").json()["paths"]
+    there = {f"{method.upper()} {re.sub('{[^}]*}', '{}', path)}" for path in paths for method in paths[path]}
+    # The shortcuts are tried without a payload: what is refused at once needs no database.
+    tried = [each for each in there & set(OPERATIONS) if "/health" not in each and 422 not in OPERATIONS[each].fine]
+    assert len(tried) > 15
+    assert client.http.get("/api/v1/tasks").status_code == 200
+    with cut(road):
+        for operation in tried:
+            needs_key = OPERATIONS[operation].may is not May.ANYBODY
+            for asker in (client, unknown_key) if needs_key else (client,):
+                answer = ask(asker, operation)
+                assert answer.status_code == 503, (operation, answer.text)
+                assert int(answer.headers["Retry-After"]) > 0
+                assert answer.headers["Content-Type"] == "application/problem+json"
+                assert answer.json()["code"] == "database-unavailable"
+    wait_until_back(windlass)
+    wait_until("ready again", lambda: client.http.get("/health/ready").status_code == 200)
+    assert unknown_key.http.get("/api/v1/tasks").status_code == 401
+
+
+def test_health_says_what_each_may_know(road: Forwarder, windlass: Windlass) -> None:
+    client = windlass.client
+    stranger = client.with_key("none")
+    assert client.http.get("/api/v1/tasks").status_code == 200
+    with cut(road):
+        assert stranger.http.get("/health/live").status_code == 200
+        health = stranger.http.get("/health")
+        assert (health.status_code, health.json()["status"]) == (200, "unhealthy")
+        assert set(health.json()) == {"status", "timestamp"}
+        ready = stranger.http.get("/health/ready")
+        assert (ready.status_code, ready.json()["status"]) == (503, "not-ready")
+        assert int(ready.headers["Retry-After"]) > 0
+        assert "127.0.0.1" not in ready.text, "no addresses for everybody"
+        known = client.http.get("/health").json()
+        assert known["components"]["postgres"]["status"] == "unhealthy"
+        assert known["components"]["broker"]["status"] == "unknown"
+    wait_until_back(windlass)
+
+
+def test_a_key_revoked_while_nobody_could_hear_of_it_opens_nothing_afterwards(
+    road: Forwarder, windlass: Windlass
+) -> None:
+    key = new_key(windlass.client, "user", "ann")
+    ann = windlass.client.with_key(key)
+    assert ann.http.get("/api/v1/tasks").status_code == 200
+    with cut(road):
+        assert ann.http.get("/api/v1/tasks").status_code == 503
+        revoke = f"UPDATE api_keys SET revoked_at = clock_timestamp() WHERE key_id = '{key.split('_')[1]}'"
+        execute(road.server_url, revoke)
+    # As soon as it listens again, before what is kept would be looked up again.
+    refused = lambda: ann.http.get("/api/v1/tasks").status_code == 401  # noqa: E731
+    wait_until("revoked here too", refused, seconds=KEPT_SECONDS - 3)
+
+
+def test_before_the_first_migration_it_waits(servers: Servers, empty_database_url: str, tmp_path: Path) -> None:
+    windlass = Windlass(empty_database_url, servers.amqp_url, tmp_path)
+    client = windlass.client
+    try:
+        windlass.start("api")
+        wait_until("alive", lambda: is_alive(client))
+        assert client.http.get("/health/ready").status_code == 503
+        answer = client.http.get("/api/v1/tasks")
+        assert (answer.status_code, answer.json()["code"]) == (503, "database-unavailable")
+        assert "windlass migrate" in answer.json()["detail"]
+        migrate(empty_database_url)
+        windlass.wait_until_answering()
+        assert client.http.get("/api/v1/tasks").status_code == 200
+    finally:
+        windlass.stop()
+
+
+def is_alive(client: Client) -> bool:
+    with suppress(httpx.TransportError):
+        return client.http.get("/health/live").status_code == 200
+    return False
+
+
+def test_a_database_that_lets_nobody_in_is_away(servers: Servers, road: Forwarder, windlass: Windlass) -> None:
+    name = road.server_url.rpartition("/")[2]
+    execute(servers.database_url, f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+    execute(servers.database_url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+    answer = windlass.client.http.get("/api/v1/tasks")
+    assert (answer.status_code, answer.json()["code"]) == (503, "database-unavailable")
+    execute(servers.database_url, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+    wait_until_back(windlass)
+
+
+@pytest.mark.parametrize("how", ["cut", "frozen"])
+def test_told_to_stop_while_postgres_is_away_it_stops(road: Forwarder, windlass: Windlass, how: str) -> None:
+    client = windlass.start_api()
+    api = windlass.processes[-1]
+    assert client.http.get("/api/v1/tasks").status_code == 200
+    asking = threading.Thread(target=ask_quietly, args=(client,))
+    if how == "cut":
+        road.cut()
+    else:
+        road.freeze()
+    asking.start()
+    try:
+        api.send_signal(signal.SIGTERM)
+        assert api.wait(5) == 0
+    finally:
+        road.cut()
+        road.mend()
+        asking.join()
+
+
+def ask_quietly(client: Client) -> None:
+    with suppress(httpx.TransportError):
+        client.http.get("/api/v1/tasks")

@@ -1,0 +1,244 @@
+"""Keys over HTTP: made, shown once, listed, revoked everywhere at once; guesses are slowed down, valid keys never."""
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from services.api.keyring import KEPT_SECONDS
+from services.api.throttle import FAILURES
+from tests.an_api import an_api, new_key
+from tests.databases import ask, execute
+from tests.servers import Servers
+from tests.waiting import wait_until
+from tests.windlass import KEY, Client, Windlass
+from tests.windlass_up import WINDLASS
+
+A_WRONG_KEY = "wl_wrong123_" + "x" * 40
+
+
+@pytest.fixture(scope="module")
+def windlass(servers: Servers, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windlass]:
+    directory = tmp_path_factory.mktemp("keys")
+    with an_api(servers, migrated_template, directory, WINDLASS_TRUSTED_PROXIES="127.0.0.1, 10.0.0.0/8") as windlass:
+        yield windlass
+
+
+@pytest.fixture(scope="module")
+def admin(windlass: Windlass) -> Client:
+    return windlass.client
+
+
+def make(admin: Client, **fields: Any) -> dict[str, Any]:
+    made = admin.http.post("/api/v1/keys", json=fields)
+    assert made.status_code == 201, made.text
+    document: dict[str, Any] = made.json()
+    return document
+
+
+def test_a_key_is_shown_once_and_listed_without_its_secret(admin: Client) -> None:
+    made = make(admin, role="user", user_id="ann", name="laptop", expires_in_seconds=3600)
+    assert set(made) == {"key_id", "key", "role", "user_id", "name", "created_at", "expires_at"}
+    assert made["key"].startswith(f"wl_{made['key_id']}_")
+    lifetime = datetime.fromisoformat(made["expires_at"]) - datetime.fromisoformat(made["created_at"])
+    assert timedelta(seconds=3599) < lifetime < timedelta(seconds=3601)
+    listed = admin.http.get("/api/v1/keys")
+    (entry,) = [each for each in listed.json()["items"] if each["key_id"] == made["key_id"]]
+    without_the_key = {name: value for name, value in made.items() if name != "key"}
+    assert entry == {**without_the_key, "revoked_at": None, "created_by": "admin"}
+    assert made["key"].rpartition("_")[2] not in listed.text
+    task = admin.with_key(made["key"]).submit(delay_seconds=3600)
+    assert task["user_id"] == "ann"
+
+
+def test_the_list_of_keys_has_pages(admin: Client) -> None:
+    made = [make(admin, role="viewer", user_id="eve")["key_id"] for _ in range(3)]
+    first = admin.http.get("/api/v1/keys", params={"limit": 2}).json()
+    second = admin.http.get("/api/v1/keys", params={"limit": 2, "cursor": first["next_cursor"]}).json()
+    assert [each["key_id"] for each in first["items"] + second["items"]][:3] == made[::-1]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointers"),
+    [
+        ({}, ["/role", "/user_id"]),
+        ({"role": "root", "user_id": "ann"}, ["/role"]),
+        ({"role": "user", "user_id": ""}, ["/user_id"]),
+        ({"role": "user", "user_id": "a\0b"}, ["/user_id"]),
+        ({"role": "user", "user_id": "ann", "expires_in_seconds": 0}, ["/expires_in_seconds"]),
+        ({"role": "user", "user_id": "ann", "expires_in_seconds": 1e300}, ["/expires_in_seconds"]),
+        ({"role": "user", "user_id": "ann", "secret": "mine"}, ["/secret"]),
+        ([], [""]),
+    ],
+)
+def test_a_key_that_cannot_be_made_names_the_field(admin: Client, body: Any, pointers: list[str]) -> None:
+    refused = admin.http.post("/api/v1/keys", json=body)
+    assert refused.status_code == 422, refused.text
+    assert [error["pointer"] for error in refused.json()["errors"]] == pointers
+
+
+def test_an_expired_key_opens_nothing_also_where_it_was_just_used(admin: Client) -> None:
+    ann = admin.with_key(make(admin, role="user", user_id="ann", expires_in_seconds=1)["key"])
+    assert ann.http.get("/api/v1/tasks").status_code == 200
+    wait_until("it has expired", lambda: ann.http.get("/api/v1/tasks").status_code == 401, seconds=5)
+
+
+def test_a_revocation_holds_in_every_api_process_at_once(windlass: Windlass, admin: Client) -> None:
+    made = make(admin, role="user", user_id="ann")
+    other_api = windlass.start_api()
+    here, there = admin.with_key(made["key"]), other_api.with_key(made["key"])
+    assert [each.http.get("/api/v1/tasks").status_code for each in (here, there)] == [200, 200]
+    revoked = admin.http.delete(f"/api/v1/keys/{made['key_id']}")
+    assert revoked.status_code == 200
+    assert revoked.json()["revoked_at"] is not None
+    assert here.http.get("/api/v1/tasks").status_code == 401
+    # By word of Postgres, long before what is kept there would be looked up again.
+    told = KEPT_SECONDS / 3
+    wait_until("revoked there too", lambda: there.http.get("/api/v1/tasks").status_code == 401, seconds=told)
+    again = admin.http.delete(f"/api/v1/keys/{made['key_id']}")
+    assert (again.status_code, again.json()) == (200, revoked.json())
+
+
+def test_a_request_with_a_known_key_costs_no_question_about_it(windlass: Windlass, admin: Client) -> None:
+    url = windlass.environment["WINDLASS_DATABASE_URL"]
+    ann = admin.with_key(new_key(admin, "user", "ann"))
+    assert ann.http.get("/api/v1/tasks").status_code == 200
+    execute(url, "ALTER TABLE api_keys RENAME TO hidden_keys")
+    try:
+        assert [ann.http.get("/api/v1/tasks").status_code for _ in range(5)] == [200] * 5
+    finally:
+        execute(url, "ALTER TABLE hidden_keys RENAME TO api_keys")
+
+
+def test_an_unknown_key_cannot_be_revoked_nor_the_one_in_use(admin: Client) -> None:
+    for unknown in ("nobody", "a%00b", "x" * 500, "%C3%BC"):
+        missing = admin.http.delete(f"/api/v1/keys/{unknown}")
+        assert (missing.status_code, missing.json()["code"]) == (404, "key-not-found")
+    mine = admin.http.delete(f"/api/v1/keys/{KEY.split('_')[1]}")
+    assert (mine.status_code, mine.json()["code"]) == (409, "key-in-use")
+    assert admin.http.get("/api/v1/keys").status_code == 200
+
+
+def attempt(client: Client, key: str | None, forwarded_for: str) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {key}"} if key else {"Authorization": ""}
+    return client.http.get("/api/v1/tasks", headers={**headers, "X-Forwarded-For": forwarded_for})
+
+
+def test_guesses_from_one_address_are_slowed_down_and_valid_keys_never(admin: Client) -> None:
+    guessing = "198.51.100.7"
+    for _ in range(FAILURES):
+        assert attempt(admin, A_WRONG_KEY, guessing).status_code == 401
+    slowed = attempt(admin, A_WRONG_KEY, guessing)
+    assert (slowed.status_code, slowed.json()["code"]) == (429, "too-many-attempts")
+    assert 0 < int(slowed.headers["Retry-After"]) <= 60
+    assert attempt(admin, KEY, guessing).status_code == 200
+    assert attempt(admin, None, guessing).status_code == 401, "who sends no key does not guess"
+    # The right-most address that is no proxy of ours counts, whatever the client wrote before it.
+    assert attempt(admin, A_WRONG_KEY, f"192.0.2.1, {guessing}, 10.0.0.9").status_code == 429
+    assert attempt(admin, A_WRONG_KEY, f"{guessing}, 192.0.2.1").status_code == 401
+
+
+def test_a_header_from_somebody_who_is_no_trusted_proxy_is_not_believed(windlass: Windlass) -> None:
+    untrusting = windlass.start_api(WINDLASS_TRUSTED_PROXIES="")
+    answers = [attempt(untrusting, A_WRONG_KEY, f"198.51.100.{number}") for number in range(FAILURES + 1)]
+    assert [answer.status_code for answer in answers] == [401] * FAILURES + [429]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"",
+        b"Bearer",
+        b"Bearer ",
+        b"Basic dXNlcjpwYXNzd29yZA==",
+        "Bearer wl_tests1_üüüüüüüüüüüüüüüüüüüüüüüüüü".encode(),
+        b"Bearer \xff\xfe\xfd",
+        b"Bearer wl_tests1_" + b"a" * 100_000,
+        b"Bearer " + KEY.encode() + b"\x00",
+        b"Bearer " + KEY.encode() + b" " + KEY.encode(),
+        b"\tBearer",
+    ],
+    ids=lambda header: repr(header[:30]),
+)
+def test_a_malformed_header_is_the_client_s_fault(windlass: Windlass, header: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", windlass.port), timeout=10) as connection:
+        connection.sendall(b"GET /api/v1/tasks HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ")
+        connection.sendall(header + b"\r\n\r\n")
+        connection.shutdown(socket.SHUT_WR)
+        status = connection.makefile("rb").readline().split()[1]
+    assert status in {b"400", b"401", b"431"}
+
+
+def test_what_operators_do_is_in_the_audit_log(admin: Client) -> None:
+    def entries(**filters: Any) -> list[dict[str, Any]]:
+        answer = admin.http.get("/api/v1/audit", params=filters)
+        assert answer.status_code == 200
+        items: list[dict[str, Any]] = answer.json()["items"]
+        return items
+
+    ann = admin.with_key(new_key(admin, "user", "ann"))
+    made = make(admin, role="viewer", user_id="eve", name="wall")
+    admin.http.delete(f"/api/v1/keys/{made['key_id']}")
+    hers, mine = (client.submit(delay_seconds=3600)["task_id"] for client in (ann, admin))
+    for task_id in (hers, mine):
+        admin.cancel(task_id)
+        admin.retry(task_id)
+    ann.cancel(hers)
+    admin.http.post("/api/v1/tasks/requeue-orphaned", json={"max_age_seconds": 5})
+    assert [(each["action"], each["target"]) for each in entries(limit=5)] == [
+        ("tasks.requeue-orphaned", None),
+        ("task.retry", hers),
+        ("task.cancel", hers),
+        ("key.revoke", made["key_id"]),
+        ("key.create", made["key_id"]),
+    ]
+    (created,) = entries(action="key.create", limit=1)
+    assert set(created) == {"audit_id", "at", "key_id", "user_id", "action", "target", "details"}
+    assert (created["key_id"], created["user_id"]) == (KEY.split("_")[1], "admin")
+    assert created["details"] == {"role": "viewer", "user_id": "eve", "name": "wall", "expires_in_seconds": None}
+    assert made["key"] not in json.dumps(entries())
+    first = admin.http.get("/api/v1/audit", params={"limit": 2}).json()
+    second = admin.http.get("/api/v1/audit", params={"limit": 2, "cursor": first["next_cursor"]}).json()
+    assert [each["audit_id"] for each in first["items"] + second["items"]] == [
+        each["audit_id"] for each in entries(limit=4)
+    ]
+    assert entries(user_id="nobody") == []
+
+
+def bootstrap(database_url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [WINDLASS, "keys", "create", "--bootstrap", *arguments],
+        env={**os.environ, "WINDLASS_DATABASE_URL": database_url},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_the_first_key_is_made_where_the_database_is(
+    windlass: Windlass, database_url: str, empty_database_url: str
+) -> None:
+    first = bootstrap(database_url, "--user", "root")
+    assert first.returncode == 0, first.stderr
+    key = first.stdout.strip()
+    again = bootstrap(database_url)
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "there is an admin's key already" in again.stderr
+    (row,) = ask(database_url, "SELECT * FROM api_keys")
+    assert (row["role"], row["user_id"], row["key_id"]) == ("admin", "root", key.split("_")[1])
+    (entry,) = ask(database_url, "SELECT * FROM audit_log")
+    assert (entry["action"], entry["target"]) == ("key.create", row["key_id"])
+    opened = windlass.start_api(WINDLASS_DATABASE_URL=database_url, WINDLASS_API_KEY=KEY).with_key(key)
+    assert opened.http.get("/api/v1/keys").status_code == 200
+    refused = bootstrap(empty_database_url)
+    assert (refused.returncode, "windlass migrate" in refused.stderr) == (1, True)
+    unreachable = bootstrap("postgresql://windlass:a-secret-word@127.0.0.1:1/windlass")
+    assert (unreachable.returncode, "cannot be reached" in unreachable.stderr) == (1, True)
+    assert "a-secret-word" not in unreachable.stderr

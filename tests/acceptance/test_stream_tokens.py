@@ -1,0 +1,131 @@
+"""Streams for browsers on other origins: a token instead of a header, and the origins that are allowed."""
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+from httpx import Response
+
+from services.api.stream_tokens import Grant, StreamTokens
+from shared.settings import Settings
+from tests.acceptance.streams import ANN, api, names, stories, story_of, with_workers
+from tests.event_reader import reading
+from tests.integration.engine import Engine
+from tests.windlass import KEY, Windlass
+
+__all__ = ["api"]
+
+PAGE = "https://page.example"
+
+
+def issue(api: Windlass, task_id: UUID, key: str = KEY) -> Response:
+    return api.client.with_key(key).http.post(f"/api/v1/tasks/{task_id}/stream-token")
+
+
+def without_key(api: Windlass, method: str, path: str, **headers: str) -> Response:
+    return httpx.request(method, f"http://127.0.0.1:{api.port}/api/v1/{path}", headers=headers, trust_env=False)
+
+
+async def status_with(api: Windlass, task_id: UUID, token: str) -> int:
+    async with story_of(api.port, task_id, token=token, key=None) as answer:
+        return answer.status
+
+
+@with_workers
+async def test_a_token_opens_its_one_stream_and_nothing_else(api: Windlass, engine: Engine) -> None:
+    task_id, other = await engine.dead(), await engine.completed()
+    issued = issue(api, task_id, ANN)
+    assert issued.status_code == 201
+    document = issued.json()
+    assert set(document) == {"token", "expires_at", "url"}
+    left = datetime.fromisoformat(document["expires_at"]) - datetime.now(UTC)
+    assert timedelta(minutes=4, seconds=50) < left <= timedelta(minutes=5)
+    path = document["url"].partition(str(api.port))[2]
+    async with reading(api.port, path, key=None) as stream:
+        told = await stream.all()
+    assert names(told)[-1] == "error"
+    assert told[-1].data["error"]["stack_trace"] is None, "it can do no more than its owner"
+    token = document["token"]
+    assert await status_with(api, other, token) == 401
+    async with stories(api.port, token=token, key=None) as answer:
+        assert answer.status == 401
+    for method, path in (("GET", ""), ("GET", "/events"), ("POST", "/cancel"), ("POST", "/stream-token")):
+        assert without_key(api, method, f"tasks/{task_id}{path}?token={token}").status_code == 401
+
+
+@with_workers
+async def test_a_token_that_is_forged_expired_or_whose_key_is_revoked_opens_nothing(
+    api: Windlass, engine: Engine
+) -> None:
+    task_id = await engine.completed()
+    token: str = issue(api, task_id, ANN).json()["token"]
+    assert await status_with(api, task_id, token) == 200
+    said, _, signature = token.partition(".")
+    grant = json.loads(urlsafe_b64decode(said + "=="))
+    grant[1] = "tests1"
+    forged = urlsafe_b64encode(json.dumps(grant).encode()).decode().rstrip("=")
+    for bad in (f"{forged}.{signature}", f"{said}.{signature[:-2]}AA", said, f"{said}.", ".", "%C3%A9", "a.b.c", "%00"):
+        assert await status_with(api, task_id, bad) == 401
+    tokens = StreamTokens(engine.pool)
+    assert await status_with(api, task_id, await tokens.sign(grant_for(task_id, timedelta(seconds=30)))) == 200
+    assert await status_with(api, task_id, await tokens.sign(grant_for(task_id, timedelta(0)))) == 401
+    await engine.sql("UPDATE api_keys SET revoked_at = clock_timestamp() WHERE key_id = 'annann'")
+    assert await status_with(api, task_id, token) == 401
+
+
+def grant_for(task_id: UUID, lifetime: timedelta) -> Grant:
+    return Grant(task_id, "annann", datetime.now(UTC) + lifetime)
+
+
+@with_workers
+async def test_a_token_is_good_at_every_api_process(api: Windlass, engine: Engine) -> None:
+    """The secret is the database's: what this process signs, that one knows."""
+    task_id = await engine.completed()
+    token, _ = await StreamTokens(engine.pool).issue(task_id, "annann")
+    assert await status_with(api, task_id, token) == 200
+
+
+@with_workers
+async def test_nobody_gets_a_token_for_a_foreign_task(api: Windlass, engine: Engine) -> None:
+    task_id = await engine.submit(user_id="ben")
+    refused = issue(api, task_id, ANN)
+    assert (refused.status_code, refused.json()["code"]) == (404, "task-not-found")
+
+
+@with_workers
+async def test_a_page_of_an_allowed_origin_may_call_and_stream(api: Windlass, engine: Engine) -> None:
+    def preflight(origin: str, method: str, headers: str) -> Response:
+        asked = {
+            "Origin": origin, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": headers,
+        }  # fmt: skip
+        return without_key(api, "OPTIONS", "tasks", **asked)
+
+    allowed = preflight(PAGE, "POST", "authorization, content-type, idempotency-key, last-event-id")
+    assert allowed.status_code == 204
+    assert allowed.headers["access-control-allow-origin"] == PAGE
+    assert {"authorization", "last-event-id"} <= set(allowed.headers["access-control-allow-headers"].split(", "))
+    assert "access-control-allow-credentials" not in allowed.headers
+    assert preflight("https://elsewhere.example", "GET", "authorization").status_code == 400
+    assert preflight(PAGE + ".evil.example", "GET", "authorization").status_code == 400
+    assert preflight(PAGE, "GET", "x-other").status_code == 400
+
+    task_id = await engine.completed()
+    token = issue(api, task_id).json()["token"]
+    answers: dict[str, Any] = {}
+    for origin in (PAGE, "https://elsewhere.example"):
+        async with story_of(api.port, task_id, token=token, key=None, origin=origin) as stream:
+            answers[origin] = stream.headers.get("access-control-allow-origin")
+            assert names(await stream.all())[-1] == "complete"
+    assert answers == {PAGE: PAGE, "https://elsewhere.example": None}
+    async with story_of(api.port, task_id, key=None, origin=PAGE) as refused:
+        assert (refused.status, refused.headers["access-control-allow-origin"]) == (401, PAGE), "a page can read why"
+
+
+@pytest.mark.parametrize("origin", ["*", "https://*.example", "page.example", "https://page.example/", "null"])
+def test_an_origin_has_to_be_written_out(origin: str) -> None:
+    with pytest.raises(ValueError, match="is no origin"):
+        Settings(cors_origins=origin)

@@ -1,0 +1,144 @@
+"""The hub on a real database: who is woken by what, and how many questions that takes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+from litestar.datastructures import State
+
+from services.api.auth import Caller
+from services.api.hub import Hub
+from services.api.shared_reads import SharedReads
+from services.api.stream import tell
+from shared.db import _speak_json
+from shared.settings import Settings
+from shared.store.commit_order import BEGINNING
+from shared.store.tasks import Claimed
+from tests.integration.engine import Engine, on_the_engine, until
+
+ADMIN = Caller("a", "admin", "root")
+
+
+@asynccontextmanager
+async def a_hub(engine: Engine, **settings: Any) -> AsyncIterator[Hub]:
+    """A hub that hears."""
+    hub = Hub(Settings(database_url=engine.database_url, **{"safety_poll_seconds": 60, **settings}))
+    running = asyncio.create_task(hub.run())
+    try:
+        with hub.subscribe(None) as subscription:
+            await subscription.news(10)  # it says that everything may be new once it is connected
+        yield hub
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+@on_the_engine
+async def test_a_commit_wakes_those_who_wait_for_that_task_or_for_any(engine: Engine) -> None:
+    mine, other = await engine.running(), await engine.running()
+    async with a_hub(engine) as hub:
+        with (
+            hub.subscribe([mine.task_id]) as waiting,
+            hub.subscribe([other.task_id]) as indifferent,
+            hub.subscribe([other.task_id, mine.task_id]) as both,
+            hub.subscribe(None) as any_task,
+        ):
+            await engine.finish(mine)
+            assert await waiting.news(10)
+            assert await both.news(10)
+            assert await any_task.news(10)
+            assert not await indifferent.news(0)
+
+
+@on_the_engine
+async def test_what_is_said_without_a_notification_is_found_by_the_next_look(engine: Engine) -> None:
+    attempt = await engine.running()
+    async with a_hub(engine, safety_poll_seconds=0.05) as hub:
+        with (
+            hub.subscribe([attempt.task_id]) as behind,
+            hub.subscribe([attempt.task_id]) as up_to_date,
+            hub.subscribe(None) as many,
+        ):
+            up_to_date.seen, behind.seen, many.seen = 3, 2, BEGINNING
+            await engine.sql("UPDATE tasks SET last_seq = 3 WHERE task_id = $1", attempt.task_id)
+            assert await behind.news(10)
+            assert await many.news(10)
+            assert not await up_to_date.news(0.2)
+
+
+@on_the_engine
+async def test_streams_at_the_same_place_share_one_read(engine: Engine) -> None:
+    attempt = await engine.running()
+    questions: list[str] = []
+
+    class Counting(asyncpg.Connection):
+        async def _execute(self, query: str, *arguments: Any, **options: Any) -> Any:
+            questions.append(query)
+            return await super()._execute(query, *arguments, **options)  # type: ignore[misc]
+
+    async with (
+        a_hub(engine) as hub,
+        asyncpg.create_pool(
+            engine.database_url, min_size=4, max_size=4, init=_speak_json, connection_class=Counting
+        ) as pool,
+    ):
+        settings = Settings(database_url=engine.database_url)
+        state = State({"hub": hub, "pool": pool, "settings": settings})
+        streams = [asyncio.create_task(whole_story(state, attempt.task_id)) for _ in range(60)]
+        await until(lambda: waiting(hub, attempt.task_id, 60))
+        questions.clear()
+        for number in range(1, 6):
+            await say(engine, attempt, f"step {number}")
+            await until(lambda seen=2 + number: waiting(hub, attempt.task_id, 60, seen=seen))  # type: ignore[misc]
+        assert 5 <= len(questions) <= 15, "5 steps for 60 streams"
+        await engine.finish(attempt)
+        stories = await asyncio.gather(*streams)
+    assert len(stories) == 60
+    assert len(set(stories)) == 1
+    assert stories[0].count(b"event: ") == 8
+
+
+async def whole_story(state: State, task_id: UUID) -> bytes:
+    messages = [message async for message in tell(state, task_id, ADMIN, 0)]
+    return b"".join(messages[1:])
+
+
+async def waiting(hub: Hub, task_id: UUID, number: int, *, seen: int = 2) -> bool:
+    """Whether so many have read so far, and wait."""
+    return sum(subscription.seen == seen for subscription in hub._of_task[task_id]) == number
+
+
+async def say(engine: Engine, attempt: Claimed, text: str) -> None:
+    assert await engine.say(attempt, events=[{"type": "output", "data": {"text": text}}])
+
+
+def test_who_is_woken_does_not_join_a_read_that_is_older_than_the_news() -> None:
+    """It began before the commit, and would be believed to have seen it."""
+
+    async def scenario() -> None:
+        reads = SharedReads()
+        row = "old"
+        finish = asyncio.Event()
+
+        async def read() -> str:
+            seen = row
+            await finish.wait()
+            return seen
+
+        first, second = (asyncio.create_task(reads.once("place", read)) for _ in range(2))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        row = "new"
+        reads.forget()
+        third = asyncio.create_task(reads.once("place", read))
+        await asyncio.sleep(0)
+        second.cancel()
+        finish.set()
+        assert await first == "old"
+        assert await third == "new"
+
+    asyncio.run(scenario())

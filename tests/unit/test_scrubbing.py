@@ -1,0 +1,181 @@
+"""Secrets in every dress that they are known to wear are taken out; ordinary text stays as it is."""
+
+import logging
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from shared import scrubbing
+from shared.errors import InvalidInput, describe
+from shared.logs import Scrubbed
+from shared.scrubbing import SCRUBBED, scrub, scrub_document, withhold
+from shared.settings import Settings
+
+CANARY = "c4nary" + "Z9" * 12
+
+
+@pytest.fixture
+def configured() -> Iterator[str]:
+    secret = "a plain sentence nobody would guess"
+    scrubbing.learn([secret])
+    yield secret
+    scrubbing.learn([])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Authorization: Bearer {CANARY}",
+        f"authorization: Basic {CANARY}",
+        f"Authorization: {CANARY}",
+        f"Proxy-Authorization: Digest {CANARY}",
+        f"{{'Authorization': 'Bearer {CANARY}', 'Accept': '*/*'}}",
+        f"[(b'Authorization', b'Bearer {CANARY}')]",
+        f'{{"authorization":"Bearer {CANARY}"}}',
+        f"sent Bearer {CANARY} and got 401",
+        f"bearer {CANARY}",
+        f"x-api-key: {CANARY}",
+        f"Cookie: session={CANARY}; theme=dark",
+        f"https://user:{CANARY}@example.org/path",
+        f"https://{CANARY}@example.org",
+        f"postgresql://windlass:{CANARY}@127.0.0.1:5432/windlass",
+        f"amqp://windlass:{CANARY}@127.0.0.1",
+        f"GET https://example.org/v1?api_key={CANARY}&size=3",
+        f"GET https://example.org/v1?size=3&token={CANARY}",
+        f"GET https://example.org/v1?key={CANARY}",
+        f"access_token={CANARY}",
+        f"OPENROUTER_API_KEY={CANARY}",
+        f"password='{CANARY}'",
+        f'{{"api_key": "{CANARY}", "model": "x"}}',
+        f'{{\\"password\\": \\"{CANARY}\\"}}',
+        f"password: {CANARY}",
+        f"the api-key is {CANARY}",
+        f"the key wl_abcdef12_{CANARY} does not open",
+        f"sk-or-v1-{CANARY}",
+        f"sk-{CANARY}",
+        f"sk_live_{CANARY}",
+        f"ghp_{CANARY}",
+        f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0{CANARY}.{CANARY}",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{CANARY}\n-----END RSA PRIVATE KEY-----",
+        f"-----BEGIN PRIVATE KEY-----\n{CANARY}",
+    ],
+)
+def test_a_secret_is_taken_out(text: str) -> None:
+    assert CANARY not in scrub(text)
+    assert SCRUBBED in scrub(text)
+    assert scrub(scrub(text)) == scrub(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "task 0198c5f0-0000-7000-8000-000000000000: attempt 2 ended (ServiceUnavailable: busy); now retrying",
+        "Bearer authentication failed",
+        "Basic information is missing",
+        "Unexpected token: < in JSON at position 0",
+        "prompt_tokens=12 completion_tokens=3 max_tokens=5",
+        '{"usage": {"prompt_tokens": 12}, "retry_after": 5}',
+        "see https://example.org/a/path?page=2#part or write to help@example.org",
+        "task-force, risk-averse, desk-bound",
+        "the author: Ann",
+        "KeyError: 'colour'",
+        "windlass ready http://127.0.0.1:8800",
+    ],
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert scrub(text) == text
+
+
+def test_what_remains_still_tells_where_it_happened() -> None:
+    text = f"GET https://u:{CANARY}@example.org/v1/jobs?api_key={CANARY}&page=2 answered 500"
+    assert scrub(text) == f"GET https://{SCRUBBED}@example.org/v1/jobs?api_key={SCRUBBED}&page=2 answered 500"
+    assert scrub(f"wl_abcdef12_{CANARY}") == f"wl_abcdef12_{SCRUBBED}"
+
+
+def test_a_document_is_cleaned_in_depth_and_by_the_names_of_its_fields() -> None:
+    document = {
+        "headers": {"Authorization": CANARY, "X-Request": "7"},
+        "openrouter_api_key": CANARY,
+        "tried": [{"url": f"https://x:{CANARY}@example.org"}],
+        f"token={CANARY}": 1,
+        "usage": {"prompt_tokens": 12},
+        "password": None,
+        "retry_after": 2.5,
+    }
+    clean = scrub_document(document)
+    assert CANARY not in str(clean)
+    assert clean["headers"] == {"Authorization": SCRUBBED, "X-Request": "7"}
+    assert (clean["usage"], clean["password"], clean["retry_after"]) == ({"prompt_tokens": 12}, None, 2.5)
+
+
+def test_a_configured_secret_is_taken_out_whatever_it_looks_like(configured: str) -> None:
+    assert scrub(f"they said: {configured}!") == f"they said: {SCRUBBED}!"
+    assert withhold({"text": [f"({configured})"], "n": 1}) == {"text": [f"({SCRUBBED})"], "n": 1}
+
+
+def test_a_configured_secret_that_may_be_a_word_stays_in_a_client_s_text() -> None:
+    scrubbing.learn(["changeme"])
+    assert scrub("using changeme") == f"using {SCRUBBED}"
+    assert withhold("changeme is a poor password") == "changeme is a poor password"
+    scrubbing.learn([])
+
+
+def test_a_client_s_own_text_loses_nothing_but_configured_secrets(configured: str) -> None:
+    result = {"summary": f"how to send a header: Authorization: Bearer {CANARY}", "n": [1, None, True]}
+    assert withhold(result) == result
+
+
+def test_an_error_is_stored_without_secrets(configured: str) -> None:
+    def call_the_provider(header: str) -> None:
+        raise InvalidInput(f"refused: {header}", body=f"you sent {header}", headers={"Authorization": CANARY})
+
+    with pytest.raises(InvalidInput) as raised:
+        call_the_provider(f"Authorization: Bearer {CANARY}")
+    described = describe(raised.value, attempt=1)
+    assert CANARY not in str(described)
+    assert "call_the_provider" in described["stack_trace"]
+
+
+def test_a_log_line_and_its_stack_trace_are_written_without_secrets() -> None:
+    with pytest.raises(ConnectionError) as raised:
+        raise ConnectionError(f"cannot reach amqp://windlass:{CANARY}@10.0.0.1")
+    failure = (raised.type, raised.value, raised.tb)
+    record = logging.LogRecord("x", logging.ERROR, __file__, 1, "asked with %s", (f"Bearer {CANARY}",), failure)
+    line = Scrubbed().format(record)
+    assert CANARY not in line
+    assert "amqp://" in line
+    assert "Traceback" in line
+
+
+@pytest.mark.parametrize(
+    "text", ["-eyJ" * 50_000, "token" + " " * 200_000, "://" * 70_000, "basic " * 40_000, "a" * 200_000, "wl_" * 70_000]
+)
+def test_no_text_takes_more_than_its_length_s_worth_of_time(text: str) -> None:
+    def seconds(text: str) -> float:
+        began = time.process_time()
+        scrub(text)
+        return time.process_time() - began
+
+    # Ten times the text may take ten times as long, and not a hundred times.
+    short = min(seconds(text[: len(text) // 10]) for _ in range(3))
+    assert min(seconds(text) for _ in range(3)) < 40 * short + 0.05
+
+
+def test_the_settings_know_the_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_PROVIDER_KEY", "the provider's key")
+    settings = Settings(
+        database_url="postgresql://windlass:p%40ssword1@127.0.0.1/windlass",
+        amqp_url="amqp://guest12345:guest12345@127.0.0.1",
+        api_key=f"wl_abcdef12_{CANARY}",
+        providers={"slow": {"actor": "probe", "api_key_env": "SOME_PROVIDER_KEY"}},
+    )
+    assert settings.secrets() == {
+        "p%40ssword1", "p@ssword1", f"wl_abcdef12_{CANARY}", CANARY, "the provider's key",
+    }  # fmt: skip
+
+
+def test_a_secret_in_a_setting_that_is_refused_is_not_repeated() -> None:
+    with pytest.raises(ValueError, match="api_key") as refused:
+        Settings(api_key=f"not a key {CANARY}")
+    assert CANARY not in str(refused.value)
