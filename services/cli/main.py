@@ -1,4 +1,4 @@
-"""The `windlass` command: runs everything, or becomes one of its processes."""
+"""The `windlass` command: runs everything, becomes one of its processes, or speaks to the API."""
 
 import argparse
 import os
@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Final
 
+from services.cli.commands import add_commands, add_connection
+from services.cli.exit_codes import MEANINGS
+
 PROCESSES: Final = {
     "api": ("services.api", "serve REST and the event streams"),
     "dispatcher": ("services.dispatcher", "hand due tasks to the provider queues"),
@@ -14,24 +17,47 @@ PROCESSES: Final = {
     "janitor": ("services.janitor", "find what is stale, lost or expired"),
     "migrate": ("shared.migrations", "bring the database to the newest schema, then exit"),
 }
+SHELLS: Final = ("bash", "zsh", "tcsh")
+EPILOG: Final = f"""\
+Settings are variables WINDLASS_* and the TOML file that WINDLASS_CONFIG names. Commands that speak to the API find it
+by --url and --key, WINDLASS_URL and WINDLASS_API_KEY, or else in the data directory of the `make up` that runs here.
+
+{MEANINGS}"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    command = _parser().parse_args(arguments).command
-    return _up() if command == "up" else _become(command)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:2] == ["keys", "create"] and "--bootstrap" in given:
+        # Before there is a key nobody can be asked for one: it is written where the api looks it up.
+        return _become("services.api.first_key", *given[2:])
+    parser = build_parser()
+    parsed = parser.parse_args(given)
+    if parsed.command == "up":
+        return _up()
+    if parsed.command in PROCESSES:
+        return _become(PROCESSES[parsed.command][0])
+    if parsed.command == "completion":
+        return _complete(parser, parsed.shell)
+    code: int = parsed.run(parsed)
+    return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="windlass",
         description="Carries long-running AI work and never lets go of it.",
-        epilog="Settings are variables WINDLASS_* and the TOML file that WINDLASS_CONFIG names.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"windlass {version('windlass')}")
+    add_connection(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands.add_parser("up", help="run everything here, with a Postgres and a RabbitMQ of its own")
     for name, (_, duty) in PROCESSES.items():
         commands.add_parser(name, help=duty)
+    add_commands(commands)
+    completion = commands.add_parser("completion", help="print a script that completes commands in your shell")
+    completion.add_argument("shell", choices=SHELLS)
     return parser
 
 
@@ -42,6 +68,12 @@ def _up() -> int:
     return up()
 
 
-def _become(command: str) -> int:
-    module, _ = PROCESSES[command]
-    os.execv(sys.executable, [sys.executable, "-m", module])  # noqa: S606 - it becomes that process
+def _become(module: str, *arguments: str) -> int:
+    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - it becomes that process
+
+
+def _complete(parser: argparse.ArgumentParser, shell: str) -> int:
+    import shtab  # noqa: PLC0415
+
+    print(shtab.complete(parser, shell))
+    return 0

@@ -1,0 +1,16 @@
+"""The commands that speak to the API, each group in a file of its own."""
+
+import argparse
+
+from services.cli.commands import keys, providers, queues, submit, tasks, watch, workers
+from services.cli.commands.arguments import Commands, add_connection
+
+__all__ = ["add_commands", "add_connection"]
+
+GROUPS = (submit, tasks, watch, queues, providers, workers, keys)
+
+
+def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    adder = Commands(commands)
+    for group in GROUPS:
+        group.add_commands(adder)

@@ -1,0 +1,105 @@
+"""Arguments that several commands share, and how each is read."""
+
+import argparse
+from datetime import datetime
+from functools import partial
+from typing import Any, cast, get_args
+from uuid import UUID
+
+from services.cli.session import PATIENCE_SECONDS, Command, run
+from windlass import Filter, Status
+
+OPTIONAL: Any = argparse.SUPPRESS
+
+
+class Commands:
+    """Adds commands; each one knows where the API is, and how to show its answer."""
+
+    def __init__(self, subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+        self._subparsers = subparsers
+
+    def add(self, name: str, command: Command, duty: str) -> argparse.ArgumentParser:
+        parser = self._subparsers.add_parser(name, help=duty, description=f"{duty[0].upper()}{duty[1:]}.")
+        parser.set_defaults(run=partial(run, command))
+        add_connection(parser)
+        return parser
+
+    @classmethod
+    def below(cls, parser: argparse.ArgumentParser) -> "Commands":
+        """Commands of a command, such as `keys create`; without one the command shows what there is."""
+        return cls(parser.add_subparsers(metavar="ACTION", title="actions"))
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("connection and output")
+    group.add_argument("--url", default=OPTIONAL, help="the API; else WINDLASS_URL, else what `make up` runs here")
+    group.add_argument("--key", default=OPTIONAL, help="your key; else WINDLASS_API_KEY, which `ps` does not show")
+    group.add_argument(
+        "--patience",
+        type=seconds,
+        default=OPTIONAL,
+        metavar="SECONDS",
+        help=f"how long to go on trying while the API is away ({PATIENCE_SECONDS:g})",
+    )
+    group.add_argument("-o", "--output", choices=("table", "json"), default=OPTIONAL, help="json is for programs")
+
+
+def add_filters(parser: argparse.ArgumentParser, *, by_status: bool = True) -> None:
+    """Named as the API names them, so that `chosen_filter` finds them."""
+    group = parser.add_argument_group("which tasks")
+    if by_status:
+        group.add_argument("--status", action="append", choices=get_args(Status), help="may be repeated: any of them")
+    group.add_argument("--actor", help="the kind of work")
+    group.add_argument("--provider", help="who does the work")
+    group.add_argument("--lane", choices=("fresh", "retry"), help="retry: has failed before")
+    group.add_argument("--user", dest="user_id", help="whose tasks")
+    group.add_argument("--tag", action="append", help="may be repeated: all of them")
+    group.add_argument("--project", dest="project_id", metavar="ID")
+    group.add_argument("--workflow", dest="workflow_id", metavar="ID")
+    group.add_argument("--workflow-run", dest="workflow_run_id", metavar="ID")
+    group.add_argument("--interaction", dest="interaction_id", metavar="ID")
+    group.add_argument("--parent", dest="parent_task_id", type=task_id, metavar="TASK")
+    group.add_argument("--error-type", help="for example NetworkTimeout")
+    group.add_argument("--created-after", type=moment, metavar="TIME", help="ISO 8601, such as 2026-07-01T12:00Z")
+    group.add_argument("--created-before", type=moment, metavar="TIME")
+    group.add_argument("--updated-after", type=moment, metavar="TIME")
+    group.add_argument("--search", dest="q", metavar="TEXT", help="in error messages, prompts and contents")
+
+
+def chosen_filter(arguments: argparse.Namespace) -> Filter:
+    given = {name: getattr(arguments, name, None) for name in Filter.__annotations__}
+    return cast(Filter, {name: value for name, value in given.items() if value is not None})
+
+
+def task_id(text: str) -> str:
+    """Whole, as the tables show it."""
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not the id of a task; one looks like 01a1e216-aa70-7000-8000-000000000000"
+        ) from None
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
+
+
+def moment(text: str) -> datetime:
+    """Without a zone it is this machine's time, as on a clock on the wall."""
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time like 2026-07-01T12:00:00Z") from None
+
+
+def count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)

@@ -1,0 +1,112 @@
+"""`windlass submit`: a task from the command line."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final, cast
+
+from services.cli.commands.arguments import Commands, moment, seconds, task_id
+from services.cli.commands.tasks import show_ended
+from services.cli.commands.watch import watch
+from services.cli.session import Session
+from windlass import SubmitOptions, calls
+
+PRIORITIES: Final = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+
+
+def add_commands(commands: Commands) -> None:
+    parser = commands.add("submit", submit, "submit a task")
+    parser.add_argument("actor", help="the kind of work, for example probe")
+    parser.add_argument("fields", nargs="*", type=payload_field, metavar="NAME=VALUE", help="payload; JSON, else text")
+    parser.add_argument(
+        "--payload", type=payload, metavar="JSON", help="the payload as a whole; @FILE reads a file, - standard input"
+    )
+    after = parser.add_argument_group("then").add_mutually_exclusive_group()
+    after.add_argument("--wait", action="store_true", help="until it has ended; exit code 1 if not completed")
+    after.add_argument("--wait-timeout", type=seconds, metavar="SECONDS", help="the same, for no longer than this")
+    after.add_argument("--watch", action="store_true", help="show its progress until it has ended")
+    _add_options(parser)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """Named as the API names them, so that `options` finds them."""
+    group = parser.add_argument_group("the task")
+    group.add_argument("--provider", help="who does the work; else the actor's own default")
+    group.add_argument("--type", dest="task_type", help="a name of your own for this kind of task")
+    group.add_argument("--priority", type=priority, metavar="0-9", help="0 or critical, 1 high, 2 medium, 3 low, …")
+    group.add_argument("--max-retries", type=int, metavar="N")
+    group.add_argument("--timeout", dest="timeout_seconds", type=seconds, metavar="SECONDS", help="for one attempt")
+    group.add_argument("--max-age", dest="max_age_seconds", type=seconds, metavar="SECONDS", help="then it is buried")
+    group.add_argument("--at", dest="run_at", type=moment, metavar="TIME", help="not before; such as 2026-07-01T12:00Z")
+    group.add_argument("--delay", dest="delay_seconds", type=seconds, metavar="SECONDS", help="not before")
+    group.add_argument("--tag", dest="tags", action="append", help="may be repeated")
+    group.add_argument("--project", dest="project_id", metavar="ID")
+    group.add_argument("--workflow", dest="workflow_id", metavar="ID")
+    group.add_argument("--parent", dest="parent_task_id", type=task_id, metavar="TASK")
+    group.add_argument("--depends-on", action="append", type=task_id, metavar="TASK", help="may be repeated")
+    group.add_argument("--dedupe-key", metavar="KEY", help="not twice while a task of this key lives or has completed")
+    group.add_argument("--dedupe-ttl", dest="dedupe_ttl_seconds", type=seconds, metavar="SECONDS")
+    group.add_argument("--idempotency-key", metavar="KEY", help="the same key is the same submit; else made up")
+    group.add_argument("--webhook-url", metavar="URL", help="is told how it ended")
+    group.add_argument("--user", dest="user_id", help="for somebody else; admins only")
+
+
+def submit(session: Session, arguments: argparse.Namespace) -> int:
+    whole = {**(arguments.payload or {}), **dict(arguments.fields)}
+    call = calls.submit(arguments.actor, whole, arguments.idempotency_key, options(arguments))
+    document = session.client.ask(call)
+    task = call.read(document)
+    if arguments.watch:
+        return watch(session, task.task_id)
+    if arguments.wait or arguments.wait_timeout is not None:
+        return show_ended(session, task.task_id, arguments.wait_timeout)
+    if session.screen.as_json:
+        session.screen.document(document)
+    else:
+        session.screen.line(task.task_id)
+        if task.deduplicated:
+            session.screen.remark(f"there was one already; it is {task.status}")
+        if session.screen.is_terminal:
+            session.screen.remark(f"{task.status}; see how it goes: windlass watch {task.task_id}")
+    return 0
+
+
+def options(arguments: argparse.Namespace) -> SubmitOptions:
+    given = {name: getattr(arguments, name, None) for name in SubmitOptions.__annotations__}
+    return cast(SubmitOptions, {name: value for name, value in given.items() if value is not None})
+
+
+def payload_field(text: str) -> tuple[str, Any]:
+    """`steps=5` is a number and `prompt=a hat` a text; a text that looks like JSON wants quotes: `prompt='"5"'`."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def payload(text: str) -> dict[str, Any]:
+    try:
+        if text == "-":
+            text = sys.stdin.read()
+        elif text.startswith("@"):
+            text = Path(text[1:]).read_text()
+        document = json.loads(text)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot read {text[1:]}: {error.strerror}") from None
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise argparse.ArgumentTypeError("a payload is a JSON object: {…}")
+    return document
+
+
+def priority(text: str) -> int:
+    if text in PRIORITIES:
+        return PRIORITIES[text]
+    if text.isascii() and text.isdigit() and int(text) <= 9:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is neither 0 to 9 nor one of {', '.join(PRIORITIES)}")

@@ -1,0 +1,172 @@
+"""`windlass get | list | events | why | cancel | retry`: tasks, their stories and what can be done with them."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from services.cli import exit_codes
+from services.cli.commands.arguments import Commands, add_filters, chosen_filter, count, seconds, task_id
+from services.cli.display.tables import Facts, Table
+from services.cli.display.texts import age, compact, describe, known, moment, standing
+from services.cli.session import Session, complain
+from windlass import Event, Task, Why, WindlassError, calls
+from windlass.call import Call
+from windlass.task import Listing
+
+
+def add_commands(commands: Commands) -> None:
+    parser = commands.add("get", get, "show one task")
+    parser.add_argument("task_id", type=task_id, metavar="TASK")
+    parser.add_argument("--wait", action="store_true", help="until it has ended; exit code 1 if not completed")
+    parser.add_argument("--wait-timeout", type=seconds, metavar="SECONDS", help="the same, for no longer than this")
+
+    parser = commands.add("list", list_tasks, "list tasks, newest first")
+    parser.add_argument("--limit", type=count, default=20, metavar="N", help="at most so many (20)")
+    parser.add_argument("--full", action="store_true", help="with payload, result and all errors (for -o json)")
+    add_filters(parser)
+
+    parser = commands.add("events", events, "show a task's history")
+    parser.add_argument("task_id", type=task_id, metavar="TASK")
+    parser.add_argument("--after", type=int, default=0, metavar="SEQ", help="only what came after this number")
+    parser.add_argument("--type", dest="types", action="append", default=[], help="may be repeated; such as claim")
+
+    parser = commands.add("why", why, "say why a task is not running")
+    parser.add_argument("task_id", type=task_id, metavar="TASK")
+
+    for name, command, duty in (
+        ("cancel", cancel, "cancel tasks; a running one stops its work first"),
+        ("retry", retry, "give dead or cancelled tasks a new life"),
+    ):
+        parser = commands.add(name, command, duty)
+        parser.add_argument("task_ids", type=task_id, nargs="+", metavar="TASK")
+
+
+def get(session: Session, arguments: argparse.Namespace) -> int | None:
+    if arguments.wait or arguments.wait_timeout is not None:
+        return show_ended(session, arguments.task_id, arguments.wait_timeout)
+    session.show(calls.get(arguments.task_id), task_facts)
+    return None
+
+
+def show_ended(session: Session, task_id: str, timeout: float | None) -> int:
+    """Waits for the end and shows it."""
+    session.waiting_client().wait(task_id, timeout=timeout)
+    task = session.show(calls.get(task_id), task_facts)
+    return exit_codes.DONE if task.status == "completed" else exit_codes.FAILED
+
+
+def list_tasks(session: Session, arguments: argparse.Namespace) -> None:
+    chosen = chosen_filter(arguments)
+    empty = "no task is like that" if chosen else "no task was ever submitted"
+    show_tasks(session, calls.list_tasks(chosen, full=arguments.full), arguments.limit, empty)
+
+
+def show_tasks(session: Session, call: Call[Listing[Task]], most: int, empty: str) -> None:
+    document = session.ask_pages(call, most)
+    tasks = call.read(document).items
+    note = f"these are the newest {len(tasks)}; --limit shows more" if document.get("next_cursor") else None
+    session.screen.show(document, tasks_table(tasks, empty, note))
+
+
+def events(session: Session, arguments: argparse.Namespace) -> None:
+    call = calls.events(arguments.task_id, arguments.after, arguments.types)
+    document = session.ask_pages(call)
+    session.screen.show(document, events_table(call.read(document).items))
+
+
+def why(session: Session, arguments: argparse.Namespace) -> None:
+    session.show(calls.why(arguments.task_id), why_facts)
+
+
+def cancel(session: Session, arguments: argparse.Namespace) -> int:
+    return each(session, arguments.task_ids, calls.cancel)
+
+
+def retry(session: Session, arguments: argparse.Namespace) -> int:
+    return each(session, arguments.task_ids, calls.retry)
+
+
+def each(session: Session, task_ids: list[str], call: Callable[[str], Call[Task]]) -> int:
+    """One after the other; what fails does not keep the rest from being done. The first failure's code is told."""
+    documents: list[Any] = []
+    errors: list[dict[str, str]] = []
+    codes: list[int] = []
+    for each_id in task_ids:
+        try:
+            documents.append(session.client.ask(call(each_id)))
+        except WindlassError as error:
+            complain(error, about=each_id)
+            errors.append({"task_id": each_id, "code": getattr(error, "code", "unreachable"), "detail": str(error)})
+            codes.append(exit_codes.exit_code(error))
+    tasks = [call(task_ids[0]).read(document) for document in documents]
+    if session.screen.as_json:
+        session.screen.document({"items": documents, **({"errors": errors} if errors else {})})
+    else:
+        for task in tasks:
+            session.screen.line(f"{task.task_id}\t{'stopping' if stops(task) else task.status}")
+    return codes[0] if codes else exit_codes.DONE
+
+
+def stops(task: Task) -> bool:
+    return task.cancel_requested and not task.has_ended
+
+
+def tasks_table(tasks: tuple[Task, ...], empty: str, note: str | None = None) -> Table:
+    return Table(
+        columns=("TASK", "STATUS", "QUEUE", "ATTEMPT", "AGE", "PROGRESS"),
+        rows=[
+            (task.task_id, task.status, task.queue, str(task.attempt), age(task.created_at), standing(task))
+            for task in tasks
+        ],
+        empty=empty,
+        wide=frozenset({"PROGRESS"}),
+        note=note,
+    )
+
+
+def task_facts(task: Task) -> Facts:
+    """What is worth knowing first, then the rest."""
+    error = f"{describe(task.error)} ({task.error.kind}, attempt {task.error.attempt})" if task.error else ""
+    heading = [
+        ("task", task.task_id),
+        ("status", task.status),
+        ("progress", standing(task)),
+        ("error", error),
+        ("result", compact(task.result) if task.result is not None else ""),
+        ("payload", compact(task.payload)),
+        ("attempt", f"{task.attempt}, {task.retry_count} of {task.max_retries} retries used"),
+    ]
+    names = (
+        "actor", "provider", "queue", "lane", "task_type", "priority", "user_id", "tags", "project_id", "workflow_id",
+        "workflow_run_id", "interaction_id", "parent_task_id", "depends_on", "dedupe_key", "worker_id",
+        "provider_job_id", "exit_code", "timeout_seconds", "created_at", "available_at", "started_at", "completed_at",
+        "updated_at", "expires_at", "heartbeat_at", "lease_expires_at",
+    )  # fmt: skip
+    return Facts([*heading, *((name, known(getattr(task, name))) for name in names)])
+
+
+def events_table(events: tuple[Event, ...]) -> Table:
+    rows = [(str(event.seq), moment(event.at), event.type, str(event.attempt), happened(event)) for event in events]
+    return Table(
+        columns=("SEQ", "AT", "TYPE", "ATTEMPT", "WHAT"),
+        rows=rows,
+        empty="nothing has happened since",
+        wide=frozenset({"WHAT"}),
+    )
+
+
+def happened(event: Event) -> str:
+    """The one thing that an event's data is about."""
+    data = event.data if isinstance(event.data, dict) else {}
+    said, error = data.get("progress"), data.get("error")
+    if isinstance(error, dict):
+        return known(f"{error.get('type')}: {error.get('message')}")
+    if isinstance(said, dict):
+        return known(said.get("message"))
+    return known(data.get("text") or data.get("status") or data or None)
+
+
+def why_facts(why: Why) -> Facts:
+    details = why.details if isinstance(why.details, dict) else {}
+    lines = [("reason", why.reason), ("message", known(why.message))]
+    return Facts([*lines, *((name, known(value)) for name, value in details.items())])

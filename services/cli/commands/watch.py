@@ -1,0 +1,45 @@
+"""`windlass watch`: a task's progress while it happens, over restarts of the API."""
+
+import argparse
+
+from services.cli import exit_codes
+from services.cli.commands.arguments import Commands, task_id
+from services.cli.display.progress import Display, JsonLines, Lines, LiveBar
+from services.cli.session import Session
+
+CODES = {"complete": exit_codes.DONE, "error": exit_codes.FAILED, "cancelled": exit_codes.FAILED}
+
+
+def add_commands(commands: Commands) -> None:
+    parser = commands.add("watch", watch_task, "show a task's progress until it has ended")
+    parser.add_argument("task_id", type=task_id, metavar="TASK")
+    parser.add_argument("--after", type=int, default=0, metavar="SEQ", help="leave out what came up to this number")
+
+
+def watch_task(session: Session, arguments: argparse.Namespace) -> int:
+    return watch(session, arguments.task_id, after=arguments.after)
+
+
+def watch(session: Session, task_id: str, *, after: int = 0) -> int:
+    """Its whole story up to now, then what happens; leaving it early leaves the task alone."""
+    try:
+        session.client.get(task_id)  # so that a wrong id or address is said at once, not tried for ever
+        with display(session) as shown:
+            client = session.watching_client()
+            for message in client.messages(
+                task_id, after=after, on_interruption=shown.interrupted, on_resumption=shown.resumed
+            ):
+                shown.tell(message)
+                if message.event in CODES:
+                    return CODES[message.event]
+    except KeyboardInterrupt:
+        session.screen.remark(f"the task goes on; see how it goes: windlass watch {task_id}")
+        return exit_codes.INTERRUPTED
+    return exit_codes.DONE if session.client.get(task_id).status == "completed" else exit_codes.FAILED
+
+
+def display(session: Session) -> Display:
+    screen = session.screen
+    if screen.as_json:
+        return JsonLines(screen)
+    return LiveBar(screen.console) if screen.is_terminal else Lines(screen)

@@ -1,0 +1,34 @@
+"""`windlass workers`: who carries tasks out."""
+
+import argparse
+
+from services.cli.commands.arguments import Commands
+from services.cli.display.tables import Table
+from services.cli.display.texts import age, known
+from services.cli.session import Session
+from windlass import Worker, calls
+from windlass.task import Listing
+
+
+def add_commands(commands: Commands) -> None:
+    commands.add("workers", workers, "show who carries tasks out")
+
+
+def workers(session: Session, _arguments: argparse.Namespace) -> None:
+    session.show(calls.workers(), workers_table)
+
+
+def workers_table(answer: Listing[Worker]) -> Table:
+    rows = [
+        (
+            each.worker_id, each.state, f"{each.running}/{each.capacity}", age(each.started_at),
+            age(each.heartbeat_at), known(each.queues), known(each.stop_reason),
+        )
+        for each in answer.items
+    ]  # fmt: skip
+    return Table(
+        columns=("WORKER", "STATE", "RUNNING", "UP", "HEARD OF", "QUEUES", "STOPPED BECAUSE"),
+        rows=rows,
+        empty="no worker has ever reported; `windlass actors` starts one",
+        wide=frozenset({"QUEUES"}),
+    )

@@ -1,0 +1,1 @@
+"""How answers look: tables and bars for people, JSON and plain lines for programs."""

@@ -1,0 +1,105 @@
+"""One run of a command that speaks to the API: opens the client, and turns what goes wrong into words and a code."""
+
+import argparse
+import contextlib
+import io
+import math
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from services.cli import exit_codes
+from services.cli.connection import Connection, choose_connection
+from services.cli.display.screen import Screen
+from services.cli.display.tables import Facts, Table
+from services.cli.display.texts import clean
+from windlass import ApiError, Client, WindlassError
+from windlass.call import Call
+from windlass.task import Listing
+
+PATIENCE_SECONDS: Final = 3.0
+WAIT_PATIENCE_SECONDS: Final = 600.0
+PAGE: Final = 500
+
+T = TypeVar("T")
+Command = Callable[["Session", argparse.Namespace], int | None]
+
+
+class Session:
+    """What a command works with; clients are closed when it ends."""
+
+    def __init__(self, connection: Connection, screen: Screen, patience: float, closing: contextlib.ExitStack) -> None:
+        self._connection = connection
+        self._closing = closing
+        self._patience = patience
+        self.screen = screen
+        self.client = self._open(patience)
+
+    def waiting_client(self) -> Client:
+        """For waiting: an API that is started anew must not end it."""
+        return self._open(max(WAIT_PATIENCE_SECONDS, self._patience))
+
+    def watching_client(self) -> Client:
+        """For watching: somebody looks on and is told, so it goes on for as long as they like."""
+        return self._open(math.inf)
+
+    def show(self, call: Call[T], view: Callable[[T], Table | Facts]) -> T:
+        """Asks, and shows the answer."""
+        document = self.client.ask(call)
+        answer = call.read(document)
+        self.screen.show(document, view(answer))
+        return answer
+
+    def ask_pages(self, call: Call[Listing[T]], most: float = math.inf) -> Any:
+        """The pages of a list as one document, up to so many items."""
+        items: list[Any] = []
+        answer: dict[str, Any] = {}
+        while (left := most - len(items)) > 0:
+            answer = self.client.ask(call.with_params(limit=int(min(left, PAGE))))
+            items += answer["items"]
+            if answer.get("next_cursor") is None:
+                break
+            call = call.with_params(**{call.cursor: answer["next_cursor"]})
+        return {**answer, "items": items}
+
+    def _open(self, patience: float) -> Client:
+        return self._closing.enter_context(Client(self._connection.url, self._connection.key, patience=patience))
+
+
+def run(command: Command, arguments: argparse.Namespace) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal of another alphabet is no reason to fail
+    given: dict[str, Any] = vars(arguments)
+    screen = Screen(as_json=given.get("output") == "json")
+    try:
+        with contextlib.ExitStack() as closing:
+            connection = choose_connection(given.get("url"), given.get("key"))
+            session = Session(connection, screen, given.get("patience", PATIENCE_SECONDS), closing)
+            code = command(session, arguments)
+        sys.stdout.flush()
+    except WindlassError as error:
+        complain(error)
+        return exit_codes.exit_code(error)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python's own flush at exit must not trip over it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_codes.PIPE_CLOSED
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    return code or exit_codes.DONE
+
+
+def complain(error: WindlassError, about: str = "") -> None:
+    """What happened, and which fields were wrong."""
+    subject = f"windlass: {about}: " if about else "windlass: "
+    if not isinstance(error, ApiError):
+        print(f"{subject}{error}", file=sys.stderr)
+        return
+    print(f"{subject}{clean(error.detail)} [{error.code}]", file=sys.stderr)
+    for field in error.errors:
+        print(f"  {clean(field.pointer) or '/'}: {clean(field.detail)}", file=sys.stderr)
+    if error.code == "not-found" or error.status >= 500:
+        for note in (*getattr(error, "__notes__", ()), *([f"request {error.request_id}"] * bool(error.request_id))):
+            print(f"  {note}", file=sys.stderr)

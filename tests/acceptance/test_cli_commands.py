@@ -1,0 +1,313 @@
+"""The commands that speak to the API, as people and scripts use them."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.cli.main import main
+from tests.terminal import Terminal
+from tests.windlass import KEY, NOBODY, Windlass, free_port
+from tests.windlass_up import WINDLASS
+
+UNKNOWN = str(NOBODY)
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def rows(self) -> list[list[str]]:
+        return [line.split("\t") for line in self.out.splitlines()]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def environment(running_windlass: Windlass, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.setenv("WINDLASS_URL", running_windlass.url)
+    monkeypatch.setenv("WINDLASS_API_KEY", KEY)
+    return dict(os.environ)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command in this process, which is quick; what a terminal or a signal does to it is tried on real ones."""
+
+    def run(*arguments: str) -> Result:
+        try:
+            code = main(arguments)
+        except SystemExit as leaving:  # argparse' way of refusing
+            code = int(leaving.code or 0)
+        said = capsys.readouterr()
+        return Result(code, said.out, said.err)
+
+    return run
+
+
+def submitted(run: Run, *arguments: str) -> str:
+    result = run("submit", "probe", *arguments)
+    assert result.code == 0, result.err
+    return result.out.strip()
+
+
+def test_a_task_is_submitted_and_read(run: Run, running_windlass: Windlass) -> None:
+    result = run("submit", "probe", "seconds=0.1", "steps=2", "result=a hat", "--tag", "first", "--tag", "second")
+    assert result.code == 0
+    task_id = result.out.strip()
+    assert running_windlass.client.get(task_id)["payload"] == {"seconds": 0.1, "steps": 2, "result": "a hat"}
+    assert run("get", task_id, "--wait").code == 0
+    facts = dict(run("get", task_id).rows)
+    assert (facts["task"], facts["status"], facts["tags"]) == (task_id, "completed", "first, second")
+    assert json.loads(facts["result"])["echo"] == "a hat"
+    assert run("get", task_id, "-o", "json").document == running_windlass.client.get(task_id)
+
+
+def test_every_option_of_a_task_can_be_given(run: Run) -> None:
+    first = submitted(run, "--delay", "600")
+    document = run(
+        "submit", "probe", "--provider", "one-by-one", "--type", "greeting", "--priority", "low", "--max-retries", "1",
+        "--timeout", "9", "--max-age", "7000", "--at", "2999-01-01T00:00Z", "--project", "p", "--workflow", "w",
+        "--parent", first, "--depends-on", first, "--user", "alice", "-o", "json",
+    ).document  # fmt: skip
+    expected = {
+        "provider": "one-by-one", "task_type": "greeting", "priority": 3, "max_retries": 1, "timeout_seconds": 9,
+        "project_id": "p", "workflow_id": "w", "parent_task_id": first, "depends_on": [first], "user_id": "alice",
+        "status": "blocked",
+    }  # fmt: skip
+    assert {name: document[name] for name in expected} == expected
+    assert document["available_at"].startswith("2999-01-01T00:00:00")
+
+
+@pytest.mark.parametrize("source", ["text", "file", "standard input"])
+def test_a_payload_comes_from(source: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '{"result": "5", "steps": 1}'
+    (tmp_path / "payload.json").write_text(text)
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    argument = {"text": text, "file": f"@{tmp_path / 'payload.json'}", "standard input": "-"}[source]
+    document = run("submit", "probe", "steps=3", "--payload", argument, "--delay", "600", "-o", "json").document
+    assert document["payload"] == {"result": "5", "steps": 3}, "single fields go over the whole"
+
+
+def test_waiting_tells_by_the_exit_code_how_it_ended(run: Run) -> None:
+    assert run("submit", "probe", "--wait").code == 0
+    dead = run("submit", "probe", "outcome=permanent", "--wait")
+    assert dead.code == 1
+    assert dict(dead.rows)["error"].startswith("InvalidInput: the probe was told to fail for good")
+    late = run("submit", "probe", "--delay", "600", "--wait-timeout", "0.1")
+    assert late.code == 1
+    assert "is still queued after 0.1 s; it goes on" in late.err
+
+
+def test_what_is_refused_names_the_field(run: Run) -> None:
+    refused = run("submit", "probe", "seconds=-1")
+    assert (refused.code, refused.out) == (1, "")
+    assert "[invalid-payload]" in refused.err
+    assert "\n  /payload/seconds: " in refused.err
+    assert "no actor is called poet" in run("submit", "poet").err
+
+
+def test_a_list_is_filtered_and_says_when_there_is_more(run: Run) -> None:
+    ids = [submitted(run, "--delay", "600", "--tag", "listed") for _ in range(3)]
+    listed = run("list", "--tag", "listed", "--status", "queued", "--status", "running")
+    assert [row[0] for row in listed.rows] == ["TASK", *reversed(ids)]
+    two = run("list", "--tag", "listed", "--limit", "2")
+    assert [row[0] for row in two.rows] == ["TASK", ids[2], ids[1]]
+    assert "--limit shows more" in two.err
+    document = run("list", "--tag", "listed", "--limit", "2", "-o", "json").document
+    assert ([task["task_id"] for task in document["items"]], "next_cursor" in document) == ([ids[2], ids[1]], True)
+    assert "payload" in run("list", "--tag", "listed", "--full", "-o", "json").document["items"][0]
+
+
+def test_an_empty_list_explains_itself(run: Run) -> None:
+    empty = run("list", "--tag", "nobody has this one")
+    assert (empty.code, empty.out, empty.err) == (0, "", "no task is like that\n")
+    assert run("list", "--tag", "nobody has this one", "-o", "json").document == {"items": []}
+
+
+def test_a_history_is_shown(run: Run) -> None:
+    task_id = run("submit", "probe", "outcome=permanent", "--wait", "-o", "json").document["task_id"]
+    shown = run("events", task_id).rows
+    assert [row[2] for row in shown] == ["TYPE", "submit", "dispatch", "claim", "bury"]
+    assert shown[-1][4].startswith("InvalidInput: ")
+    document = run("events", task_id, "--type", "claim", "-o", "json").document
+    assert [event["type"] for event in document["items"]] == ["claim"]
+
+
+def test_several_are_cancelled_and_retried_and_one_failure_stops_no_other(run: Run) -> None:
+    one, two = (submitted(run, "--delay", "600") for _ in range(2))
+    cancelled = run("cancel", one, UNKNOWN, two)
+    assert cancelled.code == 3
+    assert cancelled.rows == [[one, "cancelled"], [two, "cancelled"]]
+    assert UNKNOWN in cancelled.err
+    retried = run("retry", one, two, "-o", "json")
+    assert retried.code == 0
+    assert [task["status"] for task in retried.document["items"]] == ["queued", "queued"]
+    assert run("get", one, "--wait").code == 0
+    refused = run("retry", one, "-o", "json")
+    assert refused.code == 1
+    assert [error["code"] for error in refused.document["errors"]] == ["not-revivable"]
+
+
+def test_workers_are_shown(run: Run) -> None:
+    heading, *workers = run("workers").rows
+    assert heading[:2] == ["WORKER", "STATE"]
+    assert any(row[1] == "active" and "probe.probe" in row[5] for row in workers)
+
+
+def test_exit_codes_tell_scripts_what_went_wrong(run: Run, running_windlass: Windlass) -> None:
+    missing = run("get", UNKNOWN)
+    assert (missing.code, missing.out) == (3, "")
+    assert f"there is no task {UNKNOWN}" in missing.err
+    stranger = run("list", "--key", "wl_nobody_abcdefghijklmnopqrstuvwxyz")
+    assert (stranger.code, "[unauthorized]" in stranger.err) == (5, True)
+    nobody = run("--patience", "0", "list", "--url", f"http://127.0.0.1:{free_port()}")
+    assert (nobody.code, "cannot reach http://127.0.0.1" in nobody.err) == (4, True)
+    assert run("watch", UNKNOWN).code == 3
+    assert run("watch", UNKNOWN, "--url", f"http://127.0.0.1:{free_port()}", "--patience", "0").code == 4
+    for mistake in (("get", "abc"), ("submit", "probe", "seconds"), ("list", "--status", "lost"), ("fly",)):
+        assert run(*mistake).code == 2, mistake
+    assert "is not the id of a task" in run("get", "abc").err
+
+
+def test_the_windlass_that_runs_here_is_found(
+    run: Run, running_windlass: Windlass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WINDLASS_URL")
+    monkeypatch.delenv("WINDLASS_API_KEY")
+    monkeypatch.setenv("WINDLASS_DATA_DIR", str(tmp_path))
+    nothing = run("workers")
+    assert (nothing.code, "start one with `make up`" in nothing.err) == (4, True)
+    (tmp_path / "run.json").write_text(json.dumps({"api": {"pid": 1, "url": running_windlass.url}}))
+    keyless = run("workers")
+    assert (keyless.code, "give one with --key" in keyless.err) == (4, True)
+    (tmp_path / "admin_key").write_text(f"{KEY}\n")
+    assert run("workers").code == 0
+    elsewhere = run("workers", "--url", "http://127.0.0.1:1")
+    assert "no key for http://127.0.0.1:1" in elsewhere.err, "a key is never sent to somebody else"
+
+
+def test_watching_in_a_pipe_is_a_line_per_change_and_survives_a_restart(
+    run: Run, running_windlass: Windlass, environment: dict[str, str]
+) -> None:
+    task_id = submitted(run, "seconds=2", "steps=10", "result=hello")
+    with subprocess.Popen(
+        [WINDLASS, "watch", task_id, "--patience", "0"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as watching:
+        assert watching.stdout
+        first = [watching.stdout.readline() for _ in range(3)]
+        running_windlass.kill_api()
+        running_windlass.start_api_again()
+        out, err = watching.communicate(timeout=30)
+    assert watching.returncode == 0, err
+    assert "reconnecting…" in err
+    assert "connected again" in err
+    lines = "".join((*first, out)).splitlines()
+    told = [line.split(maxsplit=3) for line in lines]
+    assert [words[1] for words in told][:2] == ["queued", "running"]
+    assert told[-1][1] == "completed"
+    assert '"echo": "hello"' in lines[-1]
+    assert len(set(lines)) == len(lines), "nothing is told twice"
+
+
+def test_watching_as_json_is_a_line_per_event(run: Run, running_windlass: Windlass) -> None:
+    result = run("submit", "probe", "seconds=0.1", "steps=1", "--watch", "-o", "json")
+    told = [json.loads(line) for line in result.out.splitlines()]
+    assert [each["event"] for each in told][-1] == "complete"
+    task_id = running_windlass.client.tasks(limit=1)[0]["task_id"]
+    with running_windlass.client.stream(task_id) as stream:
+        assert [(each["seq"], each["event"], each["data"]) for each in told] == list(stream)
+    assert run("watch", task_id, "--after", str(told[-1]["seq"])).code == 0, "all is read, and it had completed"
+    assert run("submit", "probe", "outcome=permanent", "--watch").code == 1
+
+
+def test_watching_on_a_terminal_is_a_bar_that_survives_a_restart(
+    run: Run, running_windlass: Windlass, environment: dict[str, str]
+) -> None:
+    task_id = submitted(run, "seconds=3", "steps=30", "result=hello")
+    with Terminal([WINDLASS, "watch", task_id, "--patience", "0"], environment) as terminal:
+        terminal.wait_for(" of 30")
+        running_windlass.kill_api()
+        terminal.wait_for("reconnecting…")
+        running_windlass.start_api_again()
+        assert terminal.end() == 0, terminal.text
+    after = terminal.text.rpartition("reconnecting…")[2]
+    assert "completed" in after
+    assert "100 %" in after
+    assert '"echo": "hello"' in after
+    assert "attempt 1" in after
+    assert b"\x1b[2K" in terminal.raw, "a bar is drawn over itself"
+
+
+def test_ctrl_c_leaves_the_watched_task_alone(
+    run: Run, running_windlass: Windlass, environment: dict[str, str]
+) -> None:
+    task_id = submitted(run, "seconds=60", "steps=600")
+    with Terminal([WINDLASS, "watch", task_id], environment) as terminal:
+        terminal.wait_for(" of 600")
+        terminal.press(b"\x03")
+        assert terminal.end() == 130
+    assert f"the task goes on; see how it goes: windlass watch {task_id}" in terminal.text
+    task = running_windlass.client.get(task_id)
+    assert (task["status"], task["cancel_requested"]) == ("running", False)
+    stopping = run("cancel", task_id)
+    assert (stopping.code, stopping.rows[0][1] in {"stopping", "cancelled"}) == (0, True)
+
+
+def test_a_terminal_gets_a_table_with_whole_ids(run: Run, environment: dict[str, str]) -> None:
+    task_id = run("submit", "probe", "outcome=permanent", "--tag", "drawn", "--wait", "-o", "json").document["task_id"]
+    with Terminal([WINDLASS, "list", "--tag", "drawn"], environment) as terminal:
+        assert terminal.end() == 0
+    heading, row = terminal.text.splitlines()[:2]
+    assert heading.split() == ["TASK", "STATUS", "QUEUE", "ATTEMPT", "AGE", "PROGRESS"]
+    assert row.startswith(task_id)
+    assert "\t" not in terminal.text
+    assert b"\x1b[31mdead" in terminal.raw
+
+
+def test_whoever_stops_reading_sees_no_traceback(environment: dict[str, str]) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    result = subprocess.run(
+        [WINDLASS, "workers"], env=environment, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(theirs)
+    assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def test_the_shell_completes_commands(tmp_path: Path, run: Run) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(run("completion", "bash").out)
+    typed = "COMP_WORDS=(windlass sub); COMP_CWORD=1; _shtab_windlass; echo ${COMPREPLY[@]}"
+    completed = subprocess.run(["bash", "-c", f"source {script}; {typed}"], capture_output=True, text=True, check=True)
+    assert completed.stdout.split() == ["submit"]
+    assert "windlass" in run("completion", "zsh").out
+    assert "windlass" in run("completion", "tcsh").out
+
+
+def test_a_task_s_own_words_cannot_steer_the_terminal(environment: dict[str, str]) -> None:
+    steering = r'result="\u001b]0;owned\u0007 \u009b31mred \u202eback"'
+    with Terminal([WINDLASS, "submit", "probe", steering, "--watch"], environment) as terminal:
+        assert terminal.end() == 0
+    for obeyed in ("\x1b]0;", "\x9b", "\u202e"):
+        assert obeyed.encode() not in terminal.raw
+    assert r"\u001b]0;owned\u0007 \u009b31mred \u202eback" in terminal.text

@@ -1,0 +1,118 @@
+"""A task and its history, as the API tells them; fields that this version does not know are passed over."""
+
+from datetime import datetime
+from typing import Any, Final, Generic, Literal, TypeVar
+
+import msgspec
+
+Status = Literal["blocked", "queued", "running", "retrying", "completed", "dead", "cancelled"]
+ENDED: Final = frozenset({"completed", "dead", "cancelled"})
+
+T = TypeVar("T")
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that the API told: it does not change, and what is unknown in it does no harm."""
+
+
+class Listing(Document, Generic[T], frozen=True, kw_only=True):
+    """One page of a list."""
+
+    items: tuple[T, ...]
+    next_cursor: str | None = None
+
+
+class Progress(Document, frozen=True, kw_only=True):
+    elapsed_ms: float = 0
+    message: str = ""
+    percent: float | None = None
+    updated_at: datetime | None = None
+
+
+class TaskError(Document, frozen=True, kw_only=True):
+    """Why an attempt failed."""
+
+    type: str
+    kind: str = "transient"
+    message: str = ""
+    details: Any = None
+    stack_trace: str | None = None
+    attempt: int | None = None
+
+
+class Task(Document, frozen=True, kw_only=True):
+    """A task as it stood when it was read. A list leaves out `payload`, `result` and `error_history`."""
+
+    task_id: str
+    actor: str
+    status: Status
+    provider: str = ""
+    queue: str = ""
+    lane: str = "fresh"
+    task_type: str | None = None
+    priority: int = 2
+    payload: Any = None
+    result: Any = None
+    error: TaskError | None = None
+    error_history: tuple[TaskError, ...] = ()
+    progress: Progress = Progress()
+    attempt: int = 0
+    retry_count: int = 0
+    max_retries: int = 0
+    interrupt_count: int = 0
+    available_at: datetime | None = None
+    expires_at: datetime | None = None
+    timeout_seconds: float | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    worker_id: str | None = None
+    heartbeat_at: datetime | None = None
+    lease_expires_at: datetime | None = None
+    cancel_requested: bool = False
+    user_id: str | None = None
+    tags: tuple[str, ...] = ()
+    project_id: str | None = None
+    workflow_id: str | None = None
+    workflow_run_id: str | None = None
+    interaction_id: str | None = None
+    parent_task_id: str | None = None
+    depends_on: tuple[str, ...] = ()
+    dedupe_key: str | None = None
+    provider_job_id: str | None = None
+    exit_code: int | None = None
+    deduplicated: bool = False
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ENDED
+
+
+class SubmittedTask(Document, frozen=True, kw_only=True):
+    """One task of a batch."""
+
+    task_id: str
+    deduplicated: bool = False
+
+
+class Batch(Document, frozen=True, kw_only=True):
+    tasks: tuple[SubmittedTask, ...]
+
+
+class Event(Document, frozen=True, kw_only=True):
+    """One row of a task's history; `type` is a transition's name, or dispatch, progress, output, cancel-requested."""
+
+    seq: int
+    type: str
+    at: datetime
+    attempt: int = 0
+    data: Any = None
+
+
+class Why(Document, frozen=True, kw_only=True):
+    """Why a task is not running."""
+
+    reason: str
+    message: str = ""
+    details: Any = None
