@@ -8,10 +8,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench.bare_dramatiq import declare
+from bench.figures import Figure, show
 from shared.process_table import descendants
 from tests.databases import ask, execute, migrate
 from tests.servers import Servers, throw_away_servers
@@ -24,15 +24,6 @@ THREADS = int(os.environ.get("THREADS", "32"))
 IDLE_SECONDS = 30
 SETTLE_SECONDS = 20
 """Postgres' backends tell their statistics only when they next do something."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table."""
-
-    name: str
-    value: str
-    aim: str
 
 
 @contextmanager
@@ -201,9 +192,7 @@ def measure(servers: Servers, directory: Path) -> list[Figure]:
 def main() -> None:
     with throw_away_servers() as servers, tempfile.TemporaryDirectory() as directory:
         figures = measure(servers, Path(directory))
-    width = max(len(figure.name) for figure in figures)
-    for figure in figures:
-        print(f"{figure.name:<{width}}  {figure.value}  ({figure.aim})")
+    show(figures)
 
 
 if __name__ == "__main__":

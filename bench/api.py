@@ -1,0 +1,132 @@
+"""The API's figures, each a ratio against a bare Litestar handler on the same server in the same run."""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.figures import Figure
+from tests.databases import ask, execute, migrate
+from tests.servers import throw_away_servers
+from tests.waiting import wait_until
+from tests.windlass import KEY, Windlass, free_port
+
+CONNECTIONS = int(os.environ.get("CONNECTIONS", "32"))
+REQUESTS = int(os.environ.get("REQUESTS", "600"))
+ROUNDS = int(os.environ.get("ROUNDS", "15"))
+LOOP = os.environ.get("LOOP", "uvloop")
+PER_BATCH = 1000
+BATCHES = 8
+"""At once: the api reads the next one while Postgres stores the last."""
+TASK = {
+    "actor": "probe",
+    "payload": {"seconds": 0, "result": {"title": "A lighthouse at dusk", "words": list(range(20))}},
+    "tags": ["bench", "api"],
+    "project_id": "bench",
+}
+
+
+def request(method: str, path: str, body: object = None) -> str:
+    content = "" if body is None else json.dumps(body)
+    return (
+        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {KEY}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n{content}"
+    )
+
+
+def per_second(port: int, requests: list[str], count: int = REQUESTS, connections: int = CONNECTIONS) -> float:
+    """Requests per second, by a process of its own."""
+    command = [sys.executable, "-m", "bench.loader", str(port), str(connections), str(count)]
+    ended = subprocess.run(
+        command, input=json.dumps(requests), stdout=subprocess.PIPE, text=True, check=True, timeout=120
+    )
+    return count / float(ended.stdout)
+
+
+def in_turns(measures: dict[str, Callable[[], float]]) -> tuple[dict[str, float], Callable[[str, str], float]]:
+    """The median of each one's rounds, and the median of two's ratio round by round. They take turns in short rounds,
+    so that a busy moment of the machine hits all alike."""
+    for measure in measures.values():
+        measure()
+    rounds = [{name: measure() for name, measure in measures.items()} for _ in range(ROUNDS)]
+    medians = {name: statistics.median(each[name] for each in rounds) for name in measures}
+    return medians, lambda ours, bare: statistics.median(each[ours] / each[bare] for each in rounds)
+
+
+@contextmanager
+def bare_server(database_url: str) -> Iterator[int]:
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-m", "bench.bare_litestar", database_url, str(port), LOOP])
+    try:
+        wait_until("the bare server", lambda: accepts(port))
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def measure(windlass: Windlass, bare: int, database_url: str) -> list[Figure]:
+    ours = windlass.port
+    post = request("POST", "/api/v1/tasks", TASK)
+    batch = request("POST", "/api/v1/tasks/batch", {"tasks": [TASK] * PER_BATCH})
+    writes, write_ratio = in_turns(
+        {
+            "bare": lambda: per_second(bare, [request("POST", "/tasks", TASK)]),
+            "single": lambda: per_second(ours, [post]),
+            "batch": lambda: PER_BATCH * per_second(ours, [batch], count=3 * BATCHES, connections=BATCHES),
+        }
+    )
+    ids = [row["task_id"] for row in ask(database_url, "SELECT task_id FROM tasks ORDER BY random() LIMIT 200")]
+    reads, read_ratio = in_turns(
+        {
+            "bare": lambda: per_second(bare, [request("GET", f"/tasks/{task_id}") for task_id in ids]),
+            "ours": lambda: per_second(ours, [request("GET", f"/api/v1/tasks/{task_id}") for task_id in ids]),
+        }
+    )
+    return [
+        Figure(f"bare Litestar, one INSERT, {CONNECTIONS} connections", f"{writes['bare']:.0f}/s", "the ceiling"),
+        Figure("POST /tasks", f"{writes['single']:.0f}/s = {write_ratio('single', 'bare'):.2f} x bare", ">= 0.6 x"),
+        Figure(
+            f"POST /tasks/batch of {PER_BATCH}, {BATCHES} connections",
+            f"{writes['batch']:.0f} tasks/s = {write_ratio('batch', 'single'):.1f} x single posts",
+            ">= 10 x",
+        ),
+        Figure("bare Litestar, one SELECT", f"{reads['bare']:.0f}/s", "the ceiling"),
+        Figure("GET /tasks/{id}", f"{reads['ours']:.0f}/s = {read_ratio('ours', 'bare'):.2f} x bare", ">= 0.7 x"),
+    ]
+
+
+def main() -> None:
+    with throw_away_servers() as servers, tempfile.TemporaryDirectory() as directory:
+        execute(servers.database_url, "CREATE DATABASE bench_api")
+        url = servers.database_url.rsplit("/", 1)[0] + "/bench_api"
+        migrate(url)
+        execute(url, "CREATE TABLE bare_tasks (LIKE tasks INCLUDING ALL)")
+        windlass = Windlass(url, servers.amqp_url, Path(directory))
+        try:
+            windlass.api = windlass.start("api")
+            windlass.wait_until_answering()
+            with bare_server(url) as bare:
+                time.sleep(1)
+                figures = measure(windlass, bare, url)
+        finally:
+            windlass.stop()
+    width = max(len(figure.name) for figure in figures)
+    for figure in figures:
+        print(f"{figure.name:<{width}}  {figure.value}  ({figure.aim})")
+
+
+if __name__ == "__main__":
+    main()
