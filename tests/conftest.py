@@ -4,6 +4,7 @@ import os
 import signal
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
@@ -32,24 +33,34 @@ def servers() -> Iterator[Servers]:
 @pytest.fixture
 def database_url(servers: Servers, migrated_template: str) -> Iterator[str]:
     """A database with the newest schema and nothing in it."""
-    name = f"test_{uuid.uuid4().hex}"
-    execute(servers.database_url, f"CREATE DATABASE {name} TEMPLATE {migrated_template}")
-    yield _with_path(servers.database_url, name)
-    execute(servers.database_url, f"DROP DATABASE {name} WITH (FORCE)")
+    with a_database(servers, migrated_template) as url:
+        yield url
 
 
 @pytest.fixture
 def empty_database_url(servers: Servers) -> Iterator[str]:
     """A database without any schema."""
-    name = f"test_{uuid.uuid4().hex}"
-    execute(servers.database_url, f"CREATE DATABASE {name}")
-    yield _with_path(servers.database_url, name)
-    execute(servers.database_url, f"DROP DATABASE {name} WITH (FORCE)")
+    with a_database(servers, "template1") as url:
+        yield url
 
 
 @pytest.fixture
 def amqp_url(servers: Servers, management: httpx.Client) -> Iterator[str]:
     """A virtual host with nothing in it."""
+    with a_virtual_host(servers, management) as url:
+        yield url
+
+
+@contextmanager
+def a_database(servers: Servers, template: str) -> Iterator[str]:
+    name = f"test_{uuid.uuid4().hex}"
+    execute(servers.database_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield _with_path(servers.database_url, name)
+    execute(servers.database_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def a_virtual_host(servers: Servers, management: httpx.Client) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex}"
     everything = {"configure": ".*", "write": ".*", "read": ".*"}
     management.put(f"/api/vhosts/{name}").raise_for_status()

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from uuid import UUID
 
 import httpx
 
+from services.cli.supervision.children import LEASH
 from shared.process_table import descendants
 from tests.waiting import wait_until
 
@@ -101,6 +103,9 @@ class Client:
         items = self.http.get("/api/v1/workers").raise_for_status().json()["items"]
         return [worker for worker in items if worker["state"] == state]
 
+    def change_provider(self, name: str, **settings: Any) -> None:
+        self.http.patch(f"/api/v1/providers/{name}", json=settings).raise_for_status()
+
     def wait_until(self, task_id: str, status: str, *, seconds: float = 30) -> Task:
         task: Task = wait_until(
             f"task {task_id} {status}",
@@ -150,15 +155,17 @@ class Windlass:
             **settings,
         }
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.client = Client(f"http://127.0.0.1:{self.port}")
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.client = Client(self.url)
         self.clients = [self.client]
 
     def start(self, service: str, **settings: str) -> subprocess.Popen[bytes]:
+        """Starts `services.<service>`, or a module of the tests' own."""
+        module = service if "." in service else f"services.{service}"
         environment = {**self.environment, "WINDLASS_PORT": str(self.port), **settings}
         with (self.directory / "log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", f"services.{service}"], cwd=PROJECT, env=environment, stderr=log
-            )
+            command = [*leash(), sys.executable, "-m", module]
+            process = subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=log)
         self.processes.append(process)
         return process
 
@@ -167,6 +174,15 @@ class Windlass:
             self.start, ("api", "dispatcher", "actors", "janitor")
         )
         self.wait_until_healthy()
+
+    def kill_api(self) -> None:
+        self.api.kill()
+        self.api.wait()
+
+    def start_api_again(self) -> None:
+        """On the same port, so that clients find it where it was."""
+        self.api = self.start("api")
+        self.wait_until_answering()
 
     def start_api(self, **settings: str) -> Client:
         """One more api on a port of its own."""
@@ -205,6 +221,14 @@ class Windlass:
             process.wait()
         for client in self.clients:
             client.close()
+
+
+def leash() -> list[str]:
+    """So that a test run that is cut off leaves nothing behind. The kernel takes the end of the thread that started a
+    process for the end of its parent: what a test's own thread starts has to do without."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    return [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), str(int(signal.SIGKILL)), "-"]
 
 
 def answers(client: Client) -> bool:

@@ -1,12 +1,16 @@
 """A whole Windlass for each acceptance test, and its log when the test fails."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
+from tests.conftest import a_database, a_virtual_host
+from tests.servers import Servers
 from tests.windlass import Client, Windlass
 
 PROVIDERS = """
@@ -19,14 +23,58 @@ limit = 1
 @pytest.fixture
 def stopped_windlass(database_url: str, amqp_url: str, tmp_path: Path) -> Iterator[Windlass]:
     """Nothing runs yet: the test starts what it wants."""
-    config = tmp_path / "windlass.toml"
-    config.write_text(PROVIDERS)
-    windlass = Windlass(database_url, amqp_url, tmp_path, WINDLASS_CONFIG=str(config))
+    with a_windlass(database_url, amqp_url, tmp_path) as windlass:
+        yield windlass
+
+
+@pytest.fixture(scope="module")
+def module_windlass(
+    servers: Servers, migrated_template: str, management: httpx.Client, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Windlass]:
+    """One for all tests of a module that can bear each other's tasks; nothing runs yet."""
+    directory = tmp_path_factory.mktemp("windlass")
+    with a_windlass_apart(servers, migrated_template, management, directory) as windlass:
+        yield windlass
+
+
+@pytest.fixture(scope="module")
+def running_windlass(module_windlass: Windlass) -> Windlass:
+    """The module's one, with everything running; whoever kills a part of it starts it again."""
+    module_windlass.start_all()
+    return module_windlass
+
+
+@contextmanager
+def a_windlass_apart(
+    servers: Servers,
+    template: str,
+    management: httpx.Client,
+    directory: Path,
+    *,
+    config: str = PROVIDERS,
+    **settings: str,
+) -> Iterator[Windlass]:
+    """On a database and a virtual host of its own, for as long as its fixture lives; nothing runs yet."""
+    with (
+        a_database(servers, template) as database_url,
+        a_virtual_host(servers, management) as amqp_url,
+        a_windlass(database_url, amqp_url, directory, config=config, **settings) as windlass,
+    ):
+        yield windlass
+
+
+@contextmanager
+def a_windlass(
+    database_url: str, amqp_url: str, directory: Path, *, config: str = PROVIDERS, **settings: str
+) -> Iterator[Windlass]:
+    file = directory / "windlass.toml"
+    file.write_text(config)
+    windlass = Windlass(database_url, amqp_url, directory, WINDLASS_CONFIG=str(file), **settings)
     try:
         yield windlass
     finally:
         windlass.stop()
-        print(windlass.log() if (tmp_path / "log").exists() else "")  # pytest shows it when the test failed
+        print(windlass.log() if (directory / "log").exists() else "")  # pytest shows it when the test failed
 
 
 @pytest.fixture

@@ -1,10 +1,12 @@
 """A doorbell doubled, lost or late costs moments and never a task."""
 
 import time
+from functools import partial
 
 from pika.adapters.blocking_connection import BlockingChannel
 
-from shared.broker import doorbell
+from shared.broker import doorbell, queue_arguments
+from shared.settings import Settings
 from tests.waiting import wait_until
 from tests.windlass import NOBODY, Windlass
 
@@ -31,7 +33,9 @@ def test_lost_doorbells_are_rung_again(stopped_windlass: Windlass, channel: Bloc
     client = windlass.client
     ids = client.submit_many([{}] * 5)
     wait_until("all rung for", lambda: all(client.story(task_id) == ["submit", "dispatch"] for task_id in ids))
-    wait_until("all in the queue", lambda: channel.queue_declare(QUEUE, passive=True).method.message_count == 5)
+    # Declared as the dispatcher does, which may not have come to it yet.
+    declare = partial(channel.queue_declare, QUEUE, durable=True, arguments=queue_arguments(Settings()))
+    wait_until("all in the queue", lambda: declare().method.message_count == 5)
     channel.queue_purge(QUEUE)
     windlass.start("actors")
     for task_id in ids:

@@ -60,6 +60,14 @@ def test_a_second_one_on_the_same_data_directory_is_refused(up: WindlassUp) -> N
     assert submit_and_complete(up)
 
 
+def test_commands_find_it_and_its_key_by_themselves(up: WindlassUp) -> None:
+    environment = {**os.environ, "WINDLASS_DATA_DIR": str(up.directory)}
+    command = [str(WINDLASS), "submit", "probe", "result=found", "--wait"]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    assert found.returncode == 0, found.stderr
+    assert '"echo": "found"' in found.stdout
+
+
 def test_services_that_are_killed_are_started_again(up: WindlassUp) -> None:
     before = {name: up.pid_of(name) for name in ("api", "dispatcher", "actors", "janitor")}
     for pid in before.values():
