@@ -36,9 +36,12 @@ class Solitude:
     @contextmanager
     def shared(self, check: Callable[[], None]) -> Iterator[None]:
         with self._condition:
-            self._wait(lambda: not self._taken, check)
-            self._arriving.discard(threading.get_ident())
-            self._inside += 1
+            try:
+                self._wait(lambda: not self._taken, check)
+                self._inside += 1
+            finally:
+                self._arriving.discard(threading.get_ident())
+                self._condition.notify_all()
         try:
             yield
         finally:

@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
@@ -21,7 +21,7 @@ class Visitor:
         self._room = room
         self._inside = threading.Event()
         self._may_leave = threading.Event()
-        self._thread = threading.Thread(target=self._visit)
+        self._thread = threading.Thread(target=self._visit, daemon=True)
         self._thread.start()
 
     def _visit(self) -> None:
@@ -59,8 +59,13 @@ def nothing() -> None:
     """A check that finds no reason to give up."""
 
 
+def come_and_go(solitude: Solitude) -> None:
+    solitude.wait_for_company()
+    solitude.turned_away()
+
+
 def company_is_welcome(solitude: Solitude) -> bool:
-    waiter = threading.Thread(target=solitude.wait_for_company, daemon=True)
+    waiter = threading.Thread(target=come_and_go, args=[solitude], daemon=True)
     waiter.start()
     waiter.join(SOON)
     return not waiter.is_alive()
@@ -88,7 +93,7 @@ def test_one_who_wants_to_be_alone_waits_for_the_others_to_end(solitude: Solitud
 
 def test_newcomers_wait_while_one_is_alone(solitude: Solitude) -> None:
     with solitude.alone(nothing):
-        waiter = threading.Thread(target=solitude.wait_for_company)
+        waiter = threading.Thread(target=come_and_go, args=[solitude], daemon=True)
         waiter.start()
         waiter.join(NOT_YET)
         assert waiter.is_alive()
@@ -103,7 +108,7 @@ def test_newcomers_wait_already_while_one_wants_to_be_alone(solitude: Solitude) 
     waiting = threading.Event()
     loner = Visitor(lambda: solitude.alone(waiting.set))
     assert waiting.wait(SOON)
-    newcomer = threading.Thread(target=solitude.wait_for_company)
+    newcomer = threading.Thread(target=come_and_go, args=[solitude], daemon=True)
     newcomer.start()
     newcomer.join(NOT_YET)
     assert newcomer.is_alive()
@@ -114,17 +119,37 @@ def test_newcomers_wait_already_while_one_wants_to_be_alone(solitude: Solitude) 
     assert not newcomer.is_alive()
 
 
-def test_one_who_had_company_before_does_not_enter_beside_one_who_is_alone(solitude: Solitude) -> None:
-    """Between asking for company and entering, a worker claims its task; meanwhile another may have become alone."""
+def test_one_who_had_company_before_is_let_in_and_out_first(solitude: Solitude) -> None:
+    """Between asking for company and entering, a worker claims its task: that one must not be lost with the loner."""
+
+    @contextmanager
+    def with_a_task_claimed_on_the_way() -> Iterator[None]:
+        solitude.wait_for_company()
+        arriving.set()
+        assert may_enter.wait(SOON)
+        with solitude.shared(nothing):
+            yield
+
+    arriving, may_enter = threading.Event(), threading.Event()
+    late = Visitor(with_a_task_claimed_on_the_way)
+    assert arriving.wait(SOON)
+    loner = Visitor(lambda: solitude.alone(nothing))
+    assert loner.still_waits()
+    may_enter.set()
+    assert late.enters()
+    assert loner.still_waits()
+    late.leave()
+    assert loner.enters()
+    loner.leave()
+
+
+def test_nobody_waits_for_one_who_was_turned_away(solitude: Solitude) -> None:
     solitude.wait_for_company()
     loner = Visitor(lambda: solitude.alone(nothing))
+    assert loner.still_waits()
+    solitude.turned_away()
     assert loner.enters()
-    late = Visitor(lambda: solitude.shared(nothing))
-    beside = not late.still_waits()
     loner.leave()
-    assert late.enters()
-    late.leave()
-    assert not beside
 
 
 @pytest.mark.usefixtures("quick_switches")
