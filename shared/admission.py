@@ -30,6 +30,9 @@ class ProviderView:
     fresh_due: int
     retry_due: int
     at: datetime = field(compare=False)
+    resumes_due: int = 0
+    """Those that hold a slot already, because their job at the provider is still open."""
+    resumes_rung: int = 0
     paused: bool = False
     paused_until: datetime | None = None
     breaker_state: str = "closed"
@@ -47,6 +50,11 @@ class Admission:
     retry: int
     credit: int
     trial: bool = False
+    resumes: int = 0
+
+    @property
+    def nobody(self) -> bool:
+        return self.fresh + self.retry + self.resumes == 0
 
 
 def retry_share(waiting_retries: int) -> int:
@@ -72,6 +80,10 @@ def is_on_trial(view: ProviderView) -> bool:
     return view.paused_until is not None or view.breaker_state != "closed"
 
 
+def somebody_tries(view: ProviderView) -> bool:
+    return view.trial_running or view.rung + view.resumes_rung > 0
+
+
 def free_places(view: ProviderView) -> int:
     window = max(WINDOW_FLOOR, WINDOW_PER_CAPACITY * view.capacity)
     ceiling = window if view.limit is None else min(view.limit, window)
@@ -79,8 +91,17 @@ def free_places(view: ProviderView) -> int:
     if bar(view) is not None:
         return 0
     if is_on_trial(view):
-        return 0 if view.trial_running or view.rung else min(1, free)
+        return 0 if somebody_tries(view) else min(1, free)
     return free
+
+
+def resuming(view: ProviderView) -> int:
+    """How many may go on waiting for jobs that are open at the provider: they need no place, but clear weather."""
+    if bar(view) is not None:
+        return 0
+    if is_on_trial(view):
+        return 0 if somebody_tries(view) else min(1, view.resumes_due)
+    return view.resumes_due
 
 
 def picks(view: ProviderView) -> Iterator[tuple[Lane, int]]:
@@ -107,11 +128,14 @@ def picks(view: ProviderView) -> Iterator[tuple[Lane, int]]:
 
 
 def admit(view: ProviderView) -> Admission:
-    """Shares the free places between the lanes."""
+    """Shares the free places between the lanes; who holds a slot already needs none of them."""
     fresh = retry = 0
     credit = view.lane_credit
+    resumes = resuming(view)
+    if resumes and is_on_trial(view):
+        return Admission(0, 0, credit, trial=True, resumes=resumes)
     for _, (lane, after) in zip(range(free_places(view)), picks(view), strict=False):
         fresh += lane is Lane.FRESH
         retry += lane is Lane.RETRY
         credit = after
-    return Admission(fresh, retry, credit, trial=is_on_trial(view) and fresh + retry > 0)
+    return Admission(fresh, retry, credit, trial=is_on_trial(view) and fresh + retry > 0, resumes=resumes)

@@ -11,7 +11,7 @@ Kind = Literal["transient", "permanent"]
 class TaskError(Exception):
     """An error that an actor raises on purpose; its class name is the error's `type` everywhere."""
 
-    kind: ClassVar[Kind] = "transient"
+    kind: Kind = "transient"
     delays: ClassVar[tuple[float, ...] | None] = None
     is_the_providers_fault: ClassVar[bool] = False
     """Whether it counts against the provider: its breaker looks at these and at successes alone."""
@@ -65,7 +65,7 @@ class SubprocessFailed(TaskError):
 class PermanentError(TaskError):
     """An error that trying again cannot mend."""
 
-    kind = "permanent"
+    kind: Kind = "permanent"
 
 
 class InvalidInput(PermanentError):

@@ -28,6 +28,7 @@ class TaskView:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     rung: bool = False
+    holds_a_slot: bool = False
     ahead: int = 0
     all_counted: bool = True
     unmet: Sequence[dict[str, Any]] = ()
@@ -47,7 +48,9 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
     if task.expires_at is not None and task.expires_at <= view.at:
         message = "it has grown too old to start and is about to be buried"
         return Explanation("finished", message, {"status": task.status, "expires_at": task.expires_at})
-    return _of_time(view, task) or _of_bar(view) or _of_trial(view, task) or _of_limit(view) or _of_place(view, task)
+    return (
+        _of_time(view, task) or _of_bar(view) or _of_trial(view, task) or _of_limit(view, task) or _of_place(view, task)
+    )
 
 
 def _of_state(task: TaskView) -> Explanation:
@@ -101,8 +104,8 @@ def _of_trial(view: ProviderView, task: TaskView) -> Explanation | None:
     )
 
 
-def _of_limit(view: ProviderView) -> Explanation | None:
-    if view.limit is None or view.held < view.limit:
+def _of_limit(view: ProviderView, task: TaskView) -> Explanation | None:
+    if task.holds_a_slot or view.limit is None or view.held < view.limit:
         return None
     message = f"all slots of {view.name} are taken ({view.held} of {view.limit})"
     if view.limit == 0:
@@ -113,6 +116,9 @@ def _of_limit(view: ProviderView) -> Explanation | None:
 def _of_place(view: ProviderView, task: TaskView) -> Explanation:
     if view.capacity == 0:
         return Explanation("no-worker", f"no worker that is alive serves the queue of {view.name}")
+    if task.holds_a_slot:
+        message = "its job at the provider is open and its slot its own: the next free worker goes on waiting for it"
+        return Explanation("about-to-start", message)
     if task.rung and view.held < view.capacity:
         return Explanation("about-to-start", "its doorbell is ringing: the next free worker takes it")
     if not task.rung and _goes_now(view, task):

@@ -3,10 +3,12 @@
 Apart from the tables, because whoever runs a statement need not build them: that takes half a second.
 """
 
-from shared.states import TERMINAL, Lane, State
+from enum import StrEnum
+
+from shared.states import TERMINAL
 
 
-def words(values: tuple[str, ...] | type[State] | type[Lane]) -> str:
+def words(values: tuple[str, ...] | type[StrEnum]) -> str:
     """`('queued', 'retrying')`: a list of words as SQL writes it."""
     return "(" + ", ".join(f"'{value}'" for value in values) + ")"
 

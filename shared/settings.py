@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Collection
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -9,40 +10,44 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-
-class Rate(BaseModel):
-    """So many calls that order work in so many seconds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    limit: Annotated[int, Field(ge=1)]
-    per_seconds: Annotated[int, Field(ge=1, le=3600)]
-
-
-class ProviderSettings(BaseModel):
-    """One `[providers.NAME]` table: who does the work, and how much of it at once."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    actor: str
-    limit: Annotated[int, Field(ge=0)] | None = None
-    rate: Rate | None = None
-    api_key_env: str | None = None
-
+from shared.toml_tables import AgentSettings, Endpoint, NetworkSettings, ProviderSettings
 
 SHORTEST_SECRET = 8
 """What is shorter would be found by chance in text that has nothing to do with it."""
 
 DEFAULT_PROVIDERS: dict[str, dict[str, Any]] = {
-    "midjourney": {"actor": "media", "limit": 1},
-    "leonardo": {"actor": "media", "limit": 3},
-    "openrouter": {"actor": "summarize", "limit": 8},
+    "midjourney": {
+        "actor": "media",
+        "limit": 1,
+        "base_url": "https://api.midapi.ai",
+        "api_key_env": "MIDAPI_API_KEY",
+    },
+    "leonardo": {
+        "actor": "media",
+        "limit": 3,
+        "base_url": "https://cloud.leonardo.ai/api/rest/v1",
+        "api_key_env": "LEONARDO_API_KEY",
+        "callback_key_env": "LEONARDO_CALLBACK_KEY",
+    },
+    "openrouter": {
+        "actor": "summarize",
+        "limit": 8,
+        "base_url": "https://openrouter.ai/api/v1",
+        "api_key_env": "OPENROUTER_API_KEY",
+        "model": "openrouter/auto",
+    },
     "local": {"actor": "agent", "limit": 2},
     "probe": {"actor": "probe"},
 }
+
+DEMO_AGENT = Path(__file__).parent / "demo_agent.py"
+DEFAULT_AGENTS: dict[str, dict[str, Any]] = {"demo": {"command": (sys.executable, "-I", str(DEMO_AGENT))}}
+
+FAKE_KEY = "fake-provider-key"
+"""What the bundled fake provider server is spoken to with."""
 
 
 class Settings(BaseSettings):
@@ -85,6 +90,15 @@ class Settings(BaseSettings):
     safety_poll_seconds: float = Field(15, gt=0)
     probe_faults: bool = False
 
+    public_url: str | None = Field(None, pattern=r"^https?://[^/?#]+(/[^?#]*)?$")
+    fake_providers_url: str | None = Field(None, pattern=r"^http://[^/?#]+$")
+    fake_job_seconds: float = Field(1.5, ge=0)
+    media_storage: str | None = None
+    media_url_seconds: int = Field(7 * 86400, ge=60)
+    largest_media_bytes: int = Field(200_000_000, ge=1000)
+    abandoned_job_seconds: float = Field(900, gt=0)
+    summarize_part_characters: int = Field(24_000, ge=200)
+
     breaker_window: int = Field(20, ge=1)
     breaker_window_seconds: float = Field(300, gt=0)
     breaker_least_results: int = Field(10, ge=1)
@@ -93,6 +107,8 @@ class Settings(BaseSettings):
     longest_pause_seconds: float = Field(900, gt=0)
 
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
+    agents: dict[str, AgentSettings] = Field(default_factory=dict)
+    network: NetworkSettings = NetworkSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -132,10 +148,9 @@ class Settings(BaseSettings):
     def _merge_the_file(cls, values: dict[str, Any]) -> dict[str, Any]:
         path = values.get("config")
         tables: dict[str, Any] = tomllib.loads(Path(path).read_text()) if path else {}
-        layers = (DEFAULT_PROVIDERS, tables.get("providers", {}), values.get("providers", {}))
-        names = dict.fromkeys(name for layer in layers for name in layer)
-        providers = {name: {k: v for layer in layers for k, v in layer.get(name, {}).items()} for name in names}
-        return {**tables, **values, "providers": providers}
+        providers = _merged(DEFAULT_PROVIDERS, tables.get("providers", {}), values.get("providers", {}))
+        agents = _merged(DEFAULT_AGENTS, tables.get("agents", {}), values.get("agents", {}))
+        return {**tables, **values, "providers": providers, "agents": agents}
 
     @model_validator(mode="after")
     def _keeps_the_promises(self) -> Self:
@@ -156,6 +171,29 @@ class Settings(BaseSettings):
         """The queues that a process with these actors serves: all of theirs, unless `WINDLASS_QUEUES` names some."""
         return tuple(queue for queue in self.queues or self.all_queues() if queue.partition(".")[0] in actors)
 
+    def endpoint_of(self, provider: str) -> Endpoint | None:
+        """The real one where its key is set, else the fake server's if there is one."""
+        configured = self.providers[provider]
+        key = os.environ.get(configured.api_key_env or "")
+        if key and configured.base_url:
+            return Endpoint(configured.base_url.rstrip("/"), key)
+        if self.fake_providers_url is not None:
+            return Endpoint(f"{self.fake_providers_url}/{configured.adapter or provider}", FAKE_KEY, is_fake=True)
+        return None
+
+    def callback_key_of(self, provider: str) -> str | None:
+        return os.environ.get(self.providers[provider].callback_key_env or "") or None
+
+    @property
+    def agent_grace_seconds(self) -> float:
+        """From TERM to KILL: well within the time after which an attempt that does not stop condemns its worker."""
+        return 0.4 * self.stop_grace_seconds
+
+    @property
+    def address(self) -> str:
+        """Where others reach the api: browsers that show media, providers that call back."""
+        return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
+
     def trusted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         return tuple(ip_network(each, strict=False) for each in self.trusted_proxies)
 
@@ -167,8 +205,16 @@ class Settings(BaseSettings):
             # What equals its user's name (`guest:guest`) is no secret, and a word that log lines are full of.
             if parts.password != parts.username:
                 found |= {parts.password, unquote(parts.password or "")}
-        found |= {os.environ.get(provider.api_key_env or "") for provider in self.providers.values()}
+        for provider in self.providers.values():
+            found |= {os.environ.get(name or "") for name in (provider.api_key_env, provider.callback_key_env)}
+        found |= {os.environ.get(name) for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")}
         return {secret for secret in found if secret and len(secret) >= SHORTEST_SECRET}
+
+
+def _merged(*layers: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Table by table and key by key, the later layer over the earlier."""
+    names = dict.fromkeys(name for layer in layers for name in layer)
+    return {name: {k: v for layer in layers for k, v in layer.get(name, {}).items()} for name in names}
 
 
 def queue_name(actor: str, provider: str) -> str:

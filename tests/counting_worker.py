@@ -15,6 +15,7 @@ from typing import Any
 from services.actors import main as worker
 from services.actors.context import Context
 from services.actors.guardian import Guardian
+from services.actors.registry import ACTORS
 from shared import logs
 from shared.payloads import ProbePayload
 from shared.settings import Settings
@@ -35,7 +36,7 @@ def counted_probe(context: Context, payload: ProbePayload) -> dict[str, Any]:
 
 def main() -> None:
     if len(sys.argv) > 1:  # started by the guardian below
-        worker.ACTORS["probe"] = counted_probe
+        ACTORS["probe"] = lambda _settings: counted_probe
         worker.main()
     else:
         settings = Settings()

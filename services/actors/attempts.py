@@ -4,7 +4,7 @@ import threading
 import time
 from uuid import UUID
 
-from services.actors.context import Context
+from services.actors.context import Context, StopReason
 
 
 class Attempts:
@@ -32,14 +32,21 @@ class Attempts:
         with self._lock:
             return {token: context.task_id for token, context in self._contexts.items()}
 
-    def stop(self, claim_token: UUID) -> None:
+    def nudge(self, task_id: UUID | None) -> None:
+        """Passes on that there is news for a task, if it runs here; none means any, whose news may be lost."""
+        with self._lock:
+            contexts = [context for context in self._contexts.values() if task_id in {None, context.task_id}]
+        for context in contexts:
+            context.nudge()
+
+    def stop(self, claim_token: UUID, reason: StopReason = "stopping") -> None:
         """Asks one attempt to end, if it is still here."""
         with self._lock:
             context = self._contexts.get(claim_token)
             if context is not None:
                 self._asked_to_stop.setdefault(claim_token, time.monotonic())
         if context is not None:
-            context.stop()
+            context.stop(reason)
 
     def stop_all(self) -> None:
         for claim_token in self.leases():

@@ -3,15 +3,24 @@
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
+from services.actors.calls import Calls
 from services.actors.rates import Rates
+from shared import db
 from shared.errors import TimedOut
 from shared.scrubbing import withhold
 from shared.store.tasks import Claimed, Report
+
+StopReason = Literal["cancelled", "lost", "stopping"]
+"""Somebody wants the task cancelled; it is no longer ours; or the worker stops and another one will go on."""
+
+Answer = TypeVar("Answer")
+
+ASK_AGAIN_SECONDS = 0.25
 
 
 class Stopped(BaseException):
@@ -31,15 +40,23 @@ class Context:
         *,
         on_report: Callable[["Context"], None],
         rates: Rates | None = None,
+        calls: Calls | None = None,
+        store: Callable[[Callable[[db.Database], Coroutine[Any, Any, Any]]], Any] | None = None,
         largest_output_bytes: int = 10_000_000,
     ) -> None:
         self.task = task
         self.worker_id = worker_id
         self._rates = rates
+        self._calls = calls
+        self._store = store
+        self.exit_code: int | None = None
+        self.proof: dict[str, Any] | None = None
         self.deadline = math.inf
         self._started = time.monotonic()
         self._on_report = on_report
-        self._stop = threading.Event()
+        self._news = threading.Condition()
+        self._nudges = 0
+        self.stop_reason: StopReason | None = None
         self._lock = threading.Lock()
         self._progress: dict[str, Any] | None = None
         self._checkpoint: Any = None
@@ -96,11 +113,56 @@ class Context:
 
     def sleep(self, seconds: float) -> None:
         """Waits, unless the attempt is told to stop or its time is up."""
-        until = time.monotonic() + seconds
-        while (left := min(until, self.deadline) - time.monotonic()) > 0:
-            self._stop.wait(left)
-            self.check()
+        self._wait(seconds, lambda: False)
         self.check()
+
+    def sleep_until_nudged(self, seconds: float) -> bool:
+        """As `sleep`, but returns early, and true, when somebody has news for this attempt: a provider called back."""
+        self._wait(seconds, lambda: self._nudges > 0)
+        self.check()
+        with self._news:
+            nudged, self._nudges = self._nudges > 0, 0
+        return nudged
+
+    def run(self, work: Coroutine[Any, Any, Answer], *, finish: bool = False) -> Answer:
+        """Waits for something asynchronous, such as a request, which is cancelled when the attempt should end.
+
+        What must not be left half done (`finish`) is given some time to come to its end all the same; the next
+        `check` ends the attempt then.
+        """
+        assert self._calls is not None, "an attempt that a worker runs is given the process' calls"
+        call = self._calls.begin(work, on_end=self._tell)
+        self._wait(math.inf, call.done)
+        if finish and not call.done():
+            self._calls.let_finish(call)
+        if not call.done():
+            self._calls.cancel(call)
+            self.check()
+        return call.result()
+
+    def ask(self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any) -> Answer:
+        """A call of the store, `ask(intent, …)` for `intent(db, …)`, made again until it is answered or the attempt
+        should end: only for what may be repeated."""
+        assert self._store is not None, "an attempt that a worker runs is given the process' store"
+        while True:
+            try:
+                answer: Answer = self._store(lambda database: intent(database, *arguments, **options))
+                return answer
+            except db.AWAY_OR_BUSY:
+                self.sleep(ASK_AGAIN_SECONDS)
+
+    def _wait(self, seconds: float, heard: Callable[[], bool]) -> None:
+        until = time.monotonic() + seconds
+        with self._news:
+            while self.stop_reason is None and not heard():
+                left = min(until, self.deadline) - time.monotonic()
+                if left <= 0:
+                    return
+                self._news.wait(min(left, threading.TIMEOUT_MAX))
+
+    def _tell(self) -> None:
+        with self._news:
+            self._news.notify_all()
 
     def wait_for_rate(self) -> None:
         """Takes a place in the provider's request rate; an actor calls it before each call that orders work.
@@ -126,14 +188,22 @@ class Context:
 
     def check(self) -> None:
         """Raises when the attempt should end; an actor that works in steps calls it between them."""
-        if self._stop.is_set():
+        if self.stop_reason is not None:
             raise Stopped
         if time.monotonic() >= self.deadline:
             raise TimedOut(f"the attempt took longer than its {self.task.timeout_seconds:g} s")
 
-    def stop(self) -> None:
-        """Called from outside: a cancel was requested, the worker stops, or the lease is lost."""
-        self._stop.set()
+    def stop(self, reason: StopReason = "stopping") -> None:
+        """Called from outside; the first reason stays."""
+        with self._news:
+            self.stop_reason = self.stop_reason or reason
+            self._news.notify_all()
+
+    def nudge(self) -> None:
+        """Called from outside: there is news, look now instead of later."""
+        with self._news:
+            self._nudges += 1
+            self._news.notify_all()
 
     def take_report(self) -> Report | None:
         """Everything said since the last time, or none when nothing was."""

@@ -5,6 +5,7 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from uuid import UUID
 
 from services.actors.attempts import Attempts
 from services.actors.clock import boot_time
@@ -43,7 +44,7 @@ class Heartbeat:
         self._listener = db.Listener(
             settings,
             "heartbeat",
-            {"windlass_cancel": self._cancel_requested},
+            {"windlass_cancel": self._cancel_requested, "windlass_callback": self._called_back},
             beat=self._beat,
             patience_seconds=settings.heartbeat_seconds,
             longest_pause_seconds=min(0.5, settings.heartbeat_seconds),
@@ -69,6 +70,9 @@ class Heartbeat:
         if worker_id in {self._worker_id, "*"}:
             self._listener.beat_now()
 
+    def _called_back(self, task_id: str) -> None:
+        self._attempts.nudge(None if task_id == "*" else UUID(task_id))
+
     async def _beat(self, connection: db.Database) -> float:
         """Renews, and returns how long to wait until the next time."""
         sent_at = boot_time()
@@ -77,7 +81,7 @@ class Heartbeat:
         self._lease_watch.renewed(sent_at + self._settings.lease_seconds)
         for row in rows:
             if row["cancel_requested"] or not row["owned"]:
-                self._attempts.stop(row["claim_token"])
+                self._attempts.stop(row["claim_token"], "cancelled" if row["cancel_requested"] else "lost")
         return self._settings.heartbeat_seconds
 
     async def _keep_watch(self) -> None:

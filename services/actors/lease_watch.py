@@ -20,7 +20,7 @@ class LeaseWatch:
         self._pipe = pipe
         self._guardian_gone = guardian_gone
         self._lock = threading.Lock()
-        self._deadline = 0.0
+        self._deadline: float | None = None
 
     def introduce(self, worker_id: str) -> None:
         self._tell(worker_id)
@@ -32,16 +32,17 @@ class LeaseWatch:
             self._tell(str(self._deadline))
 
     def claimed(self, lease_end: float) -> None:
-        """One lease lasts until then: it ends the calm, and never extends what the others are bound to."""
+        """One lease lasts until then: it ends the calm before the first renewal and while Postgres is away, and never
+        extends what the others are bound to."""
         with self._lock:
-            if math.isinf(self._deadline):
+            if self._deadline is None or math.isinf(self._deadline):
                 self._deadline = lease_end - self._spare
                 self._tell(str(self._deadline))
 
     def nothing_runs(self) -> None:
         """Postgres is away and all work has stopped: nothing here needs a lease, and the ends wait to be written."""
         with self._lock:
-            if not math.isinf(self._deadline):
+            if self._deadline is None or not math.isinf(self._deadline):
                 self._deadline = math.inf
                 self._tell(str(self._deadline))
 

@@ -1,6 +1,7 @@
 """The worker's process: Dramatiq's threads between RabbitMQ and the actors, a writer and a heartbeat beside them."""
 
 import asyncio
+import json
 import logging
 import os
 import secrets
@@ -15,10 +16,11 @@ from typing import Any
 import dramatiq
 
 from services.actors.attempts import Attempts
+from services.actors.calls import Calls
 from services.actors.heartbeat import Heartbeat
 from services.actors.lease_watch import LeaseWatch
 from services.actors.mirror import StateMirror
-from services.actors.probe import probe
+from services.actors.registry import ACTORS, Actor, Resident, make_actors
 from services.actors.solitude import LOST_WORKERS_BEFORE_ALONE, Solitude
 from services.actors.writer import Writer
 from shared import db, kernel, logs
@@ -30,13 +32,13 @@ from shared.store import providers, tasks, workers
 
 log = logging.getLogger("actors")
 
-ACTORS: dict[str, Callable[..., Any]] = {"probe": probe}
-
 
 class WorkerProcess:
     """Everything that runs in one worker, and the order in which it starts and stops."""
 
-    def __init__(self, settings: Settings, guardian_pid: int, guardian_pipe: int, predecessors: list[str]) -> None:
+    def __init__(
+        self, settings: Settings, guardian_pid: int, guardian_pipe: int, predecessors: dict[str, dict[str, Any]]
+    ) -> None:
         self.settings = settings
         self.guardian_pid = guardian_pid
         self.worker_id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -47,10 +49,12 @@ class WorkerProcess:
         self.attempts = Attempts()
         self.writer = Writer(settings, self.worker_id, on_claim=self.lease_watch.claimed)
         self.solitude = Solitude()
+        self.calls = Calls(patience_seconds=0.6 * settings.stop_grace_seconds)
         self.mirror = StateMirror(
             self.writer,
             self.attempts,
             self.solitude,
+            self.calls,
             self.worker_id,
             largest_output_bytes=settings.largest_output_bytes,
         )
@@ -63,8 +67,9 @@ class WorkerProcess:
         )
         if not settings.consumed_queues(ACTORS):
             raise SystemExit(f"WINDLASS_QUEUES names no queue of the actors there are: {', '.join(ACTORS)}")
+        self.actors = make_actors(settings)
         self.worker = dramatiq.Worker(
-            boot(settings, self.mirror, self.solitude),
+            boot(settings, self.actors, self.mirror, self.solitude),
             queues=set(settings.consumed_queues(ACTORS)),
             worker_threads=settings.actor_threads,
         )
@@ -78,12 +83,22 @@ class WorkerProcess:
             signal.signal(number, lambda *_: self._told_to_stop("told to stop"))
         self.lease_watch.introduce(self.worker_id)
         self.writer.start()
+        self.calls.start()
         asyncio.run(self._register())
         self.heartbeat.start()
         self.worker.start()
+        for resident in self._residents():
+            self.calls.begin(resident.accompany(self._ask), on_end=lambda: None)
         log.info("worker %s serves %s", self.worker_id, ", ".join(self.settings.consumed_queues(ACTORS)))
         self._stop.wait()
         self._shut_down()
+
+    def _residents(self) -> list[Resident]:
+        actors: list[object] = list(self.actors.values())
+        return [actor for actor in actors if isinstance(actor, Resident)]
+
+    async def _ask(self, intent: Callable[[db.Database], Any]) -> Any:
+        return await asyncio.to_thread(self.writer.call, intent)
 
     def condemn(self, reason: str) -> None:
         """Something in this process cannot be stopped: save the others, then let the guardian end it all."""
@@ -102,6 +117,8 @@ class WorkerProcess:
         async def register() -> None:
             await providers.configure(pool, settings)
             await self._take_back(pool)
+            for resident in self._residents():
+                await resident.prepare(pool)
             await workers.register(
                 pool,
                 self.worker_id,
@@ -117,9 +134,9 @@ class WorkerProcess:
     async def _take_back(self, pool: db.Database) -> None:
         """The guardian has proven our predecessors dead: their tasks need not wait for their leases to end."""
         if self.predecessors:
-            for row in await tasks.stall(pool, expired_for_seconds=None, dead_workers=self.predecessors):
+            for row in await tasks.stall(pool, expired_for_seconds=None, proofs=self.predecessors):
                 log.warning("task %s: taken back from %s; now %s", row["task_id"], row["worker_id"], row["status"])
-            await workers.mark_lost(pool, self.predecessors, reason="died")
+            await workers.mark_lost(pool, list(self.predecessors), reason="died")
 
     async def _leave(self, state: str) -> None:
         pool = await db.open_pool(self.settings, "actors", most=1)
@@ -162,10 +179,10 @@ class WorkerProcess:
             time.sleep(0.02)
 
 
-def boot(settings: Settings, mirror: StateMirror, solitude: Solitude) -> DoorbellBroker:
+def boot(settings: Settings, actors: dict[str, Actor], mirror: StateMirror, solitude: Solitude) -> DoorbellBroker:
     """The broker with the one middleware that Windlass needs; Dramatiq's defaults are left out on purpose."""
     broker = DoorbellBroker(settings, middleware=[mirror])
-    for name, run in ACTORS.items():
+    for name, run in actors.items():
         runner = _runner(mirror, solitude, run, PAYLOADS[name], settings.largest_result_bytes)
         dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(runner)
     # Dramatiq wants a queue for every actor; ours are a provider's, and this process serves only some of them.
@@ -179,7 +196,7 @@ def boot(settings: Settings, mirror: StateMirror, solitude: Solitude) -> Doorbel
 def _runner(
     mirror: StateMirror,
     solitude: Solitude,
-    run: Callable[..., Any],
+    run: Actor,
     payload_type: type[Payload],
     largest_result_bytes: int,
 ) -> Callable[[str], None]:
@@ -208,7 +225,8 @@ def fitting(result: Any, most_bytes: int) -> Any:
 
 
 def main() -> None:
-    guardian_pid, guardian_pipe, predecessors = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    guardian_pid, guardian_pipe = int(sys.argv[1]), int(sys.argv[2])
+    predecessors = {each["worker_id"]: each["proof"] for each in map(json.loads, sys.argv[3:])}
     kernel.die_with_parent(guardian_pid, signal.SIGTERM)
     settings = Settings()
     logs.start(settings, "actors")

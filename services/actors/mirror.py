@@ -3,7 +3,7 @@
 import logging
 import threading
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +11,7 @@ import dramatiq
 from dramatiq.middleware import MiddlewareError, SkipMessage
 
 from services.actors.attempts import Attempts
+from services.actors.calls import Calls
 from services.actors.context import Context, Stopped
 from services.actors.rates import Rates
 from services.actors.solitude import Solitude
@@ -40,7 +41,14 @@ class StateMirror(dramatiq.Middleware):
     """Takes slots through `LeaseLimiter`; there is no other way to run a task."""
 
     def __init__(
-        self, writer: Writer, attempts: Attempts, solitude: Solitude, worker_id: str, *, largest_output_bytes: int
+        self,
+        writer: Writer,
+        attempts: Attempts,
+        solitude: Solitude,
+        calls: Calls,
+        worker_id: str,
+        *,
+        largest_output_bytes: int,
     ) -> None:
         self._writer = writer
         self._attempts = attempts
@@ -48,6 +56,7 @@ class StateMirror(dramatiq.Middleware):
         self._worker_id = worker_id
         self._largest_output_bytes = largest_output_bytes
         self._rates = Rates(writer)
+        self._calls = calls
         self._thread = threading.local()
         self.closed = False
 
@@ -84,6 +93,8 @@ class StateMirror(dramatiq.Middleware):
             self._worker_id,
             on_report=self._writer.report,
             rates=self._rates,
+            calls=self._calls,
+            store=self._writer.call,
             largest_output_bytes=self._largest_output_bytes,
         )
         self._attempts.add(context)
@@ -118,6 +129,7 @@ class StateMirror(dramatiq.Middleware):
             ending = ending_of_interrupt(task)
         else:
             ending = ending_of_failure(task, exception)
+        ending = replace(ending, exit_code=running.context.exit_code, proof=running.context.proof)
         running.limiter.ending = with_last_words(ending, last_words)
         running.limiter.ending_if_unstorable = lambda error: ending_of_failure(
             task, ValueError(f"what the attempt said or returned cannot be stored: {error}")
@@ -134,6 +146,4 @@ def with_last_words(ending: Ending, report: Report | None) -> Ending:
     """What the attempt said and nobody has written yet goes before its end, in the same call."""
     if report is None:
         return ending
-    return Ending(
-        **{**vars(ending), "progress": report.progress, "checkpoint": report.checkpoint, "events": report.events}
-    )
+    return replace(ending, progress=report.progress, checkpoint=report.checkpoint, events=report.events)

@@ -14,7 +14,7 @@ from shared.scrubbing import scrub
 from shared.settings import Settings
 from shared.store import flow, reports, workers
 
-OLDEST_SUPPORTED_REVISION = "0002"
+OLDEST_SUPPORTED_REVISION = "0003"
 NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
 
 
@@ -28,11 +28,17 @@ async def live() -> dict[str, str]:
 async def ready(state: State) -> Response[dict[str, Any]]:
     """Whether tasks can be accepted; RabbitMQ may be away for that."""
     postgres = await postgres_health(state.pool)
-    if postgres["status"] == "healthy" and state.preparing.done():
+    if postgres["status"] == "healthy" and is_prepared(state):
         return Response({"status": "ready"})
     # Everybody may ask, so nobody is told addresses and names: they are under `components` for whoever has a key.
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
     return Response({"status": "not-ready", "detail": NOT_READY}, status_code=503, headers=headers)
+
+
+def is_prepared(state: State) -> bool:
+    """An api that was refused something as it started is about to end."""
+    preparing = state.preparing
+    return preparing.done() and not preparing.cancelled() and preparing.exception() is None
 
 
 @get("/health", public=True)

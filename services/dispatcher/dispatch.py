@@ -26,7 +26,7 @@ async def dispatch_due(db: Database, publisher: Publisher, backlog: RetryBacklog
     views = await providers.look(db, heard_within_seconds=settings.lease_seconds)
     for view in await backlog.fill_in(db, views):
         admission = admit(view)
-        if admission.fresh + admission.retry == 0:
+        if admission.nobody:
             continue
         token = uuid4()
         rows = await providers.reserve(db, view, admission, token)

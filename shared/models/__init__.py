@@ -6,6 +6,7 @@ at every insert, tasks and events are never deleted, and the functions in `share
 
 from shared.models.access import ApiKey, AuditEntry, ServerSecret
 from shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
+from shared.models.media import Content, Generation
 from shared.models.processes import ServiceReport, Worker
 from shared.models.providers import Provider, ProviderEvent, ProviderResult, RateCounter
 from shared.models.tasks import Task, TaskDependency, TaskEvent
@@ -14,6 +15,8 @@ __all__ = [
     "ApiKey",
     "AuditEntry",
     "BulkJob",
+    "Content",
+    "Generation",
     "Provider",
     "ProviderEvent",
     "ProviderResult",

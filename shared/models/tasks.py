@@ -88,6 +88,7 @@ class Task(SQLModel, table=True):
             postgresql_where=text(f"status IN {words(WAITING)} AND doorbell_token IS NOT NULL"),
         ),
         Index("tasks_running", "provider", postgresql_where=text("status = 'running'")),
+        Index("tasks_job_open", "provider", postgresql_where=text("job_open")),
         Index("tasks_blocked", "task_id", postgresql_where=text("status = 'blocked'")),
         Index(
             "tasks_expiring",
@@ -182,6 +183,7 @@ class Task(SQLModel, table=True):
     error_fingerprint: str | None = Field(
         default=None, sa_column=Column(Text, Computed(ERROR_FINGERPRINT, persisted=True))
     )
+    job_open: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
 
 
 SEARCHED_TEXT_STATISTICS = f"CREATE STATISTICS tasks_searched_text ON ({SEARCHED_TEXT}) FROM tasks"

@@ -35,7 +35,7 @@ async def page(
 
 
 PRESENT_STATE = f"""
-    t.status, t.last_seq,
+    t.actor, t.status, t.last_seq,
     CASE WHEN e.seq = t.last_seq AND {FINISHED} THEN t.result END AS result,
     CASE WHEN e.seq = t.last_seq AND {FINISHED} THEN t.error END AS error
 """
@@ -76,3 +76,29 @@ async def newest(db: Database, task_ids: Sequence[UUID]) -> dict[UUID, int]:
     """The last `seq` of each task: one question for all the streams of a process."""
     rows = await db.fetch("SELECT task_id, last_seq FROM tasks WHERE task_id = ANY ($1)", list(task_ids))
     return {row["task_id"]: row["last_seq"] for row in rows}
+
+
+EARLIER_EVENTS = 4000
+
+
+async def earlier_output(db: Database, task_id: UUID, *, before_attempt: int, most_bytes: int) -> str:
+    """The end of what earlier attempts of the task's present life have put out, oldest first; empty if nothing."""
+    rows = await db.fetch(
+        """
+        SELECT text FROM (
+            SELECT seq, text, sum(size) OVER (ORDER BY seq DESC) - size AS bytes_after FROM (
+                SELECT seq, data ->> 'text' AS text, octet_length(data ->> 'text') AS size FROM task_events
+                WHERE task_id = $1 AND type = 'output' AND attempt < $2 AND data ? 'text'
+                  AND seq > (SELECT coalesce(max(seq), 0) FROM task_events WHERE task_id = $1 AND type = 'revive')
+                ORDER BY seq DESC LIMIT $4
+            ) AS newest
+        ) AS measured
+        WHERE bytes_after < $3 ORDER BY seq
+        """,
+        task_id,
+        before_attempt,
+        most_bytes,
+        EARLIER_EVENTS,
+    )
+    text = "".join(row["text"] for row in rows).encode()
+    return text[-most_bytes:].decode(errors="ignore")

@@ -38,13 +38,13 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
     rows = await db.fetch(
         """
         SELECT p.name, p.dispatch_version, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,
-               (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status = 'running') AS held,
-               (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status IN ('queued', 'retrying')
-                   AND t.doorbell_token IS NOT NULL) AS rung,
+               (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status = 'running')
+               + (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.job_open AND t.status <> 'running')
+               AS held, rung.others AS rung, rung.resumes AS resumes_rung,
                (SELECT coalesce(sum(w.capacity), 0) FROM workers w WHERE w.state = 'active'
                    AND p.actor || '.' || p.name = ANY (w.queues)
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)) AS capacity,
-               due.fresh AS fresh_due, due.retry AS retry_due, now() AS at,
+               due.fresh AS fresh_due, due.retry AS retry_due, open.resumes AS resumes_due, now() AS at,
                p.paused, p.paused_until, p.breaker_state, nullif(p.breaker_until, 'infinity') AS breaker_until,
                has_trial_running(p) AS trial_running
         FROM providers p CROSS JOIN LATERAL (
@@ -56,12 +56,23 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
                 SELECT t.lane FROM tasks t
                 WHERE t.provider = p.name AND t.lane = lanes.lane AND t.priority = level.priority
                   AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL
-                  AND t.available_at <= now()
+                  AND t.available_at <= now() AND NOT t.job_open
                   AND (t.expires_at IS NULL OR t.expires_at > now())
                 LIMIT $2
             ) AS waiting
         ) AS due
-        WHERE ($3::text IS NULL OR p.name = $3) AND ($3 IS NOT NULL OR due.fresh + due.retry > 0)
+        CROSS JOIN LATERAL (
+            SELECT count(*) FILTER (WHERE NOT t.job_open) AS others, count(*) FILTER (WHERE t.job_open) AS resumes
+            FROM tasks t
+            WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
+        ) AS rung
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS resumes FROM tasks t
+            WHERE t.provider = p.name AND t.job_open AND t.status IN ('queued', 'retrying')
+              AND t.doorbell_token IS NULL AND t.available_at <= now()
+              AND (t.expires_at IS NULL OR t.expires_at > now())
+        ) AS open
+        WHERE ($3::text IS NULL OR p.name = $3) AND ($3 IS NOT NULL OR due.fresh + due.retry + open.resumes > 0)
         ORDER BY p.name
         """,
         heard_within_seconds,
@@ -98,9 +109,10 @@ async def reserve(db: Database, view: ProviderView, admission: Admission, token:
     None come back when the provider was changed since it was looked at: look again.
     """
     return await db.fetch(
-        "SELECT * FROM reserve_tasks($1, $2, $3, $4, $5, $6, $7)",
+        "SELECT * FROM reserve_tasks($1, $2, $3, $4, $5, $6, $7, $8)",
         view.name,
         view.dispatch_version,
+        admission.resumes,
         admission.fresh,
         admission.retry,
         admission.credit,

@@ -1,4 +1,4 @@
-"""What the api processes of one database sign with: made up by the first that asks, the same for all."""
+"""What the processes of one database share: made up by the first that asks, the same for all."""
 
 import secrets
 
@@ -7,8 +7,14 @@ from shared.db import Database
 SECRET_BYTES = 32
 
 
-async def ensure(db: Database, name: str) -> bytes:
-    """The secret of that name. Of two that make it up at the same moment, both get the first one's."""
+async def get(db: Database, name: str) -> bytes | None:
+    secret: bytes | None = await db.fetchval("SELECT secret FROM server_secrets WHERE name = $1", name)
+    return secret
+
+
+async def ensure(db: Database, name: str, new: bytes | None = None) -> bytes:
+    """The secret of that name, `new` or made up where there is none yet. Of two that make it up at the same moment,
+    both get the first one's."""
     secret: bytes = await db.fetchval(
         """
         INSERT INTO server_secrets (name, secret) VALUES ($1, $2)
@@ -16,6 +22,6 @@ async def ensure(db: Database, name: str) -> bytes:
         RETURNING secret
         """,
         name,
-        secrets.token_bytes(SECRET_BYTES),
+        new or secrets.token_bytes(SECRET_BYTES),
     )
     return secret

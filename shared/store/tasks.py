@@ -1,8 +1,9 @@
 """What can be done to tasks, one function per intent, each one a single call that Postgres does whole or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -143,6 +144,8 @@ class Ending:
     progress: dict[str, Any] | None = None
     checkpoint: Any = None
     events: Sequence[dict[str, Any]] = ()
+    proof: dict[str, Any] | None = None
+    """What was done to the attempt's processes, as far as it had any: kept in the event of the end."""
 
 
 async def submit(db: Database, submissions: Sequence[Submission]) -> list[Row]:
@@ -221,19 +224,22 @@ async def stall(
     *,
     expired_for_seconds: float | None = 0,
     dead_workers: Sequence[str] = (),
+    proofs: Mapping[str, dict[str, Any]] = MappingProxyType({}),
     at_most: int = 500,
     heard_at: datetime | None = None,
     patience_seconds: float | None = None,
 ) -> list[Row]:
     """Takes back tasks whose lease ran out at least so long ago (none: whatever the lease), or whose worker is dead.
+    What is known of a worker's end (`proofs`) is kept with the ends of its attempts.
 
     With `heard_at`, the time at which Postgres last answered the caller, nothing is taken back once that is older than
     the patience. Returns `task_id, status, worker_id` of each.
     """
     return await db.fetch(
-        "SELECT * FROM stall_tasks($1, $2, $3, $4, $5, $6)",
+        "SELECT * FROM stall_tasks($1, $2, $3::text::jsonb, $4, $5, $6, $7)",
         expired_for_seconds,
-        list(dead_workers),
+        [*dead_workers, *proofs],
+        as_json(dict(proofs)),
         list(WorkerLost.delays),
         at_most,
         heard_at,

@@ -22,6 +22,7 @@ async def look_at(db: Database, task: Row) -> TaskView:
         started_at=task["started_at"],
         completed_at=task["completed_at"],
         rung=rung,
+        holds_a_slot=task["job_open"],
         ahead=counted,
         all_counted=counted < AHEAD_COUNTED,
         unmet=await _unmet(db, task["task_id"]) if task["status"] == State.BLOCKED else (),

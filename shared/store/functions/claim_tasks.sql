@@ -2,7 +2,8 @@
 -- statement the snapshot would be older than the lock, and a claim that had waited for it would overshoot the limit.
 -- A provider that nothing guards (no limit, no pause, breaker closed) is not locked; one that comes to be guarded just
 -- then grants nothing to claims that have not locked it. After a pause and while a breaker is half-open one task goes
--- first: its claim token becomes the provider's trial token. Repeating a claim with its token answers as the first time
+-- first: its claim token becomes the provider's trial token. A task whose job at the provider is still open holds its
+-- slot already and needs no other. Repeating a claim with its token answers as the first time
 -- did. A refused claim takes the doorbell's mark back, so that the dispatcher may ring again in time.
 
 CREATE FUNCTION claim_tasks(wanted uuid[], tokens uuid[], claimant text, lease_seconds float)
@@ -29,12 +30,13 @@ BEGIN
     moment := clock_timestamp();
 
     WITH gate AS (
-        SELECT p.name, free_slots(p, moment) AS slots FROM providers p
+        SELECT p.name, free_slots(p, moment) AS slots, free_resumes(p, moment) AS resumes FROM providers p
         WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted)) AND is_guarded(p)
     ), ready AS (
-        SELECT t.task_id, claim.token, t.provider, row_number() OVER (
-                   PARTITION BY t.provider
-                   ORDER BY t.provider = ANY (on_trial) AND t.rate_limited_count > 0, t.priority, t.task_id) AS place
+        SELECT t.task_id, claim.token, t.provider, t.job_open, row_number() OVER (
+                   PARTITION BY t.provider, t.job_open AND t.provider <> ALL (on_trial)
+                   ORDER BY t.job_open DESC, t.provider = ANY (on_trial) AND t.rate_limited_count > 0,
+                            t.priority, t.task_id) AS place
         FROM unnest(wanted, tokens) AS claim(task_id, token)
         -- One by one (OFFSET 0 keeps the conditions out): a plan made while few tasks waited would read all that wait.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = claim.task_id OFFSET 0) AS t
@@ -47,7 +49,8 @@ BEGIN
             progress = NULL, report_count = 0, doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
             updated_at = moment, last_seq = t.last_seq + 1
         FROM ready r LEFT JOIN gate ON gate.name = r.provider
-        WHERE t.task_id = r.task_id AND (gate.name IS NULL OR (r.provider = ANY (locked) AND r.place <= gate.slots))
+        WHERE t.task_id = r.task_id AND (gate.name IS NULL OR (
+            r.provider = ANY (locked) AND r.place <= CASE WHEN r.job_open THEN gate.resumes ELSE gate.slots END))
         RETURNING t.task_id, t.last_seq, t.attempt, t.status
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)

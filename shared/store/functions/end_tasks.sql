@@ -37,7 +37,8 @@ BEGIN
         FROM jsonb_to_recordset(endings) AS e(
             task_id uuid, attempt int, claim_token uuid, transition text, result jsonb, error jsonb, exit_code int,
             delay_seconds float, retry_cost int, rate_limited boolean, provider_failed boolean,
-            hopeless_if_others_pass boolean, timeout_factor float, progress jsonb, checkpoint jsonb, events jsonb)
+            hopeless_if_others_pass boolean, timeout_factor float, progress jsonb, checkpoint jsonb, events jsonb,
+            proof jsonb)
         JOIN tasks t ON t.task_id = e.task_id
         CROSS JOIN LATERAL (SELECT CASE WHEN e.rate_limited THEN least(e.delay_seconds, longest_pause_seconds)
                                         ELSE coalesce(e.delay_seconds, 0) END AS seconds) AS wait
@@ -67,7 +68,7 @@ BEGIN
             updated_at = moment,
             last_seq = t.last_seq + 1 + coalesce(jsonb_array_length(e.events), 0)
         FROM ending e WHERE t.task_id = e.task_id
-        RETURNING t.*, e.via, e.events, (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms,
+        RETURNING t.*, e.via, e.events, e.proof, (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms,
                   e.rate_limited, e.provider_failed, e.alone, e.wait_seconds
     ), said AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
@@ -77,7 +78,7 @@ BEGIN
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
-               jsonb_strip_nulls(jsonb_build_object('status', m.status, 'elapsed_ms', m.elapsed_ms))
+               jsonb_strip_nulls(jsonb_build_object('status', m.status, 'elapsed_ms', m.elapsed_ms, 'proof', m.proof))
                || CASE WHEN m.error IS NULL OR m.via IN ('interrupt', 'cancel') THEN '{}'
                        ELSE jsonb_build_object('error', m.error) END
         FROM moved m

@@ -30,11 +30,23 @@ BEGIN
                 WHEN is_on_trial(p) AND has_trial_running(p) THEN 'on-trial' END;
 END $$;
 
+-- The slots that are held: by every running task, and by every other one whose job at the provider is still open.
+CREATE FUNCTION held_slots(provider_name text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT count(*) FROM tasks t WHERE t.provider = provider_name AND t.status = 'running')
+         + (SELECT count(*) FROM tasks t WHERE t.provider = provider_name AND t.job_open AND t.status <> 'running');
+END $$;
+
+-- How many tasks may go on waiting for their open jobs. They hold their slots already, so the limit does not count.
+CREATE FUNCTION free_resumes(p providers, moment timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN bar_of(p, moment) IS NOT NULL THEN 0 WHEN is_on_trial(p) THEN 1 ELSE 1000000 END;
+END $$;
+
 -- How many more of a guarded provider's tasks may start.
 CREATE FUNCTION free_slots(p providers, moment timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN CASE WHEN bar_of(p, moment) IS NOT NULL THEN 0 ELSE least(
         CASE WHEN is_on_trial(p) THEN 1 END,
-        coalesce(p.limit_override, p.configured_limit)
-        - (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status = 'running')) END;
+        coalesce(p.limit_override, p.configured_limit) - held_slots(p.name)) END;
 END $$;

@@ -1,10 +1,10 @@
 -- Marks the rows that the dispatcher is about to ring for. How many of each lane was decided from a look at the
 -- provider; `seen_version` makes sure that nobody has reserved, paused it or changed the limit since, for only that
 -- could make the decision too generous. Priority, then age; one index probe per priority, so that tasks scheduled for
--- later are never walked over. For a trial, one that was told 429 itself goes only if the first that are due all were.
+-- later are never walked over. Tasks that only go on waiting for an open job come first: they hold their slots. For a trial, one that was told 429 itself goes only if the first that are due all were.
 
 CREATE FUNCTION reserve_tasks(
-    provider_name text, seen_version int, fresh int, retry int, credit int, trial boolean, token uuid
+    provider_name text, seen_version int, resumes int, fresh int, retry int, credit int, trial boolean, token uuid
 ) RETURNS TABLE (task_id uuid, queue text, actor text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -26,13 +26,19 @@ BEGIN
             SELECT t.task_id, t.available_at, trial AND t.rate_limited_count > 0 AS doubtful FROM tasks t
             WHERE t.provider = provider_name AND t.lane = share.lane AND t.priority = level.priority
               AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL AND t.available_at <= moment
+              AND NOT t.job_open
               AND (t.expires_at IS NULL OR t.expires_at > moment)
             ORDER BY t.available_at, t.task_id LIMIT CASE WHEN trial THEN 50 ELSE share.places END
         ) AS due
         ORDER BY due.doubtful, level.priority, due.available_at, due.task_id LIMIT share.places
     ) AS chosen
     WHERE share.places > 0;
-    IF reserved IS NULL THEN RETURN; END IF;
+    reserved := reserved || ARRAY(
+        SELECT t.task_id FROM tasks t
+        WHERE t.provider = provider_name AND t.job_open AND t.status IN :sources_of_claim
+          AND t.doorbell_token IS NULL AND t.available_at <= moment AND (t.expires_at IS NULL OR t.expires_at > moment)
+        ORDER BY t.priority, t.available_at, t.task_id LIMIT resumes);
+    IF coalesce(cardinality(reserved), 0) = 0 THEN RETURN; END IF;
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (reserved) ORDER BY t.task_id FOR NO KEY UPDATE;
 
     RETURN QUERY

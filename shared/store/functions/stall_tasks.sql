@@ -1,10 +1,11 @@
 -- Takes running tasks away from workers that stopped renewing their leases, or that are proven dead. It costs a retry,
 -- and the claim token goes, so that whatever the old worker still has to say is refused. Rows that somebody is just
 -- moving are left to them. Nothing is judged when the caller's last word from Postgres (`heard_at`) is older than its
--- patience: this call was held up on the way, and so were the renewals of the living.
+-- patience: this call was held up on the way, and so were the renewals of the living. `proofs` has, by worker, how its
+-- guardian ended it and everything below.
 
 CREATE FUNCTION stall_tasks(
-    expired_for_seconds float, dead_workers text[], delays float[], at_most int,
+    expired_for_seconds float, dead_workers text[], proofs jsonb, delays float[], at_most int,
     heard_at timestamptz, patience_seconds float)
 RETURNS TABLE (task_id uuid, status text, worker_id text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -50,7 +51,7 @@ BEGIN
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
-               jsonb_build_object('status', m.status)
+               jsonb_strip_nulls(jsonb_build_object('status', m.status, 'proof', proofs -> m.holder))
                || CASE m.via WHEN 'stall' THEN jsonb_build_object('error', m.error) ELSE '{}' END
         FROM moved m
     )

@@ -1,0 +1,76 @@
+"""An event loop on a thread of its own for the actors' requests: whoever waits for one can be told to stop."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+import uvloop
+
+Answer = TypeVar("Answer")
+
+
+class Call(Generic[Answer]):
+    """One request. It is over when all that it had open is closed, however it ended."""
+
+    def __init__(self, on_end: Callable[[], None]) -> None:
+        self._on_end = on_end
+        self._over = threading.Event()
+        self._task: asyncio.Task[Answer]
+
+    def begin(self, work: Coroutine[Any, Any, Answer]) -> None:
+        self._task = asyncio.ensure_future(work)
+        self._task.add_done_callback(self._end)
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+    def done(self) -> bool:
+        return self._over.is_set()
+
+    def wait(self, seconds: float) -> None:
+        self._over.wait(seconds)
+
+    def result(self) -> Answer:
+        return self._task.result()
+
+    def _end(self, task: asyncio.Task[Answer]) -> None:
+        if not task.cancelled():
+            task.exception()  # looked at, also when nobody asks any more
+        self._over.set()
+        self._on_end()
+
+
+class Calls:
+    """One per worker process. `patience_seconds` is what a call that must not be cut in the middle may still take."""
+
+    def __init__(self, *, patience_seconds: float) -> None:
+        self._patience_seconds = patience_seconds
+        self._loop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="calls", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(self._patience_seconds)
+        self._loop.close()
+
+    def begin(self, work: Coroutine[Any, Any, Answer], *, on_end: Callable[[], None]) -> Call[Answer]:
+        call: Call[Answer] = Call(on_end)
+        self._loop.call_soon_threadsafe(call.begin, work)
+        return call
+
+    def let_finish(self, call: Call[Any]) -> None:
+        """Returns when it is over, or the patience is."""
+        call.wait(self._patience_seconds)
+
+    def cancel(self, call: Call[Any]) -> None:
+        """Returns when what it had open is closed: an attempt that has ended leaves no request behind."""
+        self._loop.call_soon_threadsafe(call.cancel)
+        call.wait(self._patience_seconds / 2)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()

@@ -1,0 +1,196 @@
+"""Orders for paid work: each step of an order's life is one fenced call, repeated without harm."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+from shared.db import Database, Row, as_json
+from shared.jobs import MOVES
+from shared.store.tasks import Claimed
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What is about to be ordered; `request` without secrets."""
+
+    generation_id: UUID
+    operation: str
+    request: dict[str, Any]
+    callback_hash: str
+    """The SHA-256 of the token in the callback's URL, as hex digits."""
+    prompt_id: str | None = None
+    source_data: Any = None
+
+
+@dataclass(frozen=True)
+class NewContent:
+    """A file that is safe under its place."""
+
+    content_id: UUID
+    index: int
+    provider_url: str
+    media_type: str
+    extension: str
+    place: str
+    size_bytes: int
+    sha256: str
+
+
+async def latest(db: Database, task_id: UUID) -> Row | None:
+    """The task's newest order, whatever became of it."""
+    return await db.fetchrow(
+        "SELECT * FROM generations WHERE task_id = $1 ORDER BY generation_id DESC LIMIT 1", task_id
+    )
+
+
+async def intend(db: Database, task: Claimed, intent: Intent) -> bool:
+    """Before the order is sent. False when the task is no longer this attempt's: then nothing may be sent."""
+    query = "SELECT intend_generation($1::text::jsonb, $2::text::jsonb)"
+    intended: bool = await db.fetchval(query, _fence(task), as_json(asdict(intent)))
+    return intended
+
+
+async def move(
+    db: Database,
+    task: Claimed | None,
+    generation_id: UUID,
+    name: str,
+    *,
+    job_id: str | None = None,
+    response: Any = None,
+    contents: Sequence[NewContent] = (),
+) -> bool:
+    """One of the moves in `shared/jobs.py`: as the attempt that owns the task, or, without one, after its end. False
+    when the order does not stand where the move begins, or the task is no longer the caller's."""
+    chosen = MOVES[name]
+    rule = {**asdict(chosen), "ends": chosen.ends}
+    moved: bool = await db.fetchval(
+        "SELECT move_generation($1::text::jsonb, $2, $3::text::jsonb, $4, $5::text::jsonb, $6::text::jsonb)",
+        None if task is None else _fence(task),
+        generation_id,
+        as_json(rule),
+        job_id,
+        None if response is None else as_json(response),
+        as_json([asdict(each) for each in contents]),
+    )
+    return moved
+
+
+async def hear(
+    db: Database, body: Any, *, callback_hash: bytes | None = None, provider: str | None = None, job_id: str | None
+) -> UUID | None:
+    """Keeps a callback and wakes whoever waits; by the token's hash, or by a provider and its job's id. Returns the
+    task that it is about, if there is one."""
+    query = "SELECT hear_callback($1, $2, $3, $4::text::jsonb)"
+    task_id: UUID | None = await db.fetchval(query, callback_hash, provider, job_id, as_json(body))
+    return task_id
+
+
+async def provider_of_callback(db: Database, callback_hash: bytes) -> str | None:
+    """Who may call back with the token of this hash; none when nobody may."""
+    query = "SELECT provider FROM generations WHERE callback_hash = $1"
+    provider: str | None = await db.fetchval(query, callback_hash)
+    return provider
+
+
+async def is_anothers(db: Database, provider: str, job_id: str, generation_id: UUID) -> bool:
+    """Whether a job belongs to another order already: two tasks may have asked for the same thing."""
+    known: bool = await db.fetchval(
+        """
+        SELECT EXISTS (
+            SELECT 1 FROM generations WHERE provider = $1 AND provider_job_id = $2 AND generation_id <> $3)
+        """,
+        provider,
+        job_id,
+        generation_id,
+    )
+    return known
+
+
+async def contents(db: Database, generation_id: UUID) -> list[Row]:
+    return await db.fetch("SELECT * FROM contents WHERE generation_id = $1 ORDER BY index", generation_id)
+
+
+async def content(db: Database, content_id: UUID) -> Row | None:
+    """One file, with the `user_id` that it belongs to."""
+    return await db.fetchrow(
+        """
+        SELECT c.*, g.user_id, g.task_id FROM contents c JOIN generations g USING (generation_id)
+        WHERE c.content_id = $1
+        """,
+        content_id,
+    )
+
+
+async def picture_for(db: Database, task_id: UUID, content_id: UUID) -> Row | None:
+    """A file to begin with, if it belongs to the task's user."""
+    return await db.fetchrow(
+        """
+        SELECT c.* FROM contents c JOIN generations g USING (generation_id) JOIN tasks t ON t.user_id = g.user_id
+        WHERE c.content_id = $1 AND t.task_id = $2
+        """,
+        content_id,
+        task_id,
+    )
+
+
+async def of_workflow_run(
+    db: Database, workflow_run_id: str, *, of_user: str | None, before: UUID | None, limit: int
+) -> list[Row]:
+    """The run's generations, newest first, each with its `contents`."""
+    return await db.fetch(
+        """
+        SELECT g.*, coalesce((
+            SELECT jsonb_agg(to_jsonb(c) ORDER BY c.index) FROM contents c WHERE c.generation_id = g.generation_id
+        ), '[]') AS contents
+        FROM generations g
+        WHERE g.workflow_run_id = $1 AND ($2::text IS NULL OR g.user_id = $2)
+          AND ($3::uuid IS NULL OR g.generation_id < $3)
+        ORDER BY g.generation_id DESC LIMIT $4
+        """,
+        workflow_run_id,
+        of_user,
+        before,
+        limit,
+    )
+
+
+async def abandoned(
+    db: Database, providers: Sequence[str], *, again_after_seconds: float, at_most: int = 20
+) -> list[Row]:
+    """Orders that have not ended although their tasks have, each given to one caller for a while."""
+    return await db.fetch(
+        """
+        UPDATE generations g SET looked_at = clock_timestamp() WHERE g.generation_id IN (
+            SELECT g.generation_id FROM generations g JOIN tasks t USING (task_id)
+            WHERE g.provider = ANY ($1) AND g.status IN ('intended', 'open', 'fetching', 'unknown') AND NOT g.given_up
+              AND t.completed_at IS NOT NULL
+              AND (g.looked_at IS NULL OR g.looked_at < clock_timestamp() - make_interval(secs => $2))
+            ORDER BY g.generation_id LIMIT $3 FOR UPDATE OF g SKIP LOCKED
+        ) RETURNING g.*, extract(epoch FROM clock_timestamp() - g.updated_at)::float AS age_seconds,
+            (SELECT t.status FROM tasks t WHERE t.task_id = g.task_id) AS task_status
+        """,
+        list(providers),
+        again_after_seconds,
+        at_most,
+    )
+
+
+async def give_up(db: Database, generation_id: UUID) -> None:
+    """Nobody will ever know: the slot is given back, and nobody looks again."""
+    await db.execute(
+        """
+        WITH given_up AS (
+            UPDATE generations SET given_up = true WHERE generation_id = $1 RETURNING task_id
+        ), freed AS (
+            UPDATE tasks t SET job_open = false FROM given_up WHERE t.task_id = given_up.task_id
+        )
+        SELECT wake_dispatcher()
+        """,
+        generation_id,
+    )
+
+
+def _fence(task: Claimed) -> str:
+    return as_json({"task_id": task.task_id, "attempt": task.attempt, "claim_token": task.claim_token})
