@@ -17,9 +17,9 @@ class RunFile:
         self._content: dict[str, Any] = {}
         self._entries: dict[str, dict[str, Any]] = {}
 
-    def add(self, unit: Unit, **facts: str) -> None:
-        """Lists a unit of which there is one."""
-        self._content[unit.name] = self._entry(unit, **facts)
+    def add(self, unit: Unit, *, kind: str | None = None, **facts: str) -> None:
+        """Lists a unit of which there is one, under its own name unless its kind has another."""
+        self._content[kind or unit.name] = self._entry(unit, **facts)
 
     def add_all(self, kind: str, units: Iterable[Unit]) -> None:
         """Lists units of which there may be several."""
