@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import pytest
 
+from tests import real_providers
 from tests.databases import execute, migrate
 from tests.servers import Servers, throw_away_servers
 
@@ -20,8 +21,11 @@ def pytest_configure() -> None:
     # Told to end, a test run takes everything down in order, as after Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # The tests' settings are their own, whatever the caller's shell exports.
-    for name in [name for name in os.environ if name.startswith("WINDLASS_")]:
+    for name in [
+        name for name in os.environ if name.startswith("WINDLASS_") and not name.startswith(real_providers.OURS)
+    ]:
         del os.environ[name]
+    real_providers.put_keys_aside()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,92 @@
+"""What can be said to a provider of media, whatever its HTTP looks like, and what it may answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from shared.errors import TaskError
+
+
+@dataclass(frozen=True)
+class Order:
+    """Work that costs money; `reference` is our own name for it, `callback_url` where its end may be told."""
+
+    action: str
+    prompt: str
+    reference: str
+    source_image: str | None = None
+    """The URL of the picture to begin with."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    callback_url: str | None = None
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """The provider has taken the order, and this is its name for it."""
+
+    job_id: str
+    response: Any
+
+
+@dataclass(frozen=True)
+class Pending:
+    """It works on it; `percent` as far as it says so."""
+
+    percent: float | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """Its work is at these URLs, for a while."""
+
+    urls: tuple[str, ...]
+    response: Any
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The job has ended without a result, and will not have one."""
+
+    error: TaskError
+    response: Any
+
+
+@dataclass(frozen=True)
+class Found:
+    """The order had arrived, and this is the provider's name for it."""
+
+    job_id: str
+
+
+class NotThere:
+    """The provider knows for certain that it has no such order."""
+
+
+class CannotTell:
+    """The provider has no way to find it out."""
+
+
+class OrderUnknown(Exception):
+    """The order was sent, and nobody can tell from the answer whether it was taken: a lost connection, a 500 or 504."""
+
+
+class MediaProvider(Protocol):
+    """Made from `(name, endpoint, http)`: its name in the settings, where it is, and a client that may reach it.
+
+    Every method may raise a `TaskError` of `shared/errors.py`. From `order` such an error means that the order was
+    certainly not taken, so that it may be sent again; where that is not certain it raises `OrderUnknown`.
+    """
+
+    async def order(self, order: Order) -> Ordered: ...
+
+    async def poll(self, job_id: str) -> Pending | Done | Failed: ...
+
+    async def find(self, order: Order, intended_at: datetime) -> Found | NotThere | CannotTell:
+        """Looks for an order whose answer was lost."""
+
+    async def cancel(self, job_id: str) -> bool:
+        """True when the provider works on it no longer."""
+
+    def job_of_callback(self, body: Any) -> str | None:
+        """The job that a callback is about. What else it says is not believed: the provider is asked."""

@@ -1,0 +1,51 @@
+"""From a provider's name in the settings to the adapter that speaks to it."""
+
+import importlib
+from collections.abc import Callable
+from types import ModuleType
+
+import httpx
+
+from shared.errors import NotFound, Unauthorized
+from shared.providers.base import MediaProvider
+from shared.settings import Settings
+from shared.toml_tables import Endpoint
+
+HERE = "shared.providers"
+
+
+def media_provider(settings: Settings, name: str, http: httpx.AsyncClient) -> MediaProvider:
+    """Its `Adapter`, made with where it is and which key it wants. What is missing is told to the operator."""
+    configured = settings.providers.get(name)
+    if configured is None:
+        raise NotFound(f"No provider is called {name!r}; add a table [providers.{name}] to the file of WINDLASS_CONFIG")
+    endpoint = settings.endpoint_of(name)
+    if endpoint is None:
+        missing = [
+            f"set {configured.api_key_env}" if configured.api_key_env else f"name api_key_env in [providers.{name}]",
+            "" if configured.base_url else f"give base_url in [providers.{name}]",
+        ]
+        raise Unauthorized(f"{name} cannot be spoken to without a key: {' and '.join(filter(None, missing))}")
+    return adapter_of(settings, name)(name, endpoint, http)
+
+
+def adapter_of(settings: Settings, name: str) -> Callable[[str, Endpoint, httpx.AsyncClient], MediaProvider]:
+    """Its `Adapter`, not yet made: who only reads what the provider writes needs neither its address nor its key."""
+    module = _module_of(name, settings.providers[name].adapter or name)
+    if not hasattr(module, "Adapter"):
+        raise NotFound(f"The module {module.__name__}, which is to speak to {name}, has no class named Adapter")
+    adapter: Callable[[str, Endpoint, httpx.AsyncClient], MediaProvider] = module.Adapter
+    return adapter
+
+
+def _module_of(name: str, adapter: str) -> ModuleType:
+    module = adapter if "." in adapter else f"{HERE}.{adapter}"
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise NotFound(f"The adapter of {name} needs the package {error.name}, which is not installed") from error
+        raise NotFound(
+            f"{name} has no adapter: there is no module {module}. "
+            f"Name one as `adapter` in [providers.{name}]; docs/adding_a_provider.md shows how to write it"
+        ) from error
