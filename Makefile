@@ -5,7 +5,8 @@ VENV        := .venv
 BIN         := $(VENV)/bin
 BENCH       ?= engine flow api lists streams
 PIP_INSTALL := $(BIN)/pip --disable-pip-version-check --no-input install --quiet
-LOCK        := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --python-version 3.11 --extra build
+COMPILE     := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --python-version 3.11
+LOCK        := $(COMPILE) --extra build
 
 .DEFAULT_GOAL := help
 .PHONY: help up test check fmt bench chaos migrate lock packages clean
@@ -16,8 +17,8 @@ help: ## list the commands
 up: packages $(VENV)/.runtime ## run everything: Postgres, RabbitMQ, api, dispatcher, actors, janitor (Ctrl-C stops it)
 	@exec $(BIN)/windlass up
 
-test: packages $(VENV)/.dev ## run every test against a private Postgres and RabbitMQ
-	@$(BIN)/pytest -n 2 --dist loadfile
+test: packages $(VENV)/.dev $(VENV)/.s3 ## run every test against a private Postgres and RabbitMQ
+	@$(BIN)/pytest -n 3 --dist loadfile
 
 check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn documents
 	@$(BIN)/ruff format --check .
@@ -43,6 +44,7 @@ migrate: $(VENV)/.runtime ## bring the database that WINDLASS_DATABASE_URL names
 lock: $(VENV)/.dev ## choose the newest allowed versions anew, with their hashes
 	@$(LOCK) --upgrade -o requirements.lock pyproject.toml
 	@$(LOCK) --upgrade --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	@$(COMPILE) --upgrade -o tests/s3/requirements.lock tests/s3/requirements.in
 
 clean: ## remove the virtual environment and caches (never the data directory)
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -63,4 +65,11 @@ $(VENV)/.runtime: requirements.lock pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 	@echo "windlass: installing the development tools"
 	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# The S3 server of the tests wants other versions of what Windlass itself needs, so it has an environment of its own.
+$(VENV)/.s3: tests/s3/requirements.lock | $(VENV)/bin/python
+	@echo "windlass: installing the S3 server that the tests use"
+	@$(PYTHON) -m venv $(VENV)/s3
+	@$(VENV)/s3/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
 	@touch $@

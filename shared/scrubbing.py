@@ -78,6 +78,7 @@ SHAPES = (
 )
 
 _SECRET_FIELD = re.compile(rf"(?:.*[_-])?(?:{_NAMES}|{_HEADERS}|cookie)", re.IGNORECASE | re.DOTALL)
+_NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 LEAST_OF_A_CLIENT_S_TEXT = 16
@@ -114,6 +115,14 @@ def scrub_document(value: Any) -> Any:
     return _in_document(value, scrub, _scrub_field)
 
 
+def redact(value: Any) -> Any:
+    """For what others send us of their own accord: in addition, whatever stands under a secret's name is taken out
+    whole, also where it is no text, and also where the name is written as `callbackApiKey`."""
+    if isinstance(value, dict):
+        return {scrub(name): _redact_field(name, below) for name, below in value.items()}
+    return [redact(each) for each in value] if isinstance(value, list) else scrub_document(value)
+
+
 def withhold(value: Any) -> Any:
     """For what belongs to the client (payload, result, output, progress): configured secrets alone are taken out."""
     if not _may_hold_secrets(value):
@@ -143,6 +152,11 @@ def _scrub_field(name: object, value: Any) -> Any:
     if isinstance(value, str) and value and _SECRET_FIELD.fullmatch(str(name)):
         return SCRUBBED
     return scrub_document(value)
+
+
+def _redact_field(name: str, value: Any) -> Any:
+    parted = _NEW_WORD.sub("_", name)
+    return SCRUBBED if value not in (None, "") and _SECRET_FIELD.fullmatch(parted) else redact(value)
 
 
 def _in_document(value: Any, clean: Callable[[str], str], clean_field: Callable[[object, Any], Any]) -> Any:

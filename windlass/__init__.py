@@ -39,6 +39,7 @@ from windlass.errors import (
     Unauthorized,
     Unavailable,
     UnknownActor,
+    UnknownAgent,
     UnknownDependency,
     UnknownProvider,
     Unreachable,
@@ -46,6 +47,7 @@ from windlass.errors import (
     WaitTimeout,
     WindlassError,
 )
+from windlass.media import Content, Generation
 from windlass.operations import (
     AuditEntry,
     Breaker,
@@ -91,6 +93,7 @@ __all__ = [
     "CompleteEvent",
     "Component",
     "Conflict",
+    "Content",
     "EmptyFilter",
     "ErrorEvent",
     "ErrorGroup",
@@ -98,6 +101,7 @@ __all__ = [
     "FieldError",
     "Filter",
     "Forbidden",
+    "Generation",
     "Health",
     "IdempotencyKeyInFlight",
     "IdempotencyKeyReused",
@@ -144,6 +148,7 @@ __all__ = [
     "Unauthorized",
     "Unavailable",
     "UnknownActor",
+    "UnknownAgent",
     "UnknownDependency",
     "UnknownProvider",
     "Unreachable",

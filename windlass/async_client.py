@@ -12,6 +12,7 @@ from windlass.call import Call, next_page
 from windlass.client import PATIENCE_SECONDS, TIMEOUT_SECONDS, OnInterruption, OnResumption, completed
 from windlass.conversation import Conversation, Outcome, Patience, Step
 from windlass.errors import ApiError, Unreachable
+from windlass.media import Generation
 from windlass.operations import (
     AuditEntry,
     Bulk,
@@ -161,6 +162,10 @@ class AsyncClient:
     def events(self, task_id: TaskId, *, after: int = 0, types: Sequence[str] = ()) -> AsyncIterator[Event]:
         """The task's history so far, oldest first."""
         return self._items(calls.events(task_id, after, types))
+
+    def workflow_run_media(self, workflow_run_id: str, *, page_size: int = 200) -> AsyncIterator[Generation]:
+        """What was generated in a workflow run, newest first, each with its files."""
+        return self._items(calls.workflow_run_media(workflow_run_id, page_size))
 
     async def why(self, task_id: TaskId) -> Why:
         """Why it is not running."""

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from windlass.call import Call
+from windlass.media import Generation
 from windlass.operations import (
     AuditEntry,
     Bulk,
@@ -67,6 +68,11 @@ def events(
 ) -> Call[Listing[Event]]:
     params = {"after": after, "type": list(types) or None, "limit": page_size}
     return Call("GET", f"{_task(task_id)}/events", Listing[Event], params=params, cursor="after")
+
+
+def workflow_run_media(workflow_run_id: str, page_size: int | None = None) -> Call[Listing[Generation]]:
+    path = f"{API}/workflow-runs/{_part(workflow_run_id)}/media"
+    return Call("GET", path, Listing[Generation], params={"limit": page_size})
 
 
 def why(task_id: TaskId) -> Call[Why]:

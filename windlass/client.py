@@ -10,6 +10,7 @@ from windlass import calls, conversation
 from windlass.call import Call, next_page
 from windlass.conversation import Conversation, Outcome, Patience, Step
 from windlass.errors import ApiError, TaskCancelled, TaskDead, Unreachable
+from windlass.media import Generation
 from windlass.operations import (
     AuditEntry,
     Bulk,
@@ -161,6 +162,10 @@ class Client:
     def events(self, task_id: TaskId, *, after: int = 0, types: Sequence[str] = ()) -> Iterator[Event]:
         """The task's history so far, oldest first."""
         return self._items(calls.events(task_id, after, types))
+
+    def workflow_run_media(self, workflow_run_id: str, *, page_size: int = 200) -> Iterator[Generation]:
+        """What was generated in a workflow run, newest first, each with its files."""
+        return self._items(calls.workflow_run_media(workflow_run_id, page_size))
 
     def why(self, task_id: TaskId) -> Why:
         """Why it is not running."""

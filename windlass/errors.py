@@ -145,6 +145,10 @@ class UnknownActor(Invalid):
     """No actor has that name."""
 
 
+class UnknownAgent(Invalid):
+    """No agent is configured under that name."""
+
+
 class UnknownProvider(Invalid):
     """No provider of that name does this kind of work."""
 
@@ -219,6 +223,7 @@ BY_CODE: Final[dict[str, type[ApiError]]] = {
     "invalid-task": InvalidTask,
     "invalid-payload": InvalidPayload,
     "unknown-actor": UnknownActor,
+    "unknown-agent": UnknownAgent,
     "unknown-provider": UnknownProvider,
     "unknown-dependency": UnknownDependency,
 }

@@ -7,8 +7,11 @@ from litestar.connection import ASGIConnection
 from litestar.middleware import AbstractAuthenticationMiddleware, AuthenticationResult
 
 from services.api.errors import Problem
+from services.api.media_links import opened_by_url
 from services.api.stream_tokens import holder_of_token
 from services.api.throttle import client_address
+
+TOO_MANY_KEYS = "too many keys that do not open came from your address; try again in {seconds} s, or with a valid key"
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,11 @@ class Authentication(AbstractAuthenticationMiddleware):
     async def authenticate_request(self, connection: ASGIConnection[Any, Any, Any, Any]) -> AuthenticationResult:
         key = bearer(connection.headers.get("authorization", ""))
         caller = await (connection.app.state.keyring.open(key) if key else caller_by_token(connection))
-        if caller is not None:
+        if caller is not None or (not key and await opened_by_url(connection)):
             return AuthenticationResult(user=caller, auth=None)
         # Only now: a valid key is never held up by what others do from the same address.
-        if key and (seconds := connection.app.state.throttle.failed(address_of(connection))) is not None:
-            raise Problem(
-                429,
-                "too-many-attempts",
-                f"too many keys that do not open came from your address; try again in {seconds} s, or with a valid key",
-                headers={"Retry-After": str(seconds)},
-            )
+        if key:
+            count_failure(connection, TOO_MANY_KEYS)
         raise Problem(
             401,
             "unauthorized",
@@ -63,6 +61,14 @@ class Authentication(AbstractAuthenticationMiddleware):
 async def caller_by_token(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | None:
     row = await holder_of_token(connection)
     return None if row is None else Caller(row["key_id"], row["role"], row["user_id"])
+
+
+def count_failure(connection: ASGIConnection[Any, Any, Any, Any], too_many: str) -> None:
+    """Notes an attempt that opened nothing; who made too many of them is told how long to wait."""
+    seconds = connection.app.state.throttle.failed(address_of(connection))
+    if seconds is not None:
+        headers = {"Retry-After": str(seconds)}
+        raise Problem(429, "too-many-attempts", too_many.format(seconds=seconds), headers=headers)
 
 
 def bearer(header: str) -> str | None:

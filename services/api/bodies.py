@@ -18,11 +18,11 @@ LEAST_INTEGER, GREATEST_INTEGER = -(2**63), 2**64 - 1
 CURLS_WORD = "application/x-www-form-urlencoded"
 
 
-async def read_json(request: Request[Any, Any, Any]) -> Any:
-    """The body, decoded and storable; `null` when there is none."""
+async def read_json(request: Request[Any, Any, Any], *, largest_bytes: int | None = None) -> Any:
+    """The body, decoded and storable; `null` when there is none. A handler with a limit of its own names it."""
     settings: Settings = request.app.state.settings
     refuse_other_types(request.headers.get("content-type"))
-    content = await read_body(request, settings)
+    content = await read_body(request, settings, largest_bytes or settings.largest_body_bytes)
     try:
         value = msgspec.json.decode(content or b"null")
     except msgspec.ValidationError as error:
@@ -49,13 +49,13 @@ def refuse_other_types(declared: str | None) -> None:
         raise Problem(415, "unsupported-media-type", detail)
 
 
-async def read_body(request: Request[Any, Any, Any], settings: Settings) -> bytes:
+async def read_body(request: Request[Any, Any, Any], settings: Settings, largest_bytes: int) -> bytes:
     """Counts what really arrives, whatever the client said of its length, and does not wait for it for ever."""
     try:
         async with asyncio.timeout(settings.body_seconds):
             return await request.body()
     except RequestEntityTooLarge as error:
-        detail = f"a body may have {settings.largest_body_bytes:,} bytes"
+        detail = f"a body may have {largest_bytes:,} bytes"
         raise Problem(413, "body-too-large", detail, headers={"Connection": "close"}) from error
     except TimeoutError as error:
         detail = f"the body did not arrive within {settings.body_seconds:g} s"

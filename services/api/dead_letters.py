@@ -35,7 +35,7 @@ async def list_dead_letters(  # noqa: PLR0917 - Litestar passes them by name
     if group_by is not None:
         rows = await dead_letters.group_by_error(state.lists, wanted, owner=request.user.own, limit=limit)
         return {"items": [dict(row) for row in rows]}
-    return await page(state.lists, request.user, only_dead(wanted), cursor=cursor, limit=limit, full=True)
+    return await page(state, request.user, only_dead(wanted), cursor=cursor, limit=limit, full=True)
 
 
 @post("/queues/dlq/revive", status_code=202)

@@ -16,7 +16,7 @@ from services.api.errors import Problem, escape
 from services.api.schemas import error_for, list_document
 from services.api.tasks import Asked
 from shared import store
-from shared.db import Database, Row
+from shared.db import Row
 from shared.states import Lane
 from shared.states import State as TaskState
 from shared.store.listing import Filter
@@ -78,23 +78,23 @@ async def list_tasks(  # noqa: PLR0917 - Litestar passes them by name
 ) -> dict[str, Any]:
     """Tasks, newest first: pages follow each other without gap or repeat while new tasks arrive."""
     refuse_unknown(request, {"cursor", "limit", "full"})
-    return await page(state.lists, request.user, wanted, cursor=cursor, limit=limit, full=full)
+    return await page(state, request.user, wanted, cursor=cursor, limit=limit, full=full)
 
 
 async def page(
-    lists: Database, caller: Caller, wanted: Filter, *, cursor: UUID | None, limit: int, full: bool
+    state: State, caller: Caller, wanted: Filter, *, cursor: UUID | None, limit: int, full: bool
 ) -> dict[str, Any]:
-    rows = await store.listing.newest(lists, wanted, owner=caller.own, before=cursor, limit=limit + 1, full=full)
-    document: dict[str, Any] = {"items": await documents(lists, caller, rows[:limit], full=full)}
+    rows = await store.listing.newest(state.lists, wanted, owner=caller.own, before=cursor, limit=limit + 1, full=full)
+    document: dict[str, Any] = {"items": await documents(state, caller, rows[:limit], full=full)}
     if len(rows) > limit:
         document["next_cursor"] = rows[limit - 1]["task_id"]
     return document
 
 
-async def documents(lists: Database, caller: Caller, rows: Sequence[Row], *, full: bool) -> list[dict[str, Any]]:
-    items = [list_document(row, caller, full=full) for row in rows]
+async def documents(state: State, caller: Caller, rows: Sequence[Row], *, full: bool) -> list[dict[str, Any]]:
+    items = [list_document(row, caller, state.media_links, full=full) for row in rows]
     if full and items:
-        histories = await store.listing.error_histories(lists, [row["task_id"] for row in rows])
+        histories = await store.listing.error_histories(state.lists, [row["task_id"] for row in rows])
         for item in items:
             item["error_history"] = [error_for(caller, error) for error in histories[item["task_id"]]]
     return items

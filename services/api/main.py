@@ -22,12 +22,14 @@ from services.api.errors import HANDLERS
 from services.api.gathering import Gatherer
 from services.api.hub import Hub
 from services.api.keyring import Keyring
+from services.api.media_links import MediaLinks
 from services.api.reference.serving import openapi_config
 from services.api.routes import ROUTES
 from services.api.stream_tokens import StreamTokens
 from services.api.throttle import Throttle
 from shared import db, logs
 from shared.settings import Settings
+from shared.storage import MediaStorage, UnusableStorage, claim_directory, open_storage
 from shared.store import keys, providers
 
 log = logging.getLogger("api")
@@ -36,6 +38,8 @@ CLOSING_SECONDS = 1
 
 
 def create_app(settings: Settings) -> Litestar:
+    storage = open_storage(settings)
+
     @asynccontextmanager
     async def connected(app: Litestar) -> AsyncIterator[None]:
         pool = await db.open_pool(settings, "api", most=8)
@@ -43,10 +47,12 @@ def create_app(settings: Settings) -> Litestar:
         keyring = Keyring(pool)
         hub = Hub(settings, {keys.CHANNEL: keyring.forget})
         bulk_runner = BulkRunner(settings, pool, lists)
-        preparing = asyncio.create_task(prepare(pool, settings))
+        media_links = MediaLinks(settings, pool)
+        preparing = asyncio.create_task(prepare(pool, settings, storage, media_links))
         app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
         app.state.update({"gatherer": Gatherer(pool), "bulk_runner": bulk_runner})
+        app.state.update({"storage": storage, "media_links": media_links})
         running = [asyncio.create_task(hub.run()), asyncio.create_task(bulk_runner.run()), preparing]
         yield
         for task in running:
@@ -87,10 +93,12 @@ def cross_origin(settings: Settings) -> CORSConfig | None:
     )
 
 
-async def prepare(pool: db.Database, settings: Settings) -> None:
+async def prepare(pool: db.Database, settings: Settings, storage: MediaStorage, media_links: MediaLinks) -> None:
     """Writes what the configuration says, as soon as Postgres is there; the api is not ready before."""
 
     async def write() -> None:
+        await claim_directory(pool, storage)
+        await media_links.secret()
         await providers.configure(pool, settings)
         if settings.api_key is not None:
             await keys.ensure(pool, settings.api_key, role="admin", user_id="admin")
@@ -109,11 +117,26 @@ def number_requests(app: ASGIApp) -> ASGIApp:
 
 
 class Server(uvicorn.Server):
-    """Closes the streams when it is told to stop; they would hold up a graceful shutdown for ever."""
+    """Closes the streams when it is told to stop; they would hold up a graceful shutdown for ever.
+
+    It ends by itself when it cannot be prepared: half an api, which is never ready, helps nobody.
+    """
 
     def __init__(self, config: uvicorn.Config, app: Litestar) -> None:
         super().__init__(config)
         self._app = app
+        self.is_refused = False
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if self.started:
+            self._app.state.preparing.add_done_callback(self._end_if_refused)
+
+    def _end_if_refused(self, preparing: asyncio.Task[None]) -> None:
+        error = None if preparing.cancelled() else preparing.exception()
+        if error is not None:
+            log.critical("%s", error, exc_info=None if isinstance(error, UnusableStorage) else error)
+            self.is_refused = self.should_exit = True
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         self._app.state.hub.close()
@@ -130,7 +153,10 @@ class Server(uvicorn.Server):
 def main() -> None:
     settings = Settings()
     logs.start(settings, "api")
-    app = create_app(settings)
+    try:
+        app = create_app(settings)
+    except UnusableStorage as error:
+        raise SystemExit(f"windlass: {error}") from None
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -146,4 +172,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     log.info("listening on http://%s:%d", settings.host, settings.port)
-    Server(config, app).run()
+    server = Server(config, app)
+    server.run()
+    if server.is_refused:
+        raise SystemExit(1)

@@ -13,6 +13,7 @@ from litestar.datastructures import State
 from services.api.auth import Caller
 from services.api.cursors import Cursor, invalid_cursor, read_cursor
 from services.api.event_stream import PING, EventStream, retry_hint
+from services.api.media_links import MediaLinks
 from services.api.messages import encode, message_of
 from shared import db
 from shared.db import Database, Row
@@ -69,7 +70,9 @@ async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor
                 yield PING
                 await subscription.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
                 continue
-            if messages := b"".join(say(event, at, caller) for event, at in told if event is not None):
+            if messages := b"".join(
+                say(event, at, caller, state.media_links) for event, at in told if event is not None
+            ):
                 yield messages
                 spoken_at = time.monotonic()
             cursor = told[-1][1]
@@ -120,8 +123,8 @@ async def in_order(pool: Database, page: Page, cursor: Cursor) -> AsyncIterator[
     yield None, Cursor(page.end, ahead)
 
 
-def say(event: Row, at: Cursor, caller: Caller) -> bytes:
-    message = message_of(event, caller)
+def say(event: Row, at: Cursor, caller: Caller, links: MediaLinks) -> bytes:
+    message = message_of(event, caller, links)
     if message is None:
         return b""
     name, data = message

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from services.api.auth import Caller
+from services.api.media_links import MediaLinks
 from services.api.schemas import error_for
 from shared.db import Row
 from shared.progress import present
@@ -15,10 +16,10 @@ UNTOLD = {"dispatch", "cancel-requested"}
 ENDS = {State.COMPLETED: "complete", State.DEAD: "error", State.CANCELLED: "cancelled"}
 
 
-def message_of(event: Row, caller: Caller) -> tuple[str, dict[str, Any]] | None:
+def message_of(event: Row, caller: Caller, links: MediaLinks) -> tuple[str, dict[str, Any]] | None:
     """One row of history is at most one event; an end is told as an end only if it made the present state.
 
-    The row holds the event and its task's `status`, `last_seq`, `result` and `error`, all seen at one moment.
+    The row holds the event and its task's `actor`, `status`, `last_seq`, `result` and `error`, all seen at one moment.
     """
     data, attempt, kind = event["data"], event["attempt"], event["type"]
     if kind in UNTOLD:
@@ -26,17 +27,17 @@ def message_of(event: Row, caller: Caller) -> tuple[str, dict[str, Any]] | None:
     if kind == "output":
         return "output", {"attempt": attempt, **data}
     if event["seq"] == event["last_seq"] and event["status"] in ENDS:
-        return _end_of(event, caller)
+        return _end_of(event, caller, links)
     body = {"status": data["status"], "attempt": attempt, "progress": _progress_of(event)}
     if "error" in data:
         body["error"] = error_for(caller, data["error"])
     return "progress", body
 
 
-def _end_of(event: Row, caller: Caller) -> tuple[str, dict[str, Any]]:
+def _end_of(event: Row, caller: Caller, links: MediaLinks) -> tuple[str, dict[str, Any]]:
     name = ENDS[event["status"]]
     if name == "complete":
-        return name, {"attempt": event["attempt"], "result": event["result"]}
+        return name, {"attempt": event["attempt"], "result": links.renewed(event["actor"], event["result"])}
     if name == "error":
         return name, {"attempt": event["attempt"], "error": error_for(caller, event["error"])}
     return name, {"attempt": event["attempt"]}

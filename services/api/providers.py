@@ -15,9 +15,9 @@ from services.api.errors import Problem, invalid_fields
 from services.api.tasks import Asked
 from shared.admission import retry_share
 from shared.db import Row
-from shared.settings import Rate
 from shared.store import flow
 from shared.store.flow import Rules
+from shared.toml_tables import Rate
 
 
 class ProviderChange(BaseModel):

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from services.api.auth import Caller
+from services.api.media_links import MediaLinks
 from shared.db import Row
 from shared.progress import present
 from shared.store.tasks import TASK_FIELDS
@@ -93,9 +94,10 @@ class Sweep(BaseModel):
     ] = 0
 
 
-def task_document(row: Row, caller: Caller) -> dict[str, Any]:
+def task_document(row: Row, caller: Caller, links: MediaLinks) -> dict[str, Any]:
     """A task as every endpoint returns it."""
     document = {name: row[name] for name in TASK_FIELDS}
+    document["result"] = links.renewed(row["actor"], row["result"])
     document["error"] = error_for(caller, row["error"])
     document["provider_job_id"] = provider_job_for(caller, row["provider_job_id"])
     document["progress"] = present(
@@ -113,9 +115,9 @@ def _elapsed_ms(started_at: datetime | None, until: datetime) -> int:
     return 0 if started_at is None else max(0, round((until - started_at).total_seconds() * 1000))
 
 
-def list_document(row: Row, caller: Caller, *, full: bool) -> dict[str, Any]:
+def list_document(row: Row, caller: Caller, links: MediaLinks, *, full: bool) -> dict[str, Any]:
     """A task in a list: without its payload, result and stack trace unless they are asked for."""
-    document = task_document(row, caller)
+    document = task_document(row, caller, links)
     if not full:
         del document["payload"], document["result"]
         if document["error"] is not None:

@@ -11,6 +11,7 @@ from litestar.datastructures import State
 from services.api.auth import Caller
 from services.api.errors import Problem
 from services.api.event_stream import PING, EventStream, retry_hint
+from services.api.media_links import MediaLinks
 from services.api.messages import encode, message_of
 from shared import db
 from shared.db import Row
@@ -31,9 +32,9 @@ class Page:
         self.events = [row for row in rows if row["seq"] is not None]
         self._told: dict[str, bytes] = {}
 
-    def told_to(self, caller: Caller) -> bytes:
+    def told_to(self, caller: Caller, links: MediaLinks) -> bytes:
         if caller.role not in self._told:
-            told = [(event["seq"], message_of(event, caller)) for event in self.events]
+            told = [(event["seq"], message_of(event, caller, links)) for event in self.events]
             self._told[caller.role] = b"".join(encode(str(seq), *message) for seq, message in told if message)
         return self._told[caller.role]
 
@@ -78,7 +79,7 @@ async def tell(state: State, task_id: UUID, caller: Caller, after: int) -> Async
                 await subscription.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
                 continue
             after = page.events[-1]["seq"] if page.events else after
-            if told := page.told_to(caller):
+            if told := page.told_to(caller, state.media_links):
                 yield told
             if after < page.last_seq:
                 continue

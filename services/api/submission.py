@@ -17,6 +17,7 @@ from shared.payloads import (
     MAX_AGE_SECONDS,
     PAYLOADS,
     TIMEOUT_SECONDS,
+    AgentPayload,
     MediaPayload,
     Payload,
     ProbePayload,
@@ -49,13 +50,14 @@ def accept(
     below_payload = f"{below}/payload" if shortcut_for is None else below
     payload = check_payload(wanted, settings, below_payload)
     refuse_faults(payload, caller, settings, below_payload)
+    refuse_unknown_agent(payload, settings, below_payload)
     return Submission(
         task_id=uuid7(),
         actor=wanted.actor,
         provider=provider,
         payload=withhold(wanted.payload),
         user_id=wanted.user_id or caller.user_id,
-        timeout_seconds=wanted.timeout_seconds or TIMEOUT_SECONDS[wanted.actor],
+        timeout_seconds=timeout_of(wanted, payload, settings),
         max_age_seconds=wanted.max_age_seconds or MAX_AGE_SECONDS.get(wanted.actor),
         run_at=wanted.run_at.isoformat() if wanted.run_at else None,
         reach=None if caller.is_admin else caller.user_id,
@@ -110,6 +112,22 @@ def refuse_faults(payload: Payload, caller: Caller, settings: Settings, below: s
     if harmful and not (caller.is_admin and settings.probe_faults):
         detail = "`crash` and `hang` need an admin and WINDLASS_PROBE_FAULTS=1"
         raise field_problem(f"{below}/outcome", "forbidden", detail, status=403)
+
+
+def refuse_unknown_agent(payload: Payload, settings: Settings, below: str) -> None:
+    if isinstance(payload, AgentPayload) and payload.subagent_type not in settings.agents:
+        known = ", ".join(sorted(settings.agents))
+        detail = f"no agent is called {payload.subagent_type}; configured: {known}"
+        raise field_problem(f"{below}/subagent_type", "unknown-agent", detail)
+
+
+def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:
+    """What an operator has set for an agent is what its tasks get, and the most that a client may ask for. An attempt
+    that follows a timeout gets half as much again all the same: else it would only time out again."""
+    most = settings.agents[payload.subagent_type].timeout_seconds if isinstance(payload, AgentPayload) else None
+    if most is None:
+        return wanted.timeout_seconds or TIMEOUT_SECONDS[wanted.actor]
+    return min(wanted.timeout_seconds or most, most)
 
 
 def check_idempotency_key(key: str | None) -> None:

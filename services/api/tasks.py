@@ -105,7 +105,7 @@ async def get_task(
     ended = True
     if wait is not None:
         row, ended = await wait_for_end(state, task_id, wait)
-    return json_response(task_document(row, request.user), 200 if ended else 202)
+    return json_response(task_document(row, request.user, state.media_links), 200 if ended else 202)
 
 
 @post("/tasks/{task_id:uuid}/cancel", status_code=200)
@@ -130,7 +130,7 @@ async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> d
     if row is None or row["last_seq"] == before["last_seq"]:
         detail = f"only a dead or cancelled task can be revived; this one is {before['status']}"
         raise Problem(409, "not-revivable", detail)
-    return task_document(row, request.user)
+    return task_document(row, request.user, state.media_links)
 
 
 @post("/tasks/requeue-orphaned", status_code=200)
@@ -168,7 +168,7 @@ async def submit_one(
     if wait is not None:
         row, ended = await wait_for_end(state, row["task_id"], wait)
         status = 200 if ended else 202
-    document = task_document(row, request.user)
+    document = task_document(row, request.user, state.media_links)
     headers = {"Location": f"/api/v1/tasks/{row['task_id']}"}
     if deduplicated:
         document["deduplicated"] = True
@@ -218,7 +218,8 @@ async def cancel(request: Asked, state: State, task_id: UUID) -> Response[dict[s
     if row["status"] in {TaskState.COMPLETED, TaskState.DEAD}:
         raise Problem(409, "not-cancellable", f"the task is {row['status']} already")
     stopping = row["status"] != TaskState.CANCELLED
-    return Response(task_document(row, request.user), status_code=202 if stopping else 200)
+    document = task_document(row, request.user, state.media_links)
+    return Response(document, status_code=202 if stopping else 200)
 
 
 async def visible_task(db: Database, caller: Caller, task_id: UUID) -> Row:

@@ -29,7 +29,7 @@ class Operation:
 
     @property
     def owned(self) -> bool:
-        return self.about in {"task", "bulk"}
+        return self.about in {"task", "bulk", "content"}
 
 
 def expected(operation: Operation, role: str, whose: str | None) -> frozenset[int]:
@@ -46,6 +46,8 @@ def expected(operation: Operation, role: str, whose: str | None) -> frozenset[in
     }[operation.may]
     if role in refused:
         return frozenset({403})
+    if operation.about == "workflow-run":
+        return operation.fine  # nobody makes them: one that is unknown, or somebody else's, is empty
     if whose == "unknown" or (whose == "foreign" and role == "user" and operation.owned):
         return frozenset({404})
     return operation.fine
@@ -90,6 +92,12 @@ OPERATIONS: Mapping[str, Operation] = {
     f"GET {API}/queues/status": Operation(May.READ),
     f"GET {API}/queues/dlq": Operation(May.READ),
     f"POST {API}/queues/dlq/revive": Operation(May.WRITE, body={"filter": NO_SUCH}, fine=_statuses(200, 202)),
+    # media
+    f"GET {API}/media/{{}}": Operation(May.READ, "content"),
+    f"GET {API}/workflow-runs/{{}}/media": Operation(May.READ, "workflow-run"),
+    # Providers call these; nobody's key is the right to.
+    f"POST {API}/callbacks/{{}}": Operation(May.ANYBODY, body={}, fine=_statuses(404)),
+    f"POST {API}/callbacks/provider/{{}}": Operation(May.ANYBODY, body={}, fine=_statuses(404)),
     # operators
     f"GET {API}/providers": Operation(May.READ),
     f"GET {API}/providers/{{}}": Operation(May.READ, "provider"),

@@ -14,19 +14,22 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
+from shared.settings import Settings
+from shared.storage import open_storage
 from shared.store import tasks
 from shared.store.tasks import Claim, Claimed, Ending
 from tests.acceptance.operations import OPERATIONS, expected
 from tests.an_api import an_api, new_key
 from tests.databases import ask
 from tests.integration.engine import RULES, Engine, a_submission, an_engine
+from tests.media import a_content, generated
 from tests.servers import Servers
 from tests.windlass import NOBODY, Client, Windlass
 
 ROLES = ("nobody", "user", "viewer", "admin")
 WHOSE = ("own", "foreign", "unknown")
 OWNERS = {"own": "ann", "foreign": "bob-the-foreigner"}
-FOREIGN_MARKS = (OWNERS["foreign"], "a-foreign-payload", "a-foreign-error")
+FOREIGN_MARKS = (OWNERS["foreign"], "a-foreign-payload", "a-foreign-error", "a-foreign-file", "a-foreign-prompt")
 STACK_TRACE_MARK, PROVIDER_MARK, JOB_MARK = "a-stack-trace", "a-provider-detail", "a-provider-job"
 
 
@@ -67,6 +70,7 @@ class World:
         del self.clients["nobody"].http.headers["Authorization"]
         self.spare_keys = [new_key(admin, "user", "carl").split("_")[1] for _ in range(len(ROLES) * len(WHOSE))]
         self.document = self.clients["nobody"].http.get("/schema/openapi.json").json()
+        self.storage = open_storage(Settings(media_storage=windlass.environment["WINDLASS_MEDIA_STORAGE"]))
         self.things: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         asyncio.run(self._populate())
 
@@ -82,6 +86,8 @@ class World:
     def thing(self, about: str, whose: str) -> str:
         if about == "provider":
             return "nowhere" if whose == "unknown" else "probe"
+        if about == "workflow-run":
+            return "run-of-nobody" if whose == "unknown" else f"run-of-{whose}"
         if about == "key":
             return "nobody" if whose == "unknown" else self.spare_keys.pop()
         return str(NOBODY) if whose == "unknown" else self.things[about, whose].pop()
@@ -99,9 +105,17 @@ class World:
                 self.things["task", whose] = [str(task_id) for task_id in ids]
                 for _ in range(len(ROLES)):
                     self.things["bulk", whose].append(str(await a_bulk_job(engine, owner)))
+                    self.things["content", whose].append(str(await self._a_file(engine, owner, whose)))
             holding = await engine.submit(user_id=OWNERS["foreign"])
             await engine.start(holding, worker="a-foreign-error-s-worker", lease_seconds=3600)
             await engine.sql("UPDATE tasks SET provider_job_id = $1 WHERE status = 'dead'", JOB_MARK)
+
+    async def _a_file(self, engine: Engine, owner: str, whose: str) -> UUID:
+        task = {"user_id": owner, "workflow_run_id": f"run-of-{whose}"}
+        request = {"prompt": f"a-{whose}-prompt"}
+        content = a_content(f"a-{whose}-file".encode(), provider_url=f"https://files.example/{PROVIDER_MARK}")
+        await generated(engine, [content], storage=self.storage, task=task, job_id=JOB_MARK, request=request)
+        return content.content_id
 
     async def _dead_tasks(self, engine: Engine, owner: str, mark: str, number: int) -> list[UUID]:
         payload = {"result": f"{mark}-payload"}

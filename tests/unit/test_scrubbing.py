@@ -9,7 +9,7 @@ import pytest
 from shared import scrubbing
 from shared.errors import InvalidInput, describe
 from shared.logs import Scrubbed
-from shared.scrubbing import SCRUBBED, scrub, scrub_document, withhold
+from shared.scrubbing import SCRUBBED, redact, scrub, scrub_document, withhold
 from shared.settings import Settings
 
 CANARY = "c4nary" + "Z9" * 12
@@ -179,3 +179,24 @@ def test_a_secret_in_a_setting_that_is_refused_is_not_repeated() -> None:
     with pytest.raises(ValueError, match="api_key") as refused:
         Settings(api_key=f"not a key {CANARY}")
     assert CANARY not in str(refused.value)
+
+
+def test_whatever_stands_under_a_secret_s_name_is_redacted_whole() -> None:
+    said = {
+        "apiKey": {"id": 7, "value": CANARY},
+        "webhookCallbackApiKey": CANARY,
+        "data": [{"user_token": [CANARY]}, {"clientSecret": 1}],
+        "tokens": 12,
+        "monkey": "banana",
+        "password": None,
+        "text": f"Bearer {CANARY}",
+    }
+    assert redact(said) == {
+        "apiKey": SCRUBBED,
+        "webhookCallbackApiKey": SCRUBBED,
+        "data": [{"user_token": SCRUBBED}, {"clientSecret": SCRUBBED}],
+        "tokens": 12,
+        "monkey": "banana",
+        "password": None,
+        "text": f"Bearer {SCRUBBED}",
+    }

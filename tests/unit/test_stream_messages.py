@@ -8,12 +8,15 @@ import pytest
 
 from services.api.auth import Caller
 from services.api.errors import Problem
+from services.api.media_links import MediaLinks
 from services.api.messages import encode, message_of
 from services.api.stream import read_position
-from shared.db import Row
+from shared.db import Database, Row
+from shared.settings import Settings
 from shared.states import TRANSITIONS
 
 AT = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
+LINKS = MediaLinks(Settings(), cast(Database, None))
 ADMIN = Caller("a", "admin", "root")
 VIEWER = Caller("v", "viewer", "eve")
 USER = Caller("u", "user", "ann")
@@ -34,12 +37,12 @@ def event(kind: str, status: str | None = None, *, seq: int = 5, **data: Any) ->
 
 
 def task(status: str, *, last_seq: int = 5, result: Any = None, error: dict[str, Any] | None = None) -> Row:
-    return cast(Row, {"status": status, "last_seq": last_seq, "result": result, "error": error})
+    return cast(Row, {"actor": "probe", "status": status, "last_seq": last_seq, "result": result, "error": error})
 
 
 def as_message(event: Row, task: Row, caller: Caller) -> bytes | None:
     """The event and its task's state, as one row of the store holds them."""
-    message = message_of(cast(Row, {**event, **task}), caller)
+    message = message_of(cast(Row, {**event, **task}), caller, LINKS)
     return None if message is None else encode(str(event["seq"]), *message)
 
 

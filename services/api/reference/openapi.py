@@ -39,7 +39,7 @@ def complete(generated: Mapping[str, Any]) -> dict[str, Any]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             if (said := OPERATIONS.get((method.upper(), path))) is not None:
-                describe(operation, said, needs_a_key=path.startswith(PREFIX))
+                describe(operation, said, needs_a_key=said.needs_a_key and path.startswith(PREFIX))
     document["tags"] = [{"name": tag} for tag in dict.fromkeys(said.tag for said in OPERATIONS.values())]
     return document
 

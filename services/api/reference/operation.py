@@ -12,12 +12,14 @@ PROBLEMS = {
     403: "The key is valid, but not for this.",
     404: "There is nothing by that id that this key may see.",
     409: "The present state does not allow it.",
+    416: "The range begins behind the file's end.",
+    500: "The file is missing in the storage.",
     413: "The body is larger than it may be.",
     415: "The body is declared as something else than JSON.",
     422: "A field failed its check; `errors` names it.",
     408: "The body did not arrive in time.",
     429: "Too many failed attempts with wrong keys from this address.",
-    503: "The database is away; `Retry-After` says when to try again.",
+    503: "The database is away, or a file's storage; `Retry-After` says when to try again.",
 }
 
 PARAMETERS = {
@@ -38,6 +40,8 @@ PARAMETERS = {
     "created_before": "Created earlier than this moment, ISO 8601.",
     "updated_after": "Changed later than this moment, ISO 8601.",
     "error_type": "The last error's type, for instance `ServiceUnavailable`.",
+    "expires": "Of a signed url, as a result holds it: until when it is good.",
+    "signature": "Of a signed url, instead of a key.",
     "group_by": "`error` groups them by what they died of.",
 }
 
@@ -76,3 +80,4 @@ class Operation:
     body: type[BaseModel] | None = None
     body_required: bool = True
     example: Any = None
+    needs_a_key: bool = True

@@ -77,7 +77,7 @@ TASK_OPERATIONS: dict[tuple[str, str], Operation] = {
         {"provider": "leonardo", "action": "txt2img", "prompt": "a lighthouse at dusk"},
     ),
     ("POST", "/api/v1/tasks/agent"): shortcut(
-        "agent", "Submit an agent's run", {"subagent_type": "researcher", "prompt": "Which peers keep their promises?"}
+        "agent", "Submit an agent's run", {"subagent_type": "demo", "prompt": "Which peers keep their promises?"}
     ),
     ("POST", "/api/v1/tasks/batch"): Operation(
         "Submit",
