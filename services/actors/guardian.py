@@ -4,6 +4,7 @@ It is small, has no threads and talks to nobody but its worker, so it goes on wh
 or cut off from Postgres.
 """
 
+import json
 import logging
 import math
 import os
@@ -13,6 +14,8 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
 from services.actors.clock import boot_time
 from shared import kernel, logs
@@ -25,6 +28,7 @@ LONGEST_PAUSE_SECONDS = 10.0
 LONGEST_POLL_SECONDS = 3600.0
 STEADY_AFTER_SECONDS = 30.0
 REMEMBERED = 8
+PIDS_TO_TELL = 100
 
 
 @dataclass
@@ -60,7 +64,7 @@ class Guardian:
         self._settings = settings
         self._worker = worker
         self._stop_signal: int | None = None
-        self._buried: list[str] = []
+        self._buried: list[dict[str, Any]] = []
         self._signals, self._signalled = os.pipe()
 
     def run(self) -> None:
@@ -87,7 +91,7 @@ class Guardian:
     def _start(self) -> Ward:
         ours, theirs = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", self._worker, str(os.getpid()), str(theirs), *self._buried],
+            [sys.executable, "-m", self._worker, str(os.getpid()), str(theirs), *map(json.dumps, self._buried)],
             pass_fds=[theirs],
         )
         os.close(theirs)
@@ -113,6 +117,7 @@ class Guardian:
             for descriptor, _event in poll.poll(min(left, LONGEST_POLL_SECONDS) * 1000):
                 if descriptor == self._signals:
                     os.read(self._signals, 512)
+                    self._reap(sparing=ward.process.pid)
                 elif not ward.listen():
                     poll.unregister(ward.pipe)
 
@@ -125,34 +130,51 @@ class Guardian:
         """Kills the worker and everything below it, and returns when none of it lives."""
         told = log.info if reason == "told to stop" else log.warning
         told("worker %d: %s", ward.process.pid, reason)
-        killed = 0
+        killed: dict[int, str] = {}
         while below := descendants(os.getpid()):
+            # All are noted before the first is sent anything: with the worker its keepers die, and their agents.
+            for process in [each for each in below if each.is_running()]:
+                killed.setdefault(process.pid, _now())
             for process in below:
-                killed += process.send(signal.SIGKILL)
+                process.send(signal.SIGKILL)
             self._reap()
             time.sleep(0.005)
         ward.process.poll()
         os.close(ward.pipe)
         # Proven dead: the next worker takes its tasks back at once instead of waiting for their leases.
         if ward.worker_id is not None:
-            self._buried = [*self._buried, ward.worker_id][-REMEMBERED:]
+            proof = {"by": "guardian", "reason": reason, "signals": _as_signals(killed), "none_left_at": _now()}
+            self._buried = [*self._buried, {"worker_id": ward.worker_id, "proof": proof}][-REMEMBERED:]
         if killed:
-            log.warning("worker %d: killed with %d processes in all; none is left", ward.process.pid, killed)
+            log.warning("worker %d: killed with %d processes in all; none is left", ward.process.pid, len(killed))
 
-    def _reap(self) -> None:
-        """Orphans are ours to collect."""
+    def _reap(self, *, sparing: int | None = None) -> None:
+        """Orphans are ours to collect; the worker's own end is for whoever waits for it to see."""
         while True:
             try:
-                pid, _status = os.waitpid(-1, os.WNOHANG)
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if ended is None or ended.si_pid == sparing:
+                    return
+                os.waitpid(ended.si_pid, os.WNOHANG)
             except ChildProcessError:
-                return
-            if pid == 0:
                 return
 
     def _wait_for_signal(self, seconds: float) -> None:
         ready, _, _ = select.select([self._signals], [], [], max(0.0, seconds))
         if ready:
             os.read(self._signals, 512)
+
+
+def _as_signals(killed: dict[int, str]) -> list[dict[str, Any]]:
+    """In the shape of every proof; the first of very many stand for all."""
+    if not killed:
+        return []
+    entry = {"signal": "SIGKILL", "at": min(killed.values()), "pids": list(killed)[:PIDS_TO_TELL]}
+    return [entry if len(killed) <= PIDS_TO_TELL else {**entry, "pids_in_all": len(killed)}]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
 
 
 def _how(code: int) -> str:

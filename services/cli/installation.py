@@ -9,6 +9,7 @@ from typing import Final
 from services.cli.address import Address, choose_address
 from services.cli.api_health import ApiHealth
 from services.cli.data_directory import locked
+from services.cli.fake_providers import answers, are_needed, choose_url
 from services.cli.runfile import RunFile
 from services.cli.servers.choice import Server, choose_postgres, choose_rabbitmq
 from services.cli.supervision.children import Children
@@ -63,15 +64,23 @@ class Installation:
         rabbitmq = choose_rabbitmq(settings.amqp_url, directory, children, lines("rabbitmq"))
         await supervisor.start(postgres, rabbitmq)
 
-        environment = self._environment(address, postgres, rabbitmq)
+        fake_url = choose_url(settings, directory)
+        environment = self._environment(address, postgres, rabbitmq, fake_url)
         await self._migrate(environment)
 
-        api = self._service("api", environment, answers=health.is_ready)
-        dispatcher = self._service("dispatcher", environment)
+        if fake_url:
+            fake = self._service(
+                "shared.providers.fake", environment, name="providers", answers=partial(answers, fake_url)
+            )
+            await supervisor.start(fake)
+            self._run_file.add(fake, kind="fake_providers", url=fake_url)
+        api = self._service("services.api", environment, answers=health.is_ready)
+        dispatcher = self._service("services.dispatcher", environment)
         actors = tuple(
-            self._service("actors", environment, name=name) for name in actor_names(settings.actor_processes)
+            self._service("services.actors", {**environment, "WINDLASS_QUEUES": ",".join(queues)}, name=name)
+            for name, queues in actor_services(settings).items()
         )
-        janitor = self._service("janitor", environment)
+        janitor = self._service("services.janitor", environment)
         await supervisor.start(api)
         await supervisor.start(dispatcher)
         await supervisor.start(*actors)
@@ -87,19 +96,20 @@ class Installation:
 
     def _service(
         self,
-        package: str,
+        module: str,
         environment: Mapping[str, str],
         *,
         name: str | None = None,
         answers: Callable[[], Awaitable[bool]] | None = None,
     ) -> Service:
         settings = self._settings
-        drained = settings.drain_seconds + 2 * settings.stop_grace_seconds if package == "actors" else 0
+        name = name or module.rpartition(".")[2]
+        drained = settings.drain_seconds + 2 * settings.stop_grace_seconds if module == "services.actors" else 0
         return Service(
-            name or package,
-            f"services.{package}",
+            name,
+            module,
             self._children,
-            partial(self._console.line, name or package),
+            partial(self._console.line, name),
             environment=environment,
             stop_seconds=drained + STOP_SECONDS,
             answers=answers,
@@ -113,7 +123,9 @@ class Installation:
         if finished.code != 0:
             raise StartFailure(f"the migration failed ({ending(finished.code)})")
 
-    def _environment(self, address: Address, postgres: Server, rabbitmq: Server) -> dict[str, str]:
+    def _environment(
+        self, address: Address, postgres: Server, rabbitmq: Server, fake_url: str | None
+    ) -> dict[str, str]:
         """What the services are started with: the caller's settings, and where everything is."""
         settings = self._settings
         # Made for trying things out, a supervised Windlass lets probes crash and hang unless told otherwise.
@@ -127,14 +139,24 @@ class Installation:
             "WINDLASS_PORT": str(address.port),
             "WINDLASS_API_KEY": address.key,
             "WINDLASS_PROBE_FAULTS": str(int(faults)),
+            **({"WINDLASS_FAKE_PROVIDERS_URL": fake_url} if fake_url else {}),
         }
 
 
-def actor_names(count: int) -> list[str]:
-    return ["actors"] if count == 1 else [f"actors-{number}" for number in range(1, count + 1)]
+def actor_services(settings: Settings) -> dict[str, list[str]]:
+    """The processes of actors, and the queues that each serves: agents have one of their own, so that whatever they do
+    to their worker, the others' tasks go on."""
+    queues = settings.queues or settings.all_queues()
+    agents = [queue for queue in queues if queue.startswith("agent.")]
+    others = [queue for queue in queues if queue not in agents]
+    count = settings.actor_processes
+    names = ["actors"] if count == 1 else [f"actors-{number}" for number in range(1, count + 1)]
+    found = {**dict.fromkeys(names, others), "agents": agents}
+    return {name: served for name, served in found.items() if served}
 
 
 def names_of_everyone(settings: Settings) -> list[str]:
     """In the order in which they start."""
-    actors = actor_names(settings.actor_processes)
-    return ["postgres", "rabbitmq", "migrate", "api", "dispatcher", *actors, "janitor"]
+    actors = actor_services(settings)
+    fake = ["providers"] if are_needed(settings) else []
+    return ["postgres", "rabbitmq", "migrate", *fake, "api", "dispatcher", *actors, "janitor"]

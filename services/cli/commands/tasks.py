@@ -163,7 +163,15 @@ def happened(event: Event) -> str:
         return known(f"{error.get('type')}: {error.get('message')}")
     if isinstance(said, dict):
         return known(said.get("message"))
+    if isinstance(data.get("proof"), dict):
+        return f"{known(data.get('status'))}; {proven(data['proof'])}"
     return known(data.get("text") or data.get("status") or data or None)
+
+
+def proven(proof: dict[str, Any]) -> str:
+    """What was done to the processes of an attempt: `SIGTERM to 2, SIGKILL to 1, none left`."""
+    sent = [f"{each['signal']} to {len(each['pids'])}" for each in proof.get("signals", ())]
+    return ", ".join([*sent, "none left"])
 
 
 def why_facts(why: Why) -> Facts:

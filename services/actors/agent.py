@@ -1,0 +1,180 @@
+"""The agent actor: runs an operator's command on a client's prompt, and does not let go before all of it is gone."""
+
+import json
+import logging
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from services.actors.agents import sandbox
+from services.actors.agents.ladder import Ladder
+from services.actors.agents.limits import for_the_kernel, for_the_watcher, lowered
+from services.actors.agents.outcome import Ended, exit_code_of, result_of, with_last_words
+from services.actors.agents.output import Output
+from services.actors.agents.run import Order, Run
+from services.actors.agents.sandbox import Sandbox
+from services.actors.agents.workplace import Workplaces
+from services.actors.context import Context, Stopped
+from shared.errors import InvalidInput, SubprocessFailed, TimedOut
+from shared.payloads import AgentPayload
+from shared.process_table import ProcessIdentity
+from shared.settings import Settings
+from shared.store import events
+from shared.toml_tables import AgentLimits, AgentSettings
+
+log = logging.getLogger("actors.agent")
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+EARLIER_OUTPUT_BYTES = 65_536
+DRAIN_SECONDS = 0.2
+LISTEN_SECONDS = 0.1
+"""How long a request to stop may go unnoticed while the agent is silent."""
+
+TIMED_OUT = "timed out"
+ENDED_BY_ITSELF = "ended by itself and left processes behind"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt's agent: who it is, what it may use, and where it works."""
+
+    name: str
+    settings: AgentSettings
+    limits: AgentLimits
+    place: Path
+    box: Sandbox | None
+
+
+class Agent:
+    """One per worker process. `guardian_pid` is whom a killed keeper's orphans fall to; none outside a worker."""
+
+    def __init__(self, settings: Settings, *, guardian_pid: int | None) -> None:
+        self._settings = settings
+        self._guardian_pid = guardian_pid
+        data = settings.data_dir.absolute()
+        own = ProcessIdentity.of(os.getpid())
+        assert own is not None
+        self._workplaces = Workplaces(data / "agents", own)
+        self._workplaces.clear_leftovers()
+        self._sandbox, self._why_no_sandbox = _working_sandbox(data)
+        loose = sorted(name for name, agent in settings.agents.items() if agent.sandbox == "best-effort")
+        if self._sandbox is None and loose:
+            log.warning("NO SANDBOX: %s; these agents run without one: %s", self._why_no_sandbox, ", ".join(loose))
+
+    def __call__(self, context: Context, payload: AgentPayload) -> dict[str, Any]:
+        name = payload.subagent_type
+        settings = self._configured(name)
+        box = self._sandbox_for(name, settings)
+        stdin = self._stdin(context, payload)
+        place = self._workplaces.make(context.task_id, context.task.attempt)
+        job = Job(name, settings, lowered(settings.limits, payload.limits), place, box)
+        try:
+            return self._run(context, job, stdin)
+        finally:
+            self._workplaces.discard(place)
+
+    def _configured(self, name: str) -> AgentSettings:
+        """What was accepted under other settings may be unknown by now."""
+        agent = self._settings.agents.get(name)
+        if agent is None:
+            known = ", ".join(sorted(self._settings.agents))
+            raise InvalidInput(f"no agent is called {name}; configured: {known}")
+        return agent
+
+    def _sandbox_for(self, name: str, agent: AgentSettings) -> Sandbox | None:
+        if agent.sandbox == "required" and self._sandbox is None:
+            raise InvalidInput(f"agent {name} may only run in a sandbox, and there is none: {self._why_no_sandbox}")
+        return None if agent.sandbox == "off" else self._sandbox
+
+    def _stdin(self, context: Context, payload: AgentPayload) -> bytes:
+        task = context.task
+        document: dict[str, Any] = {
+            "task_id": str(task.task_id),
+            "attempt": task.attempt,
+            **payload.model_dump(include={"prompt", "system_prompt", "model", "params"}),
+        }
+        if task.attempt > 1:
+            earlier = context.ask(
+                events.earlier_output, task.task_id, before_attempt=task.attempt, most_bytes=EARLIER_OUTPUT_BYTES
+            )
+            if earlier:
+                document["previous_output"] = earlier
+        return json.dumps(document, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+    def _order(self, context: Context, job: Job) -> Order:
+        environment = {
+            "PATH": PATH,
+            "HOME": str(job.place),
+            "LANG": "C.UTF-8",
+            "TMPDIR": str(job.place / "tmp"),
+            **job.settings.env,
+            "WINDLASS_TASK_ID": str(context.task_id),
+        }
+        program, *arguments = job.settings.command
+        found = shutil.which(program, path=environment["PATH"])
+        if found is None:
+            raise InvalidInput(f"agent {job.name} cannot be started: there is no program {program}")
+        command = (os.path.abspath(found), *arguments)  # noqa: PTH100 - links are to be kept
+        if job.box is not None:
+            command = job.box.wrap(command, job.place, network=job.settings.network)
+        watch = for_the_watcher(job.limits, own_processes=Sandbox.PROCESSES if job.box else 0)
+        return Order(command, environment, str(job.place), for_the_kernel(job.limits), watch)
+
+    def _run(self, context: Context, job: Job, stdin: bytes) -> dict[str, Any]:
+        output = Output(context.output, largest_result_bytes=self._settings.largest_result_bytes)
+        run = Run(self._order(context, job), stdin, output)
+        reason: str | None = "the worker failed"
+        try:
+            reason = _follow(run, context)
+        finally:
+            # Whatever happened: first all of it is gone, then the rest of its words is read, and then the task ends.
+            context.proof = self._ladder(run, job).clear(reason or run.exceeded or ENDED_BY_ITSELF)
+            run.drain(until=time.monotonic() + DRAIN_SECONDS)
+            run.close()
+        if run.status is not None:
+            context.exit_code = exit_code_of(run.status)
+        if reason == TIMED_OUT:
+            message = f"agent {job.name} took longer than its {context.task.timeout_seconds:g} s"
+            raise TimedOut(with_last_words(message, output.stderr()), stderr=output.stderr())
+        if reason is not None and reason == context.stop_reason:
+            raise Stopped
+        if run.failure is not None:
+            raise SubprocessFailed(f"agent {job.name} could not be started: {run.failure}")
+        if context.exit_code is None:
+            raise SubprocessFailed(f"agent {job.name} has killed the process that keeps it", stderr=output.stderr())
+        ended = Ended(context.exit_code, run.largest_kb * 1024, run.largest_data_bytes, run.exceeded)
+        return result_of(job.name, job.settings, job.limits, ended, output)
+
+    def _ladder(self, run: Run, job: Job) -> Ladder:
+        return Ladder(
+            run,
+            sandboxed=job.box is not None,
+            grace_seconds=self._settings.agent_grace_seconds,
+            guardian_pid=self._guardian_pid,
+        )
+
+
+def _follow(run: Run, context: Context) -> str | None:
+    """Until the agent has ended, or has to: then the reason is returned."""
+    while not run.has_ended and run.exceeded is None:
+        if context.stop_reason is not None:
+            return context.stop_reason
+        if (left := context.deadline - time.monotonic()) <= 0:
+            return TIMED_OUT
+        run.pump(min(left, LISTEN_SECONDS))
+    return None
+
+
+def _working_sandbox(data: Path) -> tuple[Sandbox | None, str]:
+    """Tried once, as this process starts: namespaces may be forbidden where it runs."""
+    found = sandbox.find(data)
+    if found is None:
+        return None, "bubblewrap is not installed"
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory, "tmp").mkdir()
+        problem = found.check(Path(directory))
+    return (found, "") if problem is None else (None, f"bubblewrap does not work here ({problem})")

@@ -1,0 +1,57 @@
+"""The watcher: looks a few times a second what an agent's whole tree uses, and says when it is more than it may."""
+
+import time
+
+from services.actors.agents.tree import Usage, data_bytes, fair_share_bytes, usage_below
+
+WATCH_SECONDS = 0.1
+MEGABYTE = 2**20
+AFTER_THE_KERNEL_SECONDS = 0.5
+"""One process that has used up its time is told so by the kernel; we only come for many, or for one that is deaf."""
+
+
+class Watcher:
+    """The kernel's own limits hold for each process alone; an agent may have many.
+
+    `own_processes` is how many of them are the sandbox's and not the agent's.
+    """
+
+    def __init__(
+        self,
+        keeper_pid: int,
+        *,
+        memory_mb: int | None = None,
+        cpu_seconds: int | None = None,
+        processes: int | None = None,
+        own_processes: int = 0,
+    ) -> None:
+        self._keeper_pid = keeper_pid
+        self._memory_bytes = None if memory_mb is None else memory_mb * MEGABYTE
+        self._cpu_seconds = cpu_seconds
+        self._processes = None if processes is None else processes + own_processes
+        self._due_at = 0.0
+        self.largest_data_bytes = 0
+
+    def look(self) -> str | None:
+        """The name of the limit that is exceeded, if it is time to look and one is."""
+        if time.monotonic() < self._due_at:
+            return None
+        usage = usage_below(self._keeper_pid)
+        self._due_at = time.monotonic() + WATCH_SECONDS
+        # Before anything that looks at each process: a fork bomb has many.
+        if self._processes is not None and len(usage.pids) > self._processes:
+            return "processes"
+        if self._cpu_seconds is not None and usage.cpu_seconds > self._cpu_seconds + AFTER_THE_KERNEL_SECONDS:
+            return "cpu_seconds"
+        if self._memory_bytes is not None and self._has_too_much(usage, self._memory_bytes):
+            return "memory_mb"
+        return None
+
+    def _has_too_much(self, usage: Usage, limit_bytes: int) -> bool:
+        self.largest_data_bytes = max([self.largest_data_bytes, *map(data_bytes, usage.pids)])
+        if usage.resident_bytes <= limit_bytes:
+            return False
+        # Pages that a fork shares were counted once for each process. The fair share takes the kernel long to say, so
+        # it is asked for only now; of who is gone meanwhile, or not ours to look into, the first count stands.
+        shares = [fair_share_bytes(pid) for pid in usage.pids]
+        return None in shares or sum(share for share in shares if share is not None) > limit_bytes

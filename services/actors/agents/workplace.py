@@ -1,0 +1,61 @@
+"""The private directories that agents work in: made for each attempt, gone after it, also when a worker was killed."""
+
+import logging
+import shutil
+import socket
+import stat
+import threading
+from contextlib import suppress
+from pathlib import Path
+from uuid import UUID
+
+from shared.process_table import ProcessIdentity
+
+log = logging.getLogger("actors.agent")
+
+
+class Workplaces:
+    """Those of one worker, below a directory that is named after its process: a successor sees whether it still lives.
+
+    The data directory may be shared with other machines, whose process numbers mean nothing here.
+    """
+
+    def __init__(self, directory: Path, owner: ProcessIdentity) -> None:
+        self._all = directory
+        self._own = directory / f"{socket.gethostname()}-{owner.pid}-{owner.started}"
+
+    def clear_leftovers(self) -> None:
+        """Whatever workers of this machine that are dead by now have left behind."""
+        for place in self._all.glob(f"{socket.gethostname()}-*-*"):
+            pid, started = place.name.rsplit("-", 2)[1:]
+            if not (pid.isdigit() and started.isdigit()):
+                continue
+            if not ProcessIdentity(int(pid), int(started)).is_running():
+                log.info("clearing %s, which a worker that is gone has left", place)
+                remove(place)
+
+    def make(self, task_id: UUID, attempt: int) -> Path:
+        place = self._own / f"{task_id}-{attempt}"
+        self._own.mkdir(parents=True, exist_ok=True, mode=stat.S_IRWXU)
+        place.mkdir(mode=stat.S_IRWXU)
+        (place / "tmp").mkdir(mode=stat.S_IRWXU)
+        return place
+
+    def discard(self, place: Path) -> None:
+        """Beside the attempt: a hundred thousand files take their time, and the end of the task need not wait."""
+        threading.Thread(target=remove, args=(place,), name="workplace", daemon=True).start()
+
+
+def remove(place: Path) -> None:
+    shutil.rmtree(place, onerror=lambda _function, path, _error: _unlock(Path(path)))
+    shutil.rmtree(place, ignore_errors=True)  # what has been unlocked
+    if place.exists():
+        log.warning("could not remove all of %s", place)
+
+
+def _unlock(path: Path) -> None:
+    """Only directories keep their content from being removed; a link's target is none of our business."""
+    for each in (path.parent, path):
+        with suppress(OSError):
+            if stat.S_ISDIR(each.lstat().st_mode):
+                each.chmod(stat.S_IRWXU)

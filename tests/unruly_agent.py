@@ -1,0 +1,202 @@
+"""An agent that does what `params.do` says, mostly what no agent should; started by Windlass, never by a test itself.
+
+Standard library only. It says which processes it has started, `pid NUMBER` a line, as it sees them itself.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+MEGABYTE = 2**20
+
+
+def main() -> None:
+    order: dict[str, Any] = json.load(sys.stdin)
+    params = order["params"]
+    say(f"pid {os.getpid()}")
+    globals()[f"do_{params['do']}"](order, params)
+
+
+def do_tell(order: dict[str, Any], _params: dict[str, Any]) -> None:
+    Path("left-behind").write_text("a file")
+    told = {"order": order, "environment": dict(os.environ), "directory": str(Path.cwd()), "session": os.getsid(0)}
+    say(json.dumps(told))
+
+
+def do_print(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    say(params["text"], end="")
+    print(params.get("stderr", ""), end="", file=sys.stderr, flush=True)
+    if signum := params.get("signal"):
+        os.kill(os.getpid(), signum)
+    sys.exit(params.get("exit", 0))
+
+
+def do_sleep(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Ends on TERM with a word, unless it is told to be stubborn."""
+    if params.get("stubborn"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    else:
+        signal.signal(signal.SIGTERM, leave)
+    for kind in params.get("children", ()):
+        globals()[f"start_{kind}"]()
+    say("ready")
+    time.sleep(params.get("seconds", 600))
+    say(json.dumps({"slept": True}))
+
+
+def leave(_number: int, _frame: object) -> None:
+    say("good-bye")
+    sys.exit(7)
+
+
+def do_sleep_then_tell(order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Something goes wrong with the first attempt; the second one says what it was given."""
+    if order["attempt"] == 1:
+        do_sleep(order, params)
+    else:
+        do_tell(order, params)
+
+
+def do_leave(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Ends by itself, with processes left behind."""
+    for kind in params["children"]:
+        globals()[f"start_{kind}"]()
+    say(json.dumps({"left": True}))
+
+
+def start_stubborn() -> None:
+    """A child in the same group that ignores TERM."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        linger(theirs)
+    os.read(ours, 1)
+
+
+def start_daemon() -> None:
+    """As daemons are made: two forks and two sessions, away from group, session and parent; deaf as well."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.setsid()
+            linger(theirs)
+        os._exit(0)
+    os.read(ours, 1)
+
+
+def linger(ready: int) -> None:
+    """Whoever started it waits until it has told its number and hears no TERM any more."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    say(f"pid {os.getpid()}")
+    os.write(ready, b"x")
+    time.sleep(600)
+    os._exit(0)
+
+
+def do_bomb(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Forks for as long as it is let, but no longer than a moment: a test machine has other tenants."""
+    until = time.monotonic() + 1.5
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            os.fork()
+            if params.get("sessions"):
+                os.setsid()
+
+
+def do_flood(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    block = (b"x" * 1023 + (b"x" if params.get("endless") else b"\n")) * 1024
+    for _ in range(params["megabytes"]):
+        os.write(1, block)
+    say("\n" + json.dumps({"printed": params["megabytes"]}))
+
+
+def do_hog(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    for _ in range(params.get("processes", 1) - 1):
+        if os.fork() == 0:
+            break
+    kept = []
+    for _ in range(params["megabytes"]):
+        kept.append(bytearray(MEGABYTE))
+        kept[-1][::4096] = b"x" * 256
+    time.sleep(params.get("seconds", 600))
+
+
+def do_share(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Many processes that share the same memory, which is there once."""
+    kept = bytearray(params["megabytes"] * MEGABYTE)
+    kept[::4096] = b"x" * len(kept[::4096])
+    for _ in range(params["processes"]):
+        if os.fork() == 0:
+            time.sleep(params["seconds"])
+            os._exit(0)
+    for _ in range(params["processes"]):
+        os.wait()
+    say(json.dumps({"shared": len(kept)}))
+
+
+def do_spin(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    for _ in range(params.get("processes", 1) - 1):
+        if os.fork() == 0:
+            break
+    while True:
+        pass
+
+
+def do_write_file(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    with Path("large").open("wb") as file:
+        file.writelines(bytes(MEGABYTE) for _ in range(params["megabytes"]))
+
+
+def do_mute(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Closes what it was given and lives on."""
+    for descriptor in (0, 1, 2):
+        os.close(descriptor)
+    time.sleep(params["seconds"])
+    os._exit(params.get("exit", 0))
+
+
+def do_kill_keeper(_order: dict[str, Any], _params: dict[str, Any]) -> None:
+    start_daemon()
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(600)
+
+
+def do_freeze_keeper(_order: dict[str, Any], _params: dict[str, Any]) -> None:
+    os.kill(os.getppid(), signal.SIGSTOP)
+    say("ready")
+    time.sleep(600)
+
+
+def do_look(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """What can be seen and reached from where it runs."""
+    seen: dict[str, Any] = {
+        "root": sorted(map(str, Path("/root").glob("*"))),
+        "home": Path("/home").exists(),
+        "secret": Path(params["secret"]).exists(),
+        "pids": [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()],
+        "writable": [
+            path for path in ("/", "/usr", "/etc", "/dev", "/tmp", str(Path.cwd())) if os.access(path, os.W_OK)
+        ],
+    }
+    if name := params.get("trace"):
+        Path("/tmp", name).write_text("x")
+    try:
+        with socket.create_connection(("127.0.0.1", params["port"]), timeout=5):
+            seen["network"] = True
+    except OSError:
+        seen["network"] = False
+    say(json.dumps(seen))
+
+
+def say(line: str, end: str = "\n") -> None:
+    print(line, end=end, flush=True)
+
+
+if __name__ == "__main__":
+    main()
