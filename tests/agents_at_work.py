@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from services.actors.agent import Agent
+from services.actors.agents import sandbox
 from services.actors.context import Context
 from shared.payloads import AgentPayload
 from shared.process_table import ProcessIdentity
@@ -20,6 +23,17 @@ from tests.waiting import wait_until
 
 UNRULY = str(Path(__file__).parent / "unruly_agent.py")
 COMMAND = (sys.executable, "-I", UNRULY)
+
+
+def skip_without_a_sandbox(directory: Path) -> None:
+    """A machine may allow none: inside a chroot, for one, the kernel makes no namespaces. That agents which need one
+    are refused there is tested elsewhere."""
+    place = directory / "sandbox-check"
+    (place / "tmp").mkdir(parents=True)
+    found = sandbox.find(directory)
+    reason = "bubblewrap is not installed" if found is None else found.check(place)
+    if reason is not None:
+        pytest.skip(f"no sandbox works on this machine: {reason}")
 
 
 def settings_for(directory: Path, **agent: Any) -> Settings:

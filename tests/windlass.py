@@ -149,9 +149,11 @@ class Windlass:
         self.environment = {
             **os.environ,
             **SHORT_LEASES,
+            "WINDLASS_DATA_DIR": str(directory / "data"),
             "WINDLASS_DATABASE_URL": database_url,
             "WINDLASS_AMQP_URL": amqp_url,
             "WINDLASS_API_KEY": KEY,
+            "WINDLASS_MEDIA_STORAGE": f"file://{directory}/media",
             **settings,
         }
         self.processes: list[subprocess.Popen[bytes]] = []

@@ -9,6 +9,7 @@ import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
+from shared.settings import Settings
 from tests.conftest import a_database, a_virtual_host
 from tests.servers import Servers
 from tests.windlass import Client, Windlass
@@ -52,24 +53,35 @@ def a_windlass_apart(
     directory: Path,
     *,
     config: str = PROVIDERS,
+    actors: tuple[str, ...] = ("probe",),
     **settings: str,
 ) -> Iterator[Windlass]:
     """On a database and a virtual host of its own, for as long as its fixture lives; nothing runs yet."""
     with (
         a_database(servers, template) as database_url,
         a_virtual_host(servers, management) as amqp_url,
-        a_windlass(database_url, amqp_url, directory, config=config, **settings) as windlass,
+        a_windlass(database_url, amqp_url, directory, config=config, actors=actors, **settings) as windlass,
     ):
         yield windlass
 
 
 @contextmanager
 def a_windlass(
-    database_url: str, amqp_url: str, directory: Path, *, config: str = PROVIDERS, **settings: str
+    database_url: str,
+    amqp_url: str,
+    directory: Path,
+    *,
+    config: str = PROVIDERS,
+    actors: tuple[str, ...] = ("probe",),
+    **settings: str,
 ) -> Iterator[Windlass]:
+    """Its workers serve the actors that the test is about, and load nothing else."""
     file = directory / "windlass.toml"
     file.write_text(config)
-    windlass = Windlass(database_url, amqp_url, directory, WINDLASS_CONFIG=str(file), **settings)
+    queues = ",".join(Settings(config=file).consumed_queues(actors))
+    windlass = Windlass(
+        database_url, amqp_url, directory, **{"WINDLASS_CONFIG": str(file), "WINDLASS_QUEUES": queues, **settings}
+    )
     try:
         yield windlass
     finally:

@@ -11,7 +11,7 @@ import pytest
 
 from shared.process_table import ProcessIdentity, direct_children
 from tests.acceptance.conftest import a_windlass_apart
-from tests.agents_at_work import COMMAND, alive, identities
+from tests.agents_at_work import COMMAND, alive, identities, skip_without_a_sandbox
 from tests.servers import Servers
 from tests.waiting import wait_until
 from tests.windlass import Client, Task, Windlass
@@ -172,8 +172,10 @@ def test_a_worker_that_is_told_to_stop_ends_its_agents_first(windlass: Windlass,
 
 @pytest.mark.parametrize("agent", ["unruly", "boxed"])
 def test_the_guardian_ends_the_agents_of_a_killed_worker_before_it_starts_another(
-    windlass: Windlass, client: Client, agent: str
+    windlass: Windlass, client: Client, agent: str, tmp_path: Path
 ) -> None:
+    if agent == "boxed":
+        skip_without_a_sandbox(tmp_path)
     task_id = submit(client, agent, do="sleep_then_tell", stubborn=True, children=["daemon"])
     wait_until("the agent is at work", lambda: "ready" in output(client, task_id))
     worker = client.workers()[0]

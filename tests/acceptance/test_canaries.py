@@ -31,7 +31,7 @@ def windlass(stopped_windlass: Windlass, canaries: dict[str, str]) -> Windlass:
     windlass = stopped_windlass
     Path(windlass.environment["WINDLASS_CONFIG"]).write_text(CONFIG)
     windlass.environment |= {f"CANARY_{name}": canaries[name] for name in PLANTED_BY_ACTOR}
-    windlass.environment |= {"WINDLASS_LOG_LEVEL": "debug"}
+    windlass.environment |= {"WINDLASS_LOG_LEVEL": "debug", "WINDLASS_QUEUES": ""}
     for service in ("api", "dispatcher", "janitor"):
         windlass.start(service)
     windlass.start("actors", PYTHONPATH=f"{PROJECT}:{LEAKING_ACTOR}")

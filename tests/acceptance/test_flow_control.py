@@ -24,8 +24,9 @@ def windlass(
 ) -> Iterator[Windlass]:
     """One for the whole file: each test has a provider of its own."""
     directory = tmp_path_factory.mktemp("flow")
-    settings = {"WINDLASS_BREAKER_OPEN_SECONDS": "1"}
-    with a_windlass_apart(servers, migrated_template, management, directory, config=CONFIG, **settings) as windlass:
+    with a_windlass_apart(
+        servers, migrated_template, management, directory, config=CONFIG, WINDLASS_BREAKER_OPEN_SECONDS="1"
+    ) as windlass:
         windlass.start_all()
         yield windlass
 

@@ -16,7 +16,10 @@ def assert_completed_once(client: Client, task_id: str) -> None:
     assert client.story(task_id).count("complete") == 1
 
 
-def test_a_killed_worker_s_task_is_taken_back_at_once_by_its_successor(windlass: Windlass) -> None:
+def test_a_killed_worker_s_task_is_taken_back_at_once_by_its_successor(stopped_windlass: Windlass) -> None:
+    windlass = stopped_windlass
+    windlass.environment["WINDLASS_LEASE_SECONDS"] = "60"
+    windlass.start_all()
     client = windlass.client
     task_id = client.submit(payload={"seconds": 1.5})["task_id"]
     client.wait_until(task_id, "running")

@@ -203,7 +203,7 @@ def test_a_single_task_with_an_unknown_dependency_is_refused(client: Client) -> 
     [
         ("summarize", {"content": "a long text", "max_words": 20}, {"priority": 1, "tags": ["t"]}),
         ("media", {"action": "txt2img", "prompt": "a lighthouse", "interaction_id": "i"}, {"provider": "leonardo"}),
-        ("agent", {"subagent_type": "coder", "prompt": "do it"}, {"delay_seconds": 5, "max_retries": 0}),
+        ("agent", {"subagent_type": "demo", "prompt": "do it"}, {"delay_seconds": 5, "max_retries": 0}),
     ],
 )
 def test_a_shortcut_makes_the_same_task(
@@ -231,7 +231,7 @@ def test_a_shortcut_names_the_field_where_it_stands(client: Client) -> None:
 
 
 def test_what_no_worker_can_do_waits_and_what_is_too_large_dies_readably(stopped_windlass: Windlass) -> None:
-    stopped_windlass.environment["WINDLASS_LARGEST_RESULT_BYTES"] = "1000"
+    stopped_windlass.environment |= {"WINDLASS_LARGEST_RESULT_BYTES": "1000", "WINDLASS_QUEUES": "probe.probe"}
     stopped_windlass.start_all()
     client = stopped_windlass.client
     assert {queue.split(".")[0] for queue in client.workers()[0]["queues"]} == {"probe"}

@@ -1,11 +1,13 @@
 """`windlass up` as a person uses it: start, look, kill what it runs, stop, start again."""
 
 import os
+import re
 import shutil
 import signal
 import stat
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -38,7 +40,7 @@ def test_says_that_it_is_ready_and_lists_what_runs(up: WindlassUp) -> None:
     assert ready, "the ready line is all that it prints"
 
     run = up.run_file()
-    assert set(run) == {"api", "dispatcher", "actors", "janitor", "postgres", "rabbitmq"}
+    assert set(run) == {"api", "dispatcher", "actors", "janitor", "postgres", "rabbitmq", "fake_providers"}
     assert run["api"]["url"] == ready[1]
     assert run["postgres"]["url"].startswith("postgresql://")
     assert run["rabbitmq"]["url"].startswith("amqp://")
@@ -75,6 +77,23 @@ def test_services_that_are_killed_are_started_again(up: WindlassUp) -> None:
     wait_until("all were started again", lambda: all(up.pid_of(name) != pid for name, pid in before.items()))
     assert "janitor ended (killed by SIGKILL)" in up.log
     assert submit_and_complete(up)
+
+
+def test_without_keys_the_fake_providers_answer_and_come_back_with_their_books(up: WindlassUp) -> None:
+    before = up.run_file()["fake_providers"]
+    order = {"prompt": "a lighthouse"}
+    with httpx.Client(base_url=before["url"], headers={"Authorization": "Bearer any"}, trust_env=False) as fake:
+        ordered = fake.post("/leonardo/generations", json=order).raise_for_status().json()
+        os.kill(before["pid"], signal.SIGKILL)
+        after = wait_until("again", lambda: (now := up.run_file()["fake_providers"])["pid"] != before["pid"] and now)
+        assert after["url"] == before["url"]
+        job_id = ordered["sdGenerationJob"]["generationId"]
+        found = fake.get(f"/leonardo/generations/{job_id}").raise_for_status().json()
+    assert found["generations_by_pk"]["prompt"] == "a lighthouse"
+    assert any(line.startswith("providers") for line in up.log.splitlines()), "its lines have its name before them"
+    for service in ("api", "actors"):
+        environment = Path("/proc", str(up.pid_of(service)), "environ").read_bytes()
+        assert f"WINDLASS_FAKE_PROVIDERS_URL={before['url']}\0".encode() in environment
 
 
 def test_servers_that_are_killed_are_started_again_where_they_were(up: WindlassUp) -> None:
@@ -117,6 +136,20 @@ def test_the_start_after_a_kill_clears_up_and_finds_the_data(up: WindlassUp) -> 
     assert still_running(everyone) == []
     assert status(up, task_id) == "completed"
     assert submit_and_complete(up)
+
+
+def test_agents_run_in_a_process_of_their_own(up: WindlassUp) -> None:
+    body = {"subagent_type": "demo", "prompt": "What is a windlass?", "params": {"seconds": 0.1}}
+    with up.client() as client:
+        task_id = client.post("/api/v1/tasks/agent", json=body).raise_for_status().json()["task_id"]
+        task = client.get(f"/api/v1/tasks/{task_id}", params={"wait": 20}).json()
+        workers = client.get("/api/v1/workers").json()["items"]
+    assert task["status"] == "completed", task["error"]
+    assert [worker["queues"] for worker in workers if worker["worker_id"] == task["worker_id"]] == [["agent.local"]]
+    serving = [worker for worker in workers if worker["state"] == "active"]
+    assert all("agent.local" not in worker["queues"] or worker["queues"] == ["agent.local"] for worker in serving)
+    assert len(up.run_file()["actors"]) == 2
+    assert re.search(r"^agents +\| .*agent\.local", up.log, re.MULTILINE), "its lines are told apart"
 
 
 def submit_and_complete(up: WindlassUp) -> str:

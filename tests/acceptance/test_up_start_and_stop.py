@@ -40,6 +40,17 @@ def test_uses_the_servers_that_are_named_though_nobody_reads_what_it_says(
     assert still_running(everyone) == []
 
 
+def test_with_every_key_nothing_is_faked(
+    installation: Callable[..., WindlassUp], database_url: str, amqp_url: str
+) -> None:
+    keys = dict.fromkeys(("MIDAPI_API_KEY", "LEONARDO_API_KEY", "OPENROUTER_API_KEY"), "a-key-of-somebody")
+    up = installation(WINDLASS_DATABASE_URL=database_url, WINDLASS_AMQP_URL=amqp_url, **keys)
+    up.start()
+    assert "fake_providers" not in up.run_file()
+    assert "starting providers" not in up.log
+    assert up.stop() == 0
+
+
 def test_asked_again_it_kills_what_takes_its_time(
     installation: Callable[..., WindlassUp], database_url: str, amqp_url: str
 ) -> None:

@@ -8,7 +8,16 @@ from typing import Any
 
 from services.actors.context import Stopped
 from shared.process_table import descendants
-from tests.agents_at_work import Attempt, alive, at_work, finished, identities, settings_for, wait_until_said
+from tests.agents_at_work import (
+    Attempt,
+    alive,
+    at_work,
+    finished,
+    identities,
+    settings_for,
+    skip_without_a_sandbox,
+    wait_until_said,
+)
 from tests.waiting import wait_until
 from tests.windlass import PROJECT, leash
 
@@ -56,6 +65,7 @@ def test_what_it_leaves_behind_when_it_ends_by_itself_is_ended_too(tmp_path: Pat
 
 
 def test_a_sandbox_takes_everything_in_it_along_and_the_agent_hears_the_term_first(tmp_path: Path) -> None:
+    skip_without_a_sandbox(tmp_path)
     settings = settings_for(tmp_path, sandbox="required")
     with at_work(settings, do="sleep", children=["stubborn", "daemon"]) as attempt:
         wait_until_said(attempt, "ready")
@@ -68,6 +78,7 @@ def test_a_sandbox_takes_everything_in_it_along_and_the_agent_hears_the_term_fir
 
 
 def test_a_stubborn_agent_in_a_sandbox_is_killed(tmp_path: Path) -> None:
+    skip_without_a_sandbox(tmp_path)
     with at_work(settings_for(tmp_path, sandbox="required"), do="sleep", stubborn=True) as attempt:
         wait_until_said(attempt, "ready")
         attempt.context.stop("cancelled")
@@ -107,6 +118,7 @@ finished(settings_for(Path(sys.argv[1]), sandbox="required"), do="sleep", childr
 
 
 def test_in_a_sandbox_nothing_outlives_a_worker_that_is_killed_even_where_no_guardian_is_left(tmp_path: Path) -> None:
+    skip_without_a_sandbox(tmp_path)
     with subprocess.Popen([*leash(), sys.executable, "-c", WORKER, str(tmp_path)], cwd=PROJECT) as worker:
         # A keeper, bubblewrap's two, and the agent with its two.
         wait_until("all of them run", lambda: len(alive(descendants(worker.pid))) == 6)

@@ -7,7 +7,7 @@ import pytest
 
 from shared.errors import OutOfMemory, SubprocessFailed, TaskError
 from shared.process_table import initial_environment, running_processes
-from tests.agents_at_work import Attempt, finished, settings_for
+from tests.agents_at_work import Attempt, finished, settings_for, skip_without_a_sandbox
 
 
 def error_of(attempt: Attempt) -> TaskError:
@@ -78,6 +78,8 @@ def test_a_file_may_not_grow_beyond_its_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sandbox", ["off", "required"])
 @pytest.mark.parametrize("sessions", [False, True])
 def test_a_fork_bomb_is_ended_whole(tmp_path: Path, sandbox: str, sessions: bool) -> None:
+    if sandbox == "required":
+        skip_without_a_sandbox(tmp_path)
     settings = settings_for(tmp_path, limits={"processes": 20}, sandbox=sandbox)
     attempt = finished(settings, do="bomb", sessions=sessions)
     error: Any = error_of(attempt)

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from shared.settings import DEFAULT_AGENTS
-from tests.agents_at_work import finished, settings_for
+from tests.agents_at_work import finished, settings_for, skip_without_a_sandbox
 
 
 @pytest.fixture
@@ -31,6 +31,7 @@ def looked(tmp_path: Path, port: int, *, trace: str | None = None, **agent: Any)
 
 
 def test_inside_there_is_no_home_no_network_and_nobody_else(tmp_path: Path, port: int) -> None:
+    skip_without_a_sandbox(tmp_path)
     trace = f"trace-{uuid4()}"
     seen = looked(tmp_path, port, trace=trace, sandbox="required")
     # The interpreter of the tests may itself stand below /root: then that, and nothing else of it, is there.
@@ -44,6 +45,7 @@ def test_inside_there_is_no_home_no_network_and_nobody_else(tmp_path: Path, port
 
 
 def test_the_network_is_there_when_the_operator_allows_it(tmp_path: Path, port: int) -> None:
+    skip_without_a_sandbox(tmp_path)
     seen = looked(tmp_path, port, sandbox="required", network=True)
     assert seen["network"] is True
     assert seen["secret"] is False
@@ -56,6 +58,7 @@ def test_without_a_sandbox_it_sees_what_the_worker_sees(tmp_path: Path, port: in
 
 
 def test_the_demo_agent_works_in_one(tmp_path: Path) -> None:
+    skip_without_a_sandbox(tmp_path)
     settings = settings_for(tmp_path, command=DEFAULT_AGENTS["demo"]["command"], sandbox="required")
     attempt = finished(settings, seconds=0.1, steps=2)
     assert attempt.result == {"answer": "I have thought about it 2 times.", "words": 1, "steps": 2}

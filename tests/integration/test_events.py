@@ -63,3 +63,45 @@ async def test_without_news_the_state_comes_alone(engine: Engine) -> None:
     attempt = await engine.running()
     (row,) = await events.follow(engine.pool, attempt.task_id, after=2, most_rows=100, most_bytes=10**6)
     assert (row["seq"], row["status"], row["last_seq"]) == (None, "running", 2)
+
+
+async def failed_attempt(engine: Engine, task_id: UUID, *words: str) -> None:
+    attempt = await engine.start(task_id)
+    for text in words:
+        assert await engine.say(attempt, events=[{"type": "output", "data": {"text": text}}])
+    assert await engine.finish(attempt, "retry") == "retrying"
+
+
+@on_the_engine
+async def test_earlier_output_is_that_of_the_attempts_before_in_their_order(engine: Engine) -> None:
+    task_id = await engine.submit()
+    await failed_attempt(engine, task_id, "one\n", "two\n")
+    await failed_attempt(engine, task_id, "three\n")
+    attempt = await engine.start(task_id)
+    await engine.say(attempt, events=[{"type": "output", "data": {"text": "its own\n"}}])
+    await engine.say(attempt, events=[{"type": "output", "data": {"data": {"output_cut_off": True}}}])
+
+    async def earlier(most_bytes: int, before_attempt: int = 3) -> str:
+        return await events.earlier_output(engine.pool, task_id, before_attempt=before_attempt, most_bytes=most_bytes)
+
+    assert await earlier(1000) == "one\ntwo\nthree\n"
+    assert await earlier(1000, before_attempt=2) == "one\ntwo\n"
+    assert await earlier(1000, before_attempt=1) == ""
+    assert await earlier(8) == "o\nthree\n", "of too much, the end"
+
+
+@on_the_engine
+async def test_earlier_output_never_cuts_a_character_in_two(engine: Engine) -> None:
+    task_id = await engine.submit()
+    await failed_attempt(engine, task_id, "äöü")
+    assert await events.earlier_output(engine.pool, task_id, before_attempt=2, most_bytes=3) == "ü"
+
+
+@on_the_engine
+async def test_a_new_life_begins_without_the_output_of_the_old_one(engine: Engine) -> None:
+    task_id = await engine.submit()
+    await failed_attempt(engine, task_id, "an old life\n")
+    assert await engine.finish(await engine.start(task_id), "bury") == "dead"
+    assert await engine.revive(task_id) == "queued"
+    await failed_attempt(engine, task_id, "a new one\n")
+    assert await events.earlier_output(engine.pool, task_id, before_attempt=9, most_bytes=1000) == "a new one\n"

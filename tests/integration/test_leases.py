@@ -164,6 +164,21 @@ async def test_a_worker_that_is_proven_dead_loses_its_tasks_at_once_and_nobody_e
 
 
 @on_the_engine
+async def test_how_a_worker_was_ended_is_kept_with_the_attempts_that_it_had(engine: Engine) -> None:
+    lost, cancelled = await engine.running(worker="dead-1"), await engine.running(worker="dead-1")
+    await engine.cancel(cancelled.task_id)
+    other = await engine.running(worker="dead-2")
+    proof = {"by": "guardian", "signals": [{"signal": "SIGKILL", "pids": [7]}]}
+    await tasks.stall(engine.pool, expired_for_seconds=None, dead_workers=["dead-2"], proofs={"dead-1": proof})
+    ends = [(await engine.history(task_id))[-1] for task_id in (lost.task_id, cancelled.task_id, other.task_id)]
+    assert [(end["type"], end["data"].get("proof")) for end in ends] == [
+        ("stall", proof),
+        ("cancel", proof),
+        ("stall", None),
+    ]
+
+
+@on_the_engine
 async def test_who_takes_back_from_a_dead_worker_alone_leaves_leases_that_ran_out_to_the_sweep(engine: Engine) -> None:
     """The sweep knows whether the living could renew lately; a worker that has just started does not."""
     lost, lapsed = await engine.running(worker="dead-1"), await engine.running(worker="alive-1")

@@ -236,7 +236,7 @@ def test_a_payload_has_a_cap_of_its_own() -> None:
     ("actor", "payload", "expected"),
     [
         ("summarize", {"content": "long"}, ("openrouter", 120, 3600)),
-        ("agent", {"subagent_type": "coder", "prompt": "do"}, ("local", 1800, None)),
+        ("agent", {"subagent_type": "demo", "prompt": "do"}, ("local", 1800, None)),
     ],
 )
 def test_each_actor_has_its_defaults(actor: str, payload: dict[str, Any], expected: tuple[Any, ...]) -> None:
@@ -363,3 +363,23 @@ def test_a_key_that_cannot_be_seen_or_is_too_long_is_refused(key: str) -> None:
 @pytest.mark.parametrize("key", [None, "x", "x" * 255, "550e8400-e29b-41d4-a716-446655440000", "a/b~c!"])
 def test_other_keys_are_fine(key: str | None) -> None:
     check_idempotency_key(key)
+
+
+AGENTS = Settings(agents={"slow": {"command": ("true",), "timeout_seconds": 600}})
+
+
+@pytest.mark.parametrize(
+    ("agent", "asked", "given"),
+    [("slow", None, 600), ("slow", 60, 60), ("slow", 3600, 600), ("demo", None, 1800), ("demo", 3600, 3600)],
+)
+def test_an_agent_s_own_timeout_is_its_tasks_default_and_the_most_that_they_get(
+    agent: str, asked: float | None, given: float
+) -> None:
+    body = {"actor": "agent", "payload": {"subagent_type": agent, "prompt": "p"}, "timeout_seconds": asked}
+    assert accepted(body, settings=AGENTS).timeout_seconds == given
+
+
+def test_an_unknown_agent_is_named_with_those_that_are_known() -> None:
+    problem = refused({"actor": "agent", "payload": {"subagent_type": "x", "prompt": "p"}}, settings=AGENTS)
+    assert pointers(problem) == {"/payload/subagent_type"}
+    assert "configured: demo, slow" in str(problem.errors)
