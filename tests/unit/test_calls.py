@@ -47,6 +47,7 @@ class Slow:
             await self._gate.wait()
             self.outcome = "finished"
         except asyncio.CancelledError:
+            await asyncio.sleep(0.03)  # closing takes its time
             self.outcome = "cancelled"
             raise
         finally:
