@@ -1,4 +1,4 @@
-"""What the adapter relies on, asked of the fake, and of OpenRouter itself where OPENROUTER_API_KEY is set."""
+"""What the adapter relies on, asked of the fake, and of OpenRouter itself where that is wanted."""
 
 import asyncio
 import os
@@ -13,6 +13,7 @@ from shared.providers.openrouter import Finished, OpenRouter
 from shared.settings import Settings
 from shared.toml_tables import Endpoint
 from tests.fake_providers import fake_providers
+from tests.real_providers import key_of
 
 SMALL_MODEL = os.environ.get("OPENROUTER_TEST_MODEL", "openai/gpt-4o-mini")
 QUESTION = (
@@ -20,13 +21,13 @@ QUESTION = (
     {"role": "user", "content": "A windlass hauls a heavy load. Its pawl never lets the load slip back."},
 )
 
-needs_a_key = pytest.mark.skipif("OPENROUTER_API_KEY" not in os.environ, reason="OPENROUTER_API_KEY is not set")
 
-
-@pytest.fixture(scope="module", params=["fake", pytest.param("real", marks=needs_a_key)])
+@pytest.fixture(scope="module", params=["fake", "real"])
 def settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     if request.param == "real":
-        yield Settings()
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("OPENROUTER_API_KEY", key_of("openrouter"))
+            yield Settings()
     else:
         with fake_providers(tmp_path_factory.mktemp("fake")) as fake:
             without_key = {"openrouter": {"api_key_env": None}}
