@@ -1,11 +1,8 @@
 """The rate in force for a provider, and taking a place in it from a worker's threads."""
 
-import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TypeVar
 from uuid import uuid4
 
 import pytest
@@ -15,13 +12,13 @@ from services.actors.writer import Writer
 from shared.settings import Settings
 from shared.store import providers, rates
 from shared.store.tasks import Claim, Claimed
-from tests.integration.engine import Engine, an_engine, empty_database, on_the_engine
+from tests.integration.engine import Engine, empty_database, on_the_engine
+from tests.integration.engine_from_threads import ask, held_up
 from tests.servers import Servers
 from tests.waiting import wait_until
 
-T = TypeVar("T")
-
 A_RATE = {"limit": 2, "per_seconds": 60}
+A_LIMITER = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 WRITER = "application_name = 'windlass-actors-writer'"
 
 
@@ -71,14 +68,6 @@ def writer(engine_url: str) -> Iterator[Writer]:
     yield writer
     writer.close(timeout=10)
     writer._loop.close()
-
-
-def ask(database_url: str, question: Callable[[Engine], Awaitable[T]]) -> T:
-    async def with_an_engine() -> T:
-        async with an_engine(database_url) as engine:
-            return await question(engine)
-
-    return asyncio.run(with_an_engine())
 
 
 def set_rate(database_url: str, rate: dict[str, int] | None) -> None:
@@ -147,7 +136,7 @@ def test_a_call_that_hangs_holds_up_neither_claims_nor_a_stop_and_is_made_again(
     rates = Rates(writer)
     patient, hasty = Attempt(rates), Attempt(rates)
     with ThreadPoolExecutor(2) as pool:
-        with held_up(engine_url, "rate:probe:60"):
+        with held_up(engine_url, A_LIMITER, "rate:probe:60"):
             taking = pool.submit(patient.take)
             wait_until("the call hangs", lambda: ask(engine_url, _writer_waits))
             assert isinstance(writer.claim(Claim(task_id, uuid4())), Claimed)
@@ -170,23 +159,3 @@ async def _writer_waits(engine: Engine) -> bool:
 
 async def _places_taken(engine: Engine) -> int:
     return int(await engine.pool.fetchval("SELECT sum(value) FROM rate_counters"))
-
-
-@contextmanager
-def held_up(database_url: str, limiter: str) -> Iterator[None]:
-    """Somebody has the limiter's lock for as long as the block lasts."""
-    holding, done = threading.Event(), threading.Event()
-
-    async def hold(engine: Engine) -> None:
-        async with engine.holding("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", limiter):
-            holding.set()
-            await asyncio.to_thread(done.wait, 60)
-
-    somebody = threading.Thread(target=ask, args=(database_url, hold))
-    somebody.start()
-    assert holding.wait(10)
-    try:
-        yield
-    finally:
-        done.set()
-        somebody.join(10)

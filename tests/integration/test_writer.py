@@ -1,11 +1,9 @@
 """The group-committing writer: many threads, one call, and one bad value that harms nobody else."""
 
-import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -17,12 +15,12 @@ from shared import db
 from shared.retries import ending_of_success
 from shared.settings import Settings
 from shared.store.tasks import Claim, Claimed, Refused
-from tests.integration.engine import Engine, an_engine
+from tests.integration.engine import Engine
+from tests.integration.engine_from_threads import ask, held_up
 from tests.waiting import wait_until
 
-T = TypeVar("T")
-
 GOOD = 30
+A_TASK = "SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE"
 WRITER = "application_name = 'windlass-actors-writer'"
 
 
@@ -35,38 +33,10 @@ def writer(database_url: str) -> Iterator[Writer]:
     writer._loop.close()
 
 
-def ask(database_url: str, question: Callable[[Engine], Awaitable[T]]) -> T:
-    async def with_an_engine() -> T:
-        async with an_engine(database_url) as engine:
-            return await question(engine)
-
-    return asyncio.run(with_an_engine())
-
-
 @contextmanager
 def threads(number: int) -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(number) as pool:
         yield pool
-
-
-@contextmanager
-def held_up(database_url: str, task_id: UUID) -> Iterator[None]:
-    """Somebody holds the task's row in a transaction that is open for as long as the block lasts."""
-    holding, done = threading.Event(), threading.Event()
-
-    async def hold(engine: Engine) -> None:
-        async with engine.holding("SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE", task_id):
-            holding.set()
-            await asyncio.to_thread(done.wait, 60)
-
-    somebody = threading.Thread(target=ask, args=(database_url, hold))
-    somebody.start()
-    assert holding.wait(10)
-    try:
-        yield
-    finally:
-        done.set()
-        somebody.join(10)
 
 
 def gathered(batcher: Batcher[Any, Any]) -> int:
@@ -90,7 +60,7 @@ def test_of_thirty_good_ends_and_a_bad_one_in_one_call_thirty_are_written_and_on
 
     first, bad, *good = ask(database_url, start_them)
     with threads(GOOD + 2) as pool:
-        with held_up(database_url, first.task_id):
+        with held_up(database_url, A_TASK, first.task_id):
             # While the writer waits for this one, the others gather behind it.
             under_way = pool.submit(writer.end, ending_of_success(first, "first"))
             wait_until("the writer waits", lambda: writer_waits(database_url))
@@ -143,7 +113,7 @@ def test_an_end_is_offered_until_it_is_accepted_although_the_connection_is_lost(
 ) -> None:
     attempt = ask(database_url, lambda engine: engine.running())
     with threads(1) as pool:
-        with held_up(database_url, attempt.task_id):
+        with held_up(database_url, A_TASK, attempt.task_id):
             answer = pool.submit(writer.end, ending_of_success(attempt, "kept"))
             wait_until("the writer waits", lambda: writer_waits(database_url))
             ask(
