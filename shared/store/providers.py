@@ -38,9 +38,7 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
     rows = await db.fetch(
         """
         SELECT p.name, p.dispatch_version, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,
-               (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status = 'running')
-               + (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.job_open AND t.status <> 'running')
-               AS held, rung.others AS rung, rung.resumes AS resumes_rung,
+               held_slots(p.name) AS held, rung.others AS rung, rung.resumes AS resumes_rung,
                (SELECT coalesce(sum(w.capacity), 0) FROM workers w WHERE w.state = 'active'
                    AND p.actor || '.' || p.name = ANY (w.queues)
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)) AS capacity,
