@@ -49,12 +49,14 @@ def usage_below(pid: int) -> Usage:
     )
 
 
-def fair_share_bytes(pid: int) -> int | None:
-    """Its memory, where what it shares with others is divided among them; none if we may not look or it is gone."""
+def fair_share_bytes(pid: int) -> int:
+    """Its memory, where what it shares with others is divided among them: of who is gone nothing, and all of it of one
+    that we may not look into."""
     for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith(b"Pss:"):
             return int(line.split()[1]) * 1024
-    return None
+    member = _member(pid)
+    return member.resident_bytes if member is not None else 0
 
 
 def data_bytes(pid: int) -> int:

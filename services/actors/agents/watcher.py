@@ -6,6 +6,7 @@ from services.actors.agents.tree import Usage, data_bytes, fair_share_bytes, usa
 
 WATCH_SECONDS = 0.1
 MEGABYTE = 2**20
+SUMS_THAT_AGREE = 3
 AFTER_THE_KERNEL_SECONDS = 0.5
 """One process that has used up its time is told so by the kernel; we only come for many, or for one that is deaf."""
 
@@ -49,9 +50,13 @@ class Watcher:
 
     def _has_too_much(self, usage: Usage, limit_bytes: int) -> bool:
         self.largest_data_bytes = max([self.largest_data_bytes, *map(data_bytes, usage.pids)])
-        if usage.resident_bytes <= limit_bytes:
-            return False
-        # Pages that a fork shares were counted once for each process. The fair share takes the kernel long to say, so
-        # it is asked for only now; of who is gone meanwhile, or not ours to look into, the first count stands.
-        shares = [fair_share_bytes(pid) for pid in usage.pids]
-        return None in shares or sum(share for share in shares if share is not None) > limit_bytes
+        # Pages that a fork shares are counted once for each process. The fair share takes the kernel long to say, so it
+        # is asked for only now.
+        return usage.resident_bytes > limit_bytes and self._has_too_much_in_fairness(limit_bytes)
+
+    def _has_too_much_in_fairness(self, limit_bytes: int) -> bool:
+        """Whether every one of a few sums says so: each is taken over many moments, and who forks or ends between two
+        of them is counted with pages that another had before."""
+        return all(
+            sum(map(fair_share_bytes, usage_below(self._keeper_pid).pids)) > limit_bytes for _ in range(SUMS_THAT_AGREE)
+        )
