@@ -31,6 +31,8 @@ SHORT_LEASES = {
     "WINDLASS_PROBE_FAULTS": "1",
 }
 NOBODY = UUID("01890000-0000-7000-8000-000000000000")
+START_SECONDS = 120
+"""Processes that start on a busy machine are waited for patiently."""
 ENDED = {"completed", "dead", "cancelled"}
 
 Task = dict[str, Any]
@@ -192,14 +194,16 @@ class Windlass:
         self.start("api", WINDLASS_PORT=str(port), **settings)
         client = Client(f"http://127.0.0.1:{port}")
         self.clients.append(client)
-        wait_until("an api", lambda: answers(client))
+        wait_until("an api", lambda: answers(client), seconds=START_SECONDS)
         return client
 
     def wait_until_answering(self) -> None:
-        wait_until("answering", lambda: answers(self.client))
+        wait_until("answering", lambda: answers(self.client), seconds=START_SECONDS)
 
     def wait_until_healthy(self) -> None:
-        wait_until("healthy", lambda: answers(self.client) and self.health() == "healthy")
+        wait_until(
+            "healthy", lambda: answers(self.client) and self.health() == "healthy", seconds=START_SECONDS, every=0.1
+        )
 
     def health(self) -> str:
         return str(self.client.http.get("/health").json()["status"])

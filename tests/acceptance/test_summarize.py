@@ -313,20 +313,20 @@ def streaming(client: Client, fake: FakeProviders, name: str, task: Task) -> Non
 
 
 def test_a_cancel_in_the_middle_hangs_up(client: Client, fake: FakeProviders) -> None:
-    name, text = a_text(words="[[pace=5]]")
+    name, text = a_text(words="[[pace=60]]")
     task = summarize(client, text)
     streaming(client, fake, name, task)
     assert client.cancel(task["task_id"]).status_code == 202
-    client.wait_until(task["task_id"], "cancelled", seconds=3)
-    wait_until("hung up", lambda: fake.books("openrouter")["open_streams"] == 0, seconds=1)
+    client.wait_until(task["task_id"], "cancelled")
+    wait_until("hung up", lambda: fake.books("openrouter")["open_streams"] == 0)
     assert [order["state"] for order in orders(fake, name)] == ["left"], "it is not written to its end, nor again"
 
 
 def test_a_summary_that_takes_too_long_is_timed_out_and_hung_up(client: Client, fake: FakeProviders) -> None:
-    task = summarize(client, a_text(words="[[pace=5]]")[1], timeout_seconds=1, max_retries=0)
+    task = summarize(client, a_text(words="[[pace=60]]")[1], timeout_seconds=2, max_retries=0)
     done = client.finished(task["task_id"])
     assert (done["status"], done["error"]["type"]) == ("dead", "TimedOut")
-    wait_until("hung up", lambda: fake.books("openrouter")["open_streams"] == 0, seconds=1)
+    wait_until("hung up", lambda: fake.books("openrouter")["open_streams"] == 0)
     assert outputs(client, task["task_id"]).startswith("The keeper of"), "what had come is kept"
 
 

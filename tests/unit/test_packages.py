@@ -53,7 +53,7 @@ def test_is_silent_and_quick_when_everything_is_there() -> None:
     began = time.monotonic()
     done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, timeout=20, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
 
 
 @needs_system_python
