@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_until(what: str, condition: Callable[[], T | None], *, seconds: float = 30, every: float = 0.02) -> T:
+def wait_until(what: str, condition: Callable[[], T | None], *, seconds: float = 60, every: float = 0.02) -> T:
     """The first true value that the condition gives; fails, saying what was awaited, when the time is over."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

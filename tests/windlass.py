@@ -108,7 +108,7 @@ class Client:
     def change_provider(self, name: str, **settings: Any) -> None:
         self.http.patch(f"/api/v1/providers/{name}", json=settings).raise_for_status()
 
-    def wait_until(self, task_id: str, status: str, *, seconds: float = 30) -> Task:
+    def wait_until(self, task_id: str, status: str, *, seconds: float = 60) -> Task:
         task: Task = wait_until(
             f"task {task_id} {status}",
             lambda: (task := self.get(task_id))["status"] == status and task,
