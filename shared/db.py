@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 import asyncpg
 import msgspec
 
+from shared.lifetime import until_set
 from shared.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -137,6 +137,11 @@ def required_url(settings: Settings) -> str:
     return settings.database_url
 
 
+def direct_url(settings: Settings) -> str:
+    """For what a pooler between us and Postgres would break: it hands on no NOTIFY, and its patience is not ours."""
+    return settings.database_direct_url or required_url(settings)
+
+
 async def _speak_json(connection: asyncpg.Connection) -> None:
     await connection.set_type_codec(
         "jsonb",
@@ -157,6 +162,11 @@ def impatient(seconds: float) -> type[asyncpg.Connection]:
             giving_up = asyncio.get_running_loop().call_later(seconds, self.terminate)
             try:
                 return await super()._execute(*arguments, **options)  # type: ignore[misc]
+            except AttributeError as error:
+                # Dropped between two steps of one call, the driver stumbles over what is no longer there.
+                if self._protocol is not None:  # type: ignore[attr-defined]
+                    raise
+                raise asyncpg.ConnectionDoesNotExistError("the connection was dropped during a call") from error
             finally:
                 giving_up.cancel()
 
@@ -210,7 +220,7 @@ class Listener:
 
     async def _listen(self) -> None:
         connection = await asyncpg.connect(
-            required_url(self._settings),
+            direct_url(self._settings),
             timeout=min(5, self._patience_seconds),
             connection_class=impatient(self._patience_seconds),
             server_settings={**TIMEOUTS, **PLANNING, "application_name": f"windlass-{self._service}-listen"},
@@ -222,8 +232,7 @@ class Listener:
                 heard("*")
             while not connection.is_closed():
                 pause = await self._beat(connection)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), pause)
+                await until_set(self._wake, at_most_seconds=pause)
                 self._wake.clear()
         finally:
             connection.terminate()

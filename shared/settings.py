@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     config: Path | None = None
     data_dir: Path = Path(".windlass")
     database_url: str | None = None
+    database_direct_url: str | None = None
     amqp_url: str | None = None
     api_key: str | None = Field(None, pattern=r"^wl_[0-9A-Za-z]{6,32}_[0-9A-Za-z]{24,64}$")
 
@@ -87,6 +88,8 @@ class Settings(BaseSettings):
     lease_margin_seconds: float = Field(2, gt=0)
     drain_seconds: float = Field(20, ge=0)
     start_seconds: float = Field(60, gt=0)
+    pulse_file: Path | None = None
+    pulse_seconds: float = Field(15, gt=0)
     safety_poll_seconds: float = Field(15, gt=0)
     probe_faults: bool = False
 
@@ -200,7 +203,7 @@ class Settings(BaseSettings):
     def secrets(self) -> set[str]:
         """The values that must appear nowhere: in no row, no log line and no answer."""
         found = {self.api_key, (self.api_key or "").rpartition("_")[2]}
-        for url in (self.database_url, self.amqp_url):
+        for url in (self.database_url, self.database_direct_url, self.amqp_url):
             parts = urlsplit(url or "")
             # What equals its user's name (`guest:guest`) is no secret, and a word that log lines are full of.
             if parts.password != parts.username:

@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from contextlib import suppress
 
 from shared import db
 from shared.db import Row
+from shared.lifetime import until_set
 from shared.settings import Settings
 from shared.store import bulk
 
@@ -36,8 +36,7 @@ class BulkRunner:
             except db.AWAY_OR_BUSY + db.NOT_MIGRATED as error:
                 log.debug("bulk jobs wait for Postgres (%s)", error or type(error).__name__)
                 pause = min(CANARY_SECONDS, self._settings.safety_poll_seconds)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), pause)
+            await until_set(self._news, at_most_seconds=pause)
 
     async def _do_a_round(self) -> float:
         """A chunk of every job; returns how long the next round has time."""
