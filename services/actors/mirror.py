@@ -3,12 +3,13 @@
 import logging
 import threading
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import dramatiq
 from dramatiq.middleware import MiddlewareError, SkipMessage
+from msgspec.structs import replace
 
 from services.actors.attempts import Attempts
 from services.actors.calls import Calls

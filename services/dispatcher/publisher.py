@@ -30,6 +30,25 @@ class Doorbell:
     actor: str
 
 
+class GatheringConnection(AsyncioConnection):
+    """Sends what is published in one turn of the loop at once: pika makes three calls of the system for each message,
+    and those were a third of the time that publishing took."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._gathered: list[bytes] = []
+        super().__init__(*arguments, **options)
+
+    def _adapter_emit_data(self, data: bytes) -> None:
+        if not self._gathered:
+            asyncio.get_running_loop().call_soon(self._send_gathered)
+        self._gathered.append(data)
+
+    def _send_gathered(self) -> None:
+        data, self._gathered = b"".join(self._gathered), []
+        if self._transport is not None:  # type: ignore[attr-defined] # else it was lost meanwhile: told elsewhere
+            super()._adapter_emit_data(data)  # type: ignore[misc]
+
+
 class Publisher:
     """One connection, one channel in confirm mode, and the confirms that are still awaited."""
 
@@ -110,7 +129,7 @@ class Publisher:
         return self._channel
 
     def _connect(self, closed: "asyncio.Future[BaseException]") -> AsyncioConnection:
-        return AsyncioConnection(
+        return GatheringConnection(
             self._parameters,
             on_open_callback=lambda connection: self._open_channel(connection, closed),
             on_open_error_callback=lambda _connection, error: _settle(closed, error),

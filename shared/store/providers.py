@@ -45,29 +45,17 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
                due.fresh AS fresh_due, due.retry AS retry_due, open.resumes AS resumes_due, now() AS at,
                p.paused, p.paused_until, p.breaker_state, nullif(p.breaker_until, 'infinity') AS breaker_until,
                has_trial_running(p) AS trial_running
-        FROM providers p CROSS JOIN LATERAL (
-            SELECT count(*) FILTER (WHERE waiting.lane = 'fresh') AS fresh,
-                   count(*) FILTER (WHERE waiting.lane = 'retry') AS retry
-            FROM (VALUES ('fresh'), ('retry')) AS lanes(lane)
-            CROSS JOIN generate_series(0, 9) AS level(priority)
-            CROSS JOIN LATERAL (
-                SELECT t.lane FROM tasks t
-                WHERE t.provider = p.name AND t.lane = lanes.lane AND t.priority = level.priority
-                  AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL
-                  AND t.available_at <= now() AND NOT t.job_open
-                  AND (t.expires_at IS NULL OR t.expires_at > now())
-                LIMIT $2
-            ) AS waiting
-        ) AS due
+        FROM providers p CROSS JOIN LATERAL due_counts(p.name, $2::int) AS due
         CROSS JOIN LATERAL (
             SELECT count(*) FILTER (WHERE NOT t.job_open) AS others, count(*) FILTER (WHERE t.job_open) AS resumes
             FROM tasks t
             WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
         ) AS rung
         CROSS JOIN LATERAL (
-            SELECT count(*) AS resumes FROM tasks t
-            WHERE t.provider = p.name AND t.job_open AND t.status IN ('queued', 'retrying')
-              AND t.doorbell_token IS NULL AND t.available_at <= now()
+            -- OFFSET 0 keeps the other conditions out, so that only the open jobs are read and not all that is due.
+            SELECT count(*) AS resumes
+            FROM (SELECT * FROM tasks WHERE tasks.provider = p.name AND tasks.job_open OFFSET 0) AS t
+            WHERE t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at <= now()
               AND (t.expires_at IS NULL OR t.expires_at > now())
         ) AS open
         WHERE ($3::text IS NULL OR p.name = $3) AND ($3 IS NOT NULL OR due.fresh + due.retry + open.resumes > 0)
@@ -90,7 +78,7 @@ async def waiting_retries(db: Database, *, only: str | None = None) -> dict[str,
             SELECT 1 FROM tasks t
             WHERE t.provider = p.name AND t.lane = 'retry' AND t.priority = level.priority
               AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at <= now()
-            LIMIT $1
+            ORDER BY t.available_at LIMIT $1
         ) AS waiting
         WHERE $2::text IS NULL OR p.name = $2
         GROUP BY p.name

@@ -124,8 +124,7 @@ class Report:
     events: Sequence[dict[str, Any]] = ()
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True):
     """How an attempt ended, as its owner decided; `events` are numbered before the end itself."""
 
     task_id: UUID

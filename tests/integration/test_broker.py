@@ -60,6 +60,23 @@ def test_an_ack_of_an_old_channel_s_message_does_not_hit_the_new_channel_s(
     assert channel.queue_declare(QUEUE, passive=True).method.message_count == 0
 
 
+def test_acks_that_go_together_leave_out_what_is_still_at_work_or_was_put_back(
+    broker: DoorbellBroker, channel: BlockingChannel
+) -> None:
+    bells = [doorbell(uuid4(), actor="probe", queue=QUEUE) for _ in range(6)]
+    for bell in [*bells[:3], b"nobody can read this", *bells[3:]]:
+        channel.basic_publish("", QUEUE, bell)
+    consumer = broker.consume(QUEUE, prefetch=10, timeout=200)
+    messages = [take(consumer) for _ in bells]
+    messages[4].put_back = True
+    for done in (3, 0, 4, 5):
+        consumer.ack(messages[done])
+    consumer.close()
+    left = [channel.basic_get(QUEUE, auto_ack=True)[2] for _ in range(3)]
+    assert left == [bells[1], bells[2], bells[4]]
+    assert channel.queue_declare(QUEUE, passive=True).method.message_count == 0
+
+
 def test_delays_and_dead_letters_have_no_queues(
     broker: DoorbellBroker, amqp_url: str, management: httpx.Client
 ) -> None:

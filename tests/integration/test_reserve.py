@@ -1,6 +1,7 @@
 """Reservations: in the right order, never early, never too many, and looked after until somebody claims."""
 
 import asyncio
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -49,6 +50,22 @@ async def have_rung(engine: Engine, task_id: UUID, *, seconds_ago: float) -> Non
         task_id,
         seconds_ago,
     )
+
+
+@on_the_engine
+async def test_a_look_reads_little_however_many_wait_and_whatever_the_planner_believed(engine: Engine) -> None:
+    """Its plan is made once per connection: here while the statistics say that there are no tasks at all."""
+    await engine.sql("VACUUM ANALYZE tasks")
+    async with engine.pool.acquire() as acquired:
+        connection: Any = acquired
+        await providers.look(connection, heard_within_seconds=HEARD_WITHIN)
+        await engine.submit_many(MANY)
+        async with connection.transaction():
+            await providers.look(connection, heard_within_seconds=HEARD_WITHIN)
+            rows_read = await connection.fetchval(
+                "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'tasks'"
+            )
+    assert rows_read <= 2 * providers.DUE_COUNTED
 
 
 @on_the_engine

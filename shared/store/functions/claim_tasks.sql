@@ -18,7 +18,6 @@ DECLARE
     locked   text[];
     on_trial text[];
     claimed  uuid[];
-    refused  uuid[];
 BEGIN
     SELECT coalesce(array_agg(guarded.name), '{}'), coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}')
     INTO locked, on_trial FROM (
@@ -60,16 +59,19 @@ BEGIN
     )
     SELECT array_agg(m.task_id) INTO claimed FROM moved m;
 
-    PERFORM begin_trials(on_trial, claimed, moment) WHERE cardinality(on_trial) > 0 AND claimed IS NOT NULL;
-
-    WITH unmarked AS (
+    IF cardinality(on_trial) > 0 AND claimed IS NOT NULL THEN
+        PERFORM begin_trials(on_trial, claimed, moment);
+    END IF;
+    IF claimed IS NOT NULL THEN
+        PERFORM wake_streams(claimed);
+    END IF;
+    IF coalesce(cardinality(claimed), 0) < cardinality(wanted) THEN
         UPDATE tasks t SET doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0
-        WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_claim AND t.doorbell_count > 0
-        RETURNING t.task_id
-    )
-    SELECT array_agg(u.task_id) INTO refused FROM unmarked u;
-    PERFORM wake_streams(claimed) WHERE claimed IS NOT NULL;
-    PERFORM wake_dispatcher() WHERE refused IS NOT NULL;
+        WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_claim AND t.doorbell_count > 0;
+        IF FOUND THEN
+            PERFORM wake_dispatcher();
+        END IF;
+    END IF;
 
     RETURN QUERY
     SELECT claim.task_id,

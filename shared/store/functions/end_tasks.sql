@@ -99,9 +99,15 @@ BEGIN
     INTO ended, final, heard FROM moved m;
 
     IF ended IS NOT NULL THEN
-        PERFORM judge_providers(heard, rules, moment) WHERE heard IS NOT NULL;
-        PERFORM tally_tasks(final), settle_dependents(final) WHERE final IS NOT NULL;
-        PERFORM wake_streams(ended), wake_dispatcher();
+        IF heard IS NOT NULL THEN
+            PERFORM judge_providers(heard, rules, moment);
+        END IF;
+        IF final IS NOT NULL THEN
+            PERFORM tally_tasks(final);
+            PERFORM settle_dependents(final);
+        END IF;
+        PERFORM wake_streams(ended);
+        PERFORM wake_dispatcher();
     END IF;
     RETURN QUERY
     SELECT t.claim_token, t.status::text FROM tasks t

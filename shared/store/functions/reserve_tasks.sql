@@ -34,8 +34,8 @@ BEGIN
     ) AS chosen
     WHERE share.places > 0;
     reserved := reserved || ARRAY(
-        SELECT t.task_id FROM tasks t
-        WHERE t.provider = provider_name AND t.job_open AND t.status IN :sources_of_claim
+        SELECT t.task_id FROM (SELECT * FROM tasks WHERE tasks.provider = provider_name AND tasks.job_open OFFSET 0) AS t
+        WHERE t.status IN :sources_of_claim
           AND t.doorbell_token IS NULL AND t.available_at <= moment AND (t.expires_at IS NULL OR t.expires_at > moment)
         ORDER BY t.priority, t.available_at, t.task_id LIMIT resumes);
     IF coalesce(cardinality(reserved), 0) = 0 THEN RETURN; END IF;
