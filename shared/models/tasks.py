@@ -37,6 +37,23 @@ ERROR_FINGERPRINT = (
 word with a digit in it is one, and ids that hang together (a time, an address, 1.5) count as one."""
 
 
+STORAGE = {
+    "fillfactor": "85",
+    "autovacuum_vacuum_scale_factor": "0.05",
+    "autovacuum_analyze_scale_factor": "0.05",
+}
+"""What keeps a long history from costing anything.
+
+Full pages have gaps, too small for a finished task and large enough for a new one. It would be put there, would move
+out as soon as it is rung for, and leave the gap to the next: every submit would touch another page of history, and
+write it whole to the log. A page that keeps some room is closed to new tasks once it is full, and one that is in it
+stays in it.
+
+The small indexes of what lives keep the entries of what has ended until a vacuum, and lists that are planned by old
+statistics go wrong. By default both would wait until a fifth and a tenth of all history has changed.
+"""
+
+
 def finished(name: str, *columns: Any, only: str | None = None, **options: Any) -> Index:
     """An index that a task enters when it ends. While it lives, all its many updates cost such an index nothing."""
     where = FINISHED if only is None else f"{FINISHED} AND {only}"
@@ -124,6 +141,7 @@ class Task(SQLModel, table=True):
             "tasks_dead_errors", "error_fingerprint", "task_id", postgresql_include=["completed_at"],
             postgresql_where=text("status = 'dead'"),
         ),
+        {"postgresql_with": STORAGE},
     )  # fmt: skip
 
     task_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))

@@ -230,6 +230,7 @@ async def test_the_error_of_every_attempt_is_told(engine: Engine) -> None:
 
 @on_the_engine
 async def test_new_texts_are_found_before_and_after_they_are_sorted_in(engine: Engine) -> None:
+    await engine.sql("ALTER TABLE tasks SET (autovacuum_enabled = off)")  # it would sort them in when it pleases
     meant = await engine.completed(payload={"prompt": "a zeppelin over the harbour"})
     await engine.completed(payload={"prompt": "nothing"})
     pending = "SELECT pending_tuples FROM pgstatginindex('tasks_finished_text')"
@@ -244,3 +245,4 @@ async def test_new_texts_are_found_before_and_after_they_are_sorted_in(engine: E
             assert await lists.fetchval(pending) == 0
         finally:
             await lists.execute("DROP EXTENSION pgstattuple")
+            await engine.sql("ALTER TABLE tasks RESET (autovacuum_enabled)")
