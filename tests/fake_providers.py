@@ -11,8 +11,9 @@ from typing import Any
 
 import httpx
 
+from services.cli.ports import free_port
 from tests.waiting import wait_until
-from tests.windlass import PROJECT, free_port, leash
+from tests.windlass import PROJECT, leash
 
 
 class FakeProviders:
@@ -33,10 +34,18 @@ class FakeProviders:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        self.launch()
+        self.wait_until_answering()
+
+    def wait_until_answering(self) -> None:
+        wait_until("the fake providers", self._answers, seconds=90)
+
+    def launch(self) -> "subprocess.Popen[bytes]":
+        """Starts it and does not wait."""
         with self._log.open("ab") as log:
             command = [*leash(), sys.executable, "-m", "shared.providers.fake"]
             self._process = subprocess.Popen(command, cwd=PROJECT, env=self._environment, stderr=log)
-        wait_until("the fake providers", self._answers)
+        return self._process
 
     @property
     def is_running(self) -> bool:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ from uuid import UUID
 
 import httpx
 
+from services.cli.ports import free_port
 from services.cli.supervision.children import LEASH
 from shared.process_table import descendants
 from tests.waiting import wait_until
@@ -242,12 +242,6 @@ def answers(client: Client) -> bool:
         return client.http.get("/health/ready").status_code == 200
     except httpx.TransportError:
         return False
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _only(**values: Any) -> Mapping[str, Any]:

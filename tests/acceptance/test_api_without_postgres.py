@@ -16,7 +16,7 @@ from tests.acceptance.operations import OPERATIONS, May
 from tests.an_api import new_key
 from tests.conftest import a_database
 from tests.databases import execute, migrate
-from tests.forwarder import Forwarder
+from tests.forwarder import Forwarder, forwarding
 from tests.servers import Servers
 from tests.waiting import wait_until
 from tests.windlass import NOBODY, Client, Windlass
@@ -24,7 +24,7 @@ from tests.windlass import NOBODY, Client, Windlass
 
 @pytest.fixture(scope="module")
 def road(servers: Servers, migrated_template: str) -> Iterator[Forwarder]:
-    with a_database(servers, migrated_template) as url, Forwarder(url).running() as road:
+    with a_database(servers, migrated_template) as url, forwarding(url) as road:
         yield road
 
 

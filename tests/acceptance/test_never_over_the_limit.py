@@ -1,6 +1,6 @@
 """At most `limit` run, counted by the other side, while workers are killed and frozen and the limit is changed.
 
-`make chaos` does the same to 2,000 tasks.
+`make chaos` counts at providers, too, while everything else is harmed as well.
 """
 
 from collections.abc import Iterator

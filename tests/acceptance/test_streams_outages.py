@@ -15,7 +15,7 @@ from tests.acceptance.streams import api, progress, running_api, stories, story_
 from tests.databases import ask, execute, migrate
 from tests.event_reader import Event
 from tests.integration.engine import Engine, an_engine, until
-from tests.restartable_postgres import RestartablePostgres, restartable_postgres
+from tests.restartable_servers import RestartableServer, restartable_postgres
 from tests.waiting import wait_until
 from tests.windlass import Windlass, free_port
 
@@ -23,20 +23,20 @@ __all__ = ["api"]
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[RestartablePostgres]:
+def postgres() -> Iterator[RestartableServer]:
     with restartable_postgres() as postgres:
         migrate(postgres.url)
         yield postgres
 
 
 @pytest.fixture(scope="module")
-def api_on_it(postgres: RestartablePostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windlass]:
+def api_on_it(postgres: RestartableServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windlass]:
     yield from running_api(postgres.url, tmp_path_factory.mktemp("api"))
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["fast", "immediate"])
 def test_a_restart_of_postgres_is_a_pause_and_no_end(
-    postgres: RestartablePostgres, api_on_it: Windlass, how: signal.Signals
+    postgres: RestartableServer, api_on_it: Windlass, how: signal.Signals
 ) -> None:
     """A client that had to come back while it is away would get a 503, and an EventSource gives up on that."""
 

@@ -140,13 +140,14 @@ def test_jobs_count_from_order_to_end_and_the_most_at_once_is_kept(fake: FakePro
     books = fake.books("leonardo")
     assert (books["number_of_orders"], books["running"], books["most_running"]) == (4, 2, 3)
     assert [each["state"] for each in books["orders"]] == ["cancelled", "running", "running", "complete"]
+    assert books["orders"][0]["ends_at"] <= books["orders"][3]["at"], "a cancelled job has ended then, not by the clock"
     assert fake.books("midjourney")["most_running"] == 0
 
 
 @pytest.mark.parametrize("end", ["kill", "stop"])
 def test_books_scripts_and_jobs_outlive_the_process(fake: FakeProviders, leonardo: httpx.Client, end: str) -> None:
     fake.script("leonardo", "429", match="cat")
-    short = order(leonardo, "short [[seconds=0.3]]")
+    short = order(leonardo, "short [[seconds=2]]")
     long = order(leonardo, "long [[seconds=60]]")
     chat = {"messages": [{"role": "user", "content": "Hello there. [[pace=30]]"}], "stream": True}
     with callback_listener() as listener, fake.client("openrouter") as openrouter:
@@ -158,10 +159,12 @@ def test_books_scripts_and_jobs_outlive_the_process(fake: FakeProviders, leonard
         assert "ERROR" not in fake.log()
         fake.start()
         wait_until("the callback of an order from before", lambda: listener.heard)
+    wait_until("the short job has ended", lambda: fake.books("leonardo")["running"] == 1)
     books = fake.books("leonardo")
     assert [(each["job_id"], each["state"]) for each in books["orders"]] == [(short, "complete"), (long, "running")]
     assert (books["running"], books["most_running"]) == (1, 2)
-    assert fake.books("openrouter")["orders"][0]["state"] == "left"
+    (left,) = fake.books("openrouter")["orders"]
+    assert (left["state"], left["ends_at"] is None) == ("left", False)
     with fake.client("leonardo") as again:
         assert (look(again, short)["status"], look(again, long)["status"]) == ("COMPLETE", "PENDING")
         assert again.post(ORDER, json={"prompt": "a cat"}).status_code == 429

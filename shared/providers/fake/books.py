@@ -21,7 +21,9 @@ class Books:
         self._database = database
         self._job_seconds = job_seconds
         # The connections of an earlier process are gone, and its chats with them.
-        database.execute("UPDATE orders SET ended = 'left' WHERE kind = 'chat' AND ended IS NULL")
+        database.execute(
+            "UPDATE orders SET ended = 'left', ends_at = ? WHERE kind = 'chat' AND ended IS NULL", (time.time(),)
+        )
 
     def take(
         self,
@@ -80,12 +82,14 @@ class Books:
         return rows[0]
 
     def delete(self, provider: str, job_id: str) -> Job | None:
-        """A running job is cancelled by it."""
+        """A running job is cancelled by it, and has ended then."""
+        now = time.time()
         self._database.execute(
-            "UPDATE orders SET is_deleted = 1, ended = CASE WHEN ended IS NULL AND (ends_at IS NULL OR ends_at > ?)"
-            " THEN 'cancelled' ELSE ended END WHERE provider = ? AND job_id = ? AND NOT is_deleted",
-            (time.time(), provider, job_id),
+            "UPDATE orders SET is_deleted = 1, ended = 'cancelled', ends_at = ?1 WHERE provider = ?2 AND job_id = ?3"
+            " AND NOT is_deleted AND ended IS NULL AND (ends_at IS NULL OR ends_at > ?1)",
+            (now, provider, job_id),
         )
+        self._database.execute("UPDATE orders SET is_deleted = 1 WHERE provider = ? AND job_id = ?", (provider, job_id))
         return self.find(provider, job_id)
 
     def end(self, job: Job, how: str) -> None:

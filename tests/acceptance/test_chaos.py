@@ -1,0 +1,56 @@
+"""A small storm over a whole Windlass under mixed load, judged from outside; `make chaos` is the large one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import schedule as kinds
+from tests.chaos.installation import Installation, Size
+from tests.chaos.network import a_network
+from tests.chaos.run import Storm
+from tests.chaos.schedule import Kind, Place, schedule
+from tests.restartable_servers import restartable_postgres
+
+SEED = 11
+SECONDS = 18
+TASKS = 120
+BRIEFLY = (0.5, 3.0)
+
+
+@pytest.fixture
+def installation(amqp_url: str, tmp_path: Path) -> Iterator[Installation]:
+    """On a Postgres of its own, which it may kill; RabbitMQ takes long to come back, and others use this one."""
+    with restartable_postgres() as postgres, a_network() as network:
+        installation = Installation(
+            postgres, amqp_url, network, tmp_path, size=Size(apis=1, dispatchers=1, actors=2, threads=6)
+        )
+        try:
+            yield installation
+        finally:
+            installation.stop()
+            print(installation.log())
+
+
+def places(installation: Installation) -> list[Place]:
+    """One fault of each kind."""
+    actors = ("actors-1", "actors-2")
+    return [
+        Place((Kind("kill", (0.1, 0.5)),), ("api-1",)),
+        Place((Kind("restart", (0.1, 0.2)),), ("dispatcher-1",)),
+        Place((Kind("kill worker"), Kind("freeze worker", BRIEFLY), Kind("kill host", (0.1, 0.3))), actors),
+        Place((Kind("kill agent"),), ("an agent",)),
+        Place((Kind("kill postgres", (0.1, 0.5)),), ("postgres",)),
+        Place((Kind("cut", BRIEFLY), Kind("reset"), Kind("black-hole", BRIEFLY)), tuple(installation.links)),
+        Place((Kind("purge queues"),), ("rabbitmq",)),
+        Place(kinds.LIMITS, ("leonardo", "openrouter")),
+    ]
+
+
+@pytest.mark.timeout(900)
+def test_a_storm_breaks_no_promise(installation: Installation) -> None:
+    plan = schedule(SEED, SECONDS, 13, places(installation))
+    verdict = Storm(installation, plan, seed=SEED, seconds=SECONDS, tasks=TASKS).run()
+    assert verdict.violations == [], "\n".join(verdict.stories)
+    assert len(installation.record.faults) == len(plan)
+    assert len(installation.record.accepted) >= TASKS / 2, "there was somebody to be disturbed"

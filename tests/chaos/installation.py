@@ -1,0 +1,274 @@
+"""The Windlass under chaos: real processes, each on links of its own, and a keeper that starts again what has died."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import SIGCONT, SIGKILL
+from subprocess import Popen
+
+from services.cli.ports import free_port
+from shared.process_table import ProcessIdentity, descendants, initial_environment, running_processes
+from shared.settings import DEMO_AGENT
+from tests.chaos import schedule
+from tests.chaos.network import Link, Network
+from tests.chaos.record import Record
+from tests.chaos.schedule import Place
+from tests.databases import migrate
+from tests.fake_providers import FakeProviders
+from tests.restartable_servers import RestartableServer
+from tests.waiting import wait_until
+from tests.windlass import Windlass, answers
+
+LIMITS = {"leonardo": 3, "midjourney": 3, "openrouter": 4, "narrow": 3}
+CALLBACK_KEY = "callback-key-of-the-storm"
+CONFIG = f"""
+[providers.leonardo]
+limit = {LIMITS["leonardo"]}
+poll_seconds = 0.3
+call_timeout_seconds = 3
+
+[providers.midjourney]
+limit = {LIMITS["midjourney"]}
+poll_seconds = 0.3
+call_timeout_seconds = 3
+
+[providers.openrouter]
+limit = {LIMITS["openrouter"]}
+call_timeout_seconds = 3
+
+[providers.narrow]
+actor = "probe"
+limit = {LIMITS["narrow"]}
+
+[agents.demo]
+command = {[sys.executable, "-I", str(DEMO_AGENT)]}
+sandbox = "off"
+
+[network]
+allow_private = ["127.0.0.1"]
+"""
+SETTINGS = {
+    "WINDLASS_ABANDONED_JOB_SECONDS": "15",
+    "WINDLASS_BREAKER_OPEN_SECONDS": "2",
+    "WINDLASS_LONGEST_PAUSE_SECONDS": "3",
+    "LEONARDO_CALLBACK_KEY": CALLBACK_KEY,
+}
+"""Short times for what would otherwise take longer than a storm. A job that nobody can be asked about counts as ended
+after longer than the provider can be frozen with the order in its ears, and then work on it."""
+
+JOB_SECONDS = 0.6
+START_SECONDS = 240
+"""A dozen processes at once, on a machine that may be busy with other things."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many of each kind."""
+
+    apis: int = 2
+    dispatchers: int = 2
+    actors: int = 3
+    threads: int = 6
+
+
+@dataclass
+class Unit:
+    """One process that is started again when it has died."""
+
+    name: str
+    launch: Callable[[], Popen[bytes]]
+    process: Popen[bytes] = field(init=False)
+    away_until: float = 0.0
+    """Not before this moment is it started again, by the monotonic clock."""
+    is_expected_to_end: bool = False
+    starts: int = 0
+
+    @property
+    def is_running(self) -> bool:
+        return self.process.poll() is None
+
+    def start(self) -> None:
+        self.process = self.launch()
+        self.is_expected_to_end = False
+        self.starts += 1
+
+    def send(self, signum: int) -> None:
+        if self.is_running:
+            self.process.send_signal(signum)
+
+    def identity(self) -> ProcessIdentity | None:
+        return ProcessIdentity.of(self.process.pid) if self.is_running else None
+
+    def below(self) -> list[ProcessIdentity]:
+        return descendants(self.process.pid) if self.is_running else []
+
+
+class Installation:
+    """`api_url` is the clients' way in, over a link; `database_url` and `fake` are the judge's, directly."""
+
+    def __init__(
+        self,
+        postgres: RestartableServer,
+        amqp_url: str,
+        network: Network,
+        directory: Path,
+        *,
+        rabbitmq: RestartableServer | None = None,
+        size: Size | None = None,
+    ) -> None:
+        """`rabbitmq` is none where it must not be killed, because others use it."""
+        self.size = size or Size()
+        self.record = Record()
+        self.postgres, self.rabbitmq = postgres, rabbitmq
+        self.database_url, self.amqp_url = postgres.url, amqp_url
+        self.directory = directory
+        (directory / "provider").mkdir()
+        self.fake = FakeProviders(directory / "provider", WINDLASS_FAKE_JOB_SECONDS=str(JOB_SECONDS))
+        (directory / "windlass.toml").write_text(CONFIG)
+        self._windlass = Windlass(
+            self.database_url,
+            self.amqp_url,
+            directory,
+            WINDLASS_CONFIG=str(directory / "windlass.toml"),
+            WINDLASS_ACTOR_THREADS=str(self.size.threads),
+            **SETTINGS,
+        )
+        self.environment = self._windlass.environment
+        self.links: dict[str, Link] = {}
+        self._network = network
+        self.units: dict[str, Unit] = {}
+        self.on_unexpected_end: Callable[[str], None] = lambda _words: None
+        self._build()
+
+    @property
+    def api_url(self) -> str:
+        return self.links["client-api"].url
+
+    def start(self) -> None:
+        migrate(self.database_url)
+        for unit in self.units.values():
+            unit.start()
+        self.fake.wait_until_answering()
+        webhook = {"url": f"{self.links['provider-api'].url}/api/v1/callbacks/leonardo", "key": CALLBACK_KEY}
+        self.fake.change(leonardo_webhook=webhook)
+        wait_until("all is up", self._is_up, seconds=START_SECONDS, every=0.1)
+
+    def _is_up(self) -> bool:
+        client = self._windlass.client
+        return answers(client) and self._windlass.health() == "healthy" and len(client.workers()) >= self.size.actors
+
+    def keep(self) -> None:
+        """Starts again what has died, as Kubernetes would; from the main thread, to which the processes are tied."""
+        for unit in self.units.values():
+            if unit.is_running or time.monotonic() < unit.away_until:
+                continue
+            if not unit.is_expected_to_end:
+                self.on_unexpected_end(f"{unit.name} ended by itself, exit code {unit.process.returncode}")
+            unit.start()
+
+    def mend(self) -> None:
+        """Everything flows and nobody is frozen."""
+        for link in self.links.values():
+            link.mend()
+        for process in self._processes():
+            process.send(SIGCONT)
+
+    def stop(self) -> None:
+        self._windlass.stop()
+        self.fake.close()
+        for process in self._processes():
+            process.send(SIGKILL)
+
+    def log(self) -> str:
+        return self._windlass.log()
+
+    def places(self) -> list[Place]:
+        """What can be harmed here, and how."""
+        names = {kind: tuple(name for name in self.units if name.startswith(kind)) for kind in ("api", "dispatcher")}
+        actors = tuple(name for name in self.units if name.startswith("actors"))
+        broker = schedule.BROKER if self.rabbitmq else ()
+        return [
+            Place(schedule.PROCESSES, names["api"]),
+            Place(schedule.PROCESSES, names["dispatcher"]),
+            Place(schedule.PROCESSES, ("janitor",)),
+            Place(schedule.PROCESSES, ("provider",)),
+            Place(schedule.ACTORS, actors),
+            Place(schedule.AGENTS, ("an agent",)),
+            Place(schedule.POSTGRES, ("postgres",)),
+            Place(broker, ("rabbitmq",)),
+            Place(schedule.LINKS, tuple(self.links)),
+            Place(schedule.DOORBELLS, ("rabbitmq",)),
+            Place(schedule.LIMITS, tuple(LIMITS)),
+        ]
+
+    def server(self, name: str) -> RestartableServer:
+        server = self.postgres if name == "postgres" else self.rabbitmq
+        assert server is not None
+        return server
+
+    def queues(self) -> list[str]:
+        return [
+            "media.leonardo",
+            "media.midjourney",
+            "summarize.openrouter",
+            "agent.local",
+            "probe.probe",
+            "probe.narrow",
+        ]
+
+    def _build(self) -> None:
+        size, names = self.size, self._names
+        ports = {name: free_port() for name in names("api", size.apis)}
+        addresses = [f"http://127.0.0.1:{port}" for port in ports.values()]
+        self._link("client-api", *addresses)
+        self._link("provider-api", *addresses)
+        self._windlass.client.http.base_url = self.api_url
+        for name, port in ports.items():
+            self._unit(name, WINDLASS_PORT=str(port), WINDLASS_DATABASE_URL=self._to_postgres(name))
+        for name in names("dispatcher", size.dispatchers):
+            self._unit(name, **self._to_servers(name))
+        for name in names("actors", size.actors):
+            # To the provider hang-ups always pass: a provider cannot know what a network hides, and its count of open
+            # chats would not be ours to answer for.
+            provider = self._link(f"{name}-provider", self.fake.url, passes_hang_ups=True)
+            self._unit(
+                name,
+                **self._to_servers(name),
+                WINDLASS_FAKE_PROVIDERS_URL=provider,
+                WINDLASS_PUBLIC_URL=self.links["provider-api"].url,
+            )
+        self._unit("janitor", **self._to_servers("janitor"))
+        self.units["provider"] = Unit("provider", self.fake.launch)
+
+    def _unit(self, name: str, **settings: str) -> None:
+        service = name.partition("-")[0]
+        self.units[name] = Unit(name, lambda: self._windlass.start(service, **settings))
+
+    def _to_servers(self, name: str) -> dict[str, str]:
+        return {
+            "WINDLASS_DATABASE_URL": self._to_postgres(name),
+            "WINDLASS_AMQP_URL": self._link(f"{name}-rabbitmq", self.amqp_url),
+        }
+
+    def _to_postgres(self, name: str) -> str:
+        return self._link(f"{name}-postgres", self.database_url)
+
+    def _link(self, name: str, *urls: str, passes_hang_ups: bool = False) -> str:
+        self.links[name] = self._network.link(name, *urls, passes_hang_ups=passes_hang_ups)
+        return self.links[name].url
+
+    @staticmethod
+    def _names(kind: str, number: int) -> list[str]:
+        return [f"{kind}-{each}" for each in range(1, number + 1)]
+
+    def _processes(self) -> list[ProcessIdentity]:
+        """All that were started with our directory in their environment, whoever their parents are by now."""
+        mark = f"WINDLASS_DATA_DIR={self.directory}/".encode()
+        ours = [
+            process
+            for process in running_processes()
+            if any(variable.startswith(mark) for variable in initial_environment(process.pid))
+        ]
+        return [*ours, *descendants(*(process.pid for process in ours))]

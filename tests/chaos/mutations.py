@@ -1,0 +1,103 @@
+"""`make mutations`: breaks the engine in five ways, one at a time, and demands that the judge of storms notices each.
+
+The product has no switch for this: a function is replaced in the database, or a module is changed as it is loaded. With
+names as arguments only those are tried; `control` is the unbroken engine. Ends with 1 when a mutation stays unnoticed.
+"""
+
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.chaos.changes import MUTATIONS, Mutation, alter, prepare
+from tests.chaos.checker import Violation, judge, settle, tell
+from tests.chaos.installation import Installation, Size
+from tests.chaos.network import a_network
+from tests.chaos.processes import ProcessWatch
+from tests.chaos.scenes import LEASE_SECONDS, SCENES, Stage
+from tests.restartable_servers import restartable_postgres, restartable_rabbitmq
+
+CONTROL = "control"
+BOUND_SECONDS = 45.0
+SIZE = Size(apis=1, dispatchers=1, actors=2, threads=8)
+PROVIDERS = ("openrouter", "leonardo", "midjourney")
+
+
+def say(words: str) -> None:
+    print(words, flush=True)
+
+
+def try_out(name: str, mutation: Mutation | None) -> list[Violation]:
+    """What the judge says about the scenes of one mutation, or about all of them with the engine as it is."""
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="windlass-mutation-")))
+        postgres = stack.enter_context(restartable_postgres())
+        rabbitmq = stack.enter_context(restartable_rabbitmq())
+        network = stack.enter_context(a_network())
+        installation = Installation(postgres, rabbitmq.url, network, directory, rabbitmq=rabbitmq, size=SIZE)
+        stack.callback(installation.stop)
+        installation.environment |= {"WINDLASS_LEASE_SECONDS": f"{LEASE_SECONDS:g}", **prepare(mutation, directory)}
+        installation.start()
+        alter(mutation, installation.database_url)
+        watch = ProcessWatch(installation.record)
+        stack.callback(watch.stop)
+        watch.start()
+        for scene in SCENES.values() if mutation is None else (SCENES[mutation.name],):
+            play(scene, Stage(installation, random.Random()))
+        installation.record.books = {each: installation.fake.books(each) for each in PROVIDERS}
+        url = installation.database_url
+        found = judge(installation.record, url, bound_seconds=BOUND_SECONDS, lease_seconds=LEASE_SECONDS)
+        if mutation is None:
+            for violation in found[:5]:
+                say(tell(violation, installation.record, url))
+        elif not any(each.criterion == mutation.criterion for each in found):
+            log = Path(tempfile.gettempdir()) / f"windlass-mutation-{name}.log"
+            log.write_text(installation.log())
+            say(f"what the processes said is in {log}")
+    return found
+
+
+def play(scene: Callable[[Stage], None], stage: Stage) -> None:
+    """One scene, and then the calm in which everything has to end."""
+    scene(stage)
+    deadline = time.monotonic() + BOUND_SECONDS
+    for load in stage.loads:
+        load.finish(within=max(1.0, deadline - time.monotonic()))
+    settle(stage.installation.database_url, within=max(1.0, deadline - time.monotonic()))
+
+
+def line(name: str, expected: int | None, found: list[Violation], seconds: float) -> tuple[str, bool]:
+    """A row of the table, and whether the judge has said what it should."""
+    counts = Counter(violation.criterion for violation in found)
+    red = ", ".join(f"{number}: {count}" for number, count in sorted(counts.items())) or "none"
+    is_right = not found if expected is None else counts[expected] > 0
+    wanted = "nothing" if expected is None else f"criterion {expected}"
+    verdict = "as it should be" if is_right else "NOT NOTICED" if expected else "RED WITHOUT A CAUSE"
+    return f"  {name:28s} {wanted:12s} violations by criterion: {red:24s} {seconds:4.0f} s  {verdict}", is_right
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    every: dict[str, Mutation | None] = {CONTROL: None} | {mutation.name: mutation for mutation in MUTATIONS}
+    lines, all_right = [], True
+    for name in sys.argv[1:] or list(every):
+        mutation = every[name]
+        say(f"{name}: {mutation.words if mutation else 'the engine as it is, through all five scenes'}")
+        began = time.monotonic()
+        found = try_out(name, mutation)
+        words, is_right = line(name, mutation.criterion if mutation else None, found, time.monotonic() - began)
+        say(words)
+        lines.append(words)
+        all_right = all_right and is_right
+    say("\n".join(["", *lines]))
+    say("the judge notices each of them" if all_right else "the judge is not to be trusted")
+    sys.exit(0 if all_right else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The links of an installation, in a process of their own: a busy storm must not hold up its traffic."""
+
+# As a program (`python -m tests.chaos.network`) it is told one JSON object a line on its standard input, answers each
+# with a line, and ends when its input does.
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.forwarder import Forwarder, Forwarders
+from tests.servers import PROJECT
+
+
+class Link:
+    """A forwarder over there, by name."""
+
+    def __init__(self, network: "Network", name: str, url: str) -> None:
+        self._network = network
+        self.name = name
+        self.url = url
+
+    def cut(self) -> None:
+        self._network.tell("cut", self.name)
+
+    def reset(self) -> None:
+        self._network.tell("reset", self.name)
+
+    def delay(self, seconds: float) -> None:
+        self._network.tell("delay", self.name, seconds)
+
+    def freeze(self) -> None:
+        self._network.tell("freeze", self.name)
+
+    def mend(self) -> None:
+        self._network.tell("mend", self.name)
+
+
+class Network:
+    """As the storm holds it, from any thread."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self._talking = threading.Lock()
+
+    def link(self, name: str, *server_urls: str, passes_hang_ups: bool = False) -> Link:
+        return Link(self, name, self.tell("link", name, list(server_urls), passes_hang_ups))
+
+    def tell(self, order: str, *details: Any) -> str:
+        with self._talking:
+            assert self._process.stdin
+            assert self._process.stdout
+            self._process.stdin.write(json.dumps([order, *details]) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        assert line, "the network has died"
+        return str(json.loads(line))
+
+
+@contextmanager
+def a_network() -> Iterator[Network]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.chaos.network"],
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield Network(process)
+        finally:
+            assert process.stdin
+            process.stdin.close()
+            process.wait(30)
+
+
+def serve() -> None:
+    links: dict[str, Forwarder] = {}
+    with Forwarders().running() as forwarders:
+        for line in sys.stdin:
+            order, name, *details = json.loads(line)
+            answer = "done"
+            if order == "link":
+                server_urls, passes_hang_ups = details
+                links[name] = forwarders.to(*server_urls, passes_hang_ups=passes_hang_ups)
+                answer = links[name].url
+            else:
+                getattr(links[name], order)(*details)
+            print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,158 @@
+"""Short storms, one for each mutation: the one fault that a broken engine does not get over, at the right moment."""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
+from typing import Any
+
+import pika
+
+from shared.process_table import ProcessIdentity
+from tests.chaos.faults import workers_of
+from tests.chaos.installation import Installation, Unit
+from tests.chaos.load import Load
+from tests.chaos.record import Fault
+from tests.chaos.wishes import Wish
+from tests.databases import ask
+from tests.waiting import wait_until
+
+WAIT_SECONDS = 60
+LEASE_SECONDS = 8.0
+"""Longer than in other tests: each scene has moments that it must not miss on a busy machine."""
+
+
+@dataclass
+class Stage:
+    """An installation, and the loads that were put on it."""
+
+    installation: Installation
+    dice: random.Random
+    loads: list[Load] = field(default_factory=list)
+    _number: int = 0
+
+    def load(self, *wishes: Wish) -> None:
+        seconds = max(wish.at for wish in wishes)
+        record = self.installation.record
+        api_url = self.installation.api_url
+        load = Load(api_url, record, self.dice, tasks=len(wishes), seconds=seconds, wishes=wishes)
+        self.loads.append(load)
+        load.start()
+
+    def wish(self, actor: str, payload: dict[str, Any], **fields: Any) -> Wish:
+        """With a mark of its own, in the one field of its payload that its provider gets to see."""
+        self._number += 1
+        mark = f"mark-{self.dice.getrandbits(40):x}-{self._number:03d}"
+        where = {"probe": "result", "media": "prompt", "summarize": "content"}[actor]
+        said = payload.get(where)
+        wish = Wish(self._number, 0.0, mark, {"actor": actor, **fields})
+        wish.body["payload"] = {**payload, where: f"{mark} {said}" if said else mark}
+        return wish
+
+    def ask(self, query: str, *values: Any) -> list[Any]:
+        return [row[0] for row in ask(self.installation.database_url, query, *values)]
+
+    def wait_until(self, what: str, condition: Callable[[], Any]) -> Any:
+        return wait_until(what, condition, seconds=WAIT_SECONDS, every=0.1)
+
+    def actors(self) -> list[Unit]:
+        return [unit for name, unit in self.installation.units.items() if name.startswith("actors")]
+
+    def busiest(self, provider: str) -> tuple[Unit, ProcessIdentity, str]:
+        """The worker that runs the most of a provider's tasks, its guardian, and its name."""
+        running = (
+            "SELECT worker_id FROM tasks WHERE status = 'running' AND provider = $1 GROUP BY 1 ORDER BY count(*) DESC"
+        )
+        (worker_id, *_) = self.wait_until(f"work at {provider}", lambda: self.ask(running, provider))
+        pid = int(worker_id.split("-")[-2])
+        for unit in self.actors():
+            for worker in workers_of(unit):
+                if worker.pid == pid:
+                    return unit, worker, worker_id
+        raise LookupError(f"no guardian has a worker {worker_id}")
+
+    @contextmanager
+    def fault(self, words: str, *, is_host_wide: bool = False) -> Iterator[None]:
+        began_at = time.time()
+        yield
+        faults = self.installation.record.faults
+        faults.append(Fault(len(faults) + 1, words, began_at, time.time(), is_host_wide=is_host_wide))
+
+
+def results_come_late(stage: Stage) -> None:
+    """The work is done, its result is on the way to Postgres, and arrives when another attempt has the task."""
+    stage.load(*(stage.wish("probe", {"seconds": 4.0}, provider="probe") for _ in range(8)))
+    guardian, _, worker_id = stage.busiest("probe")
+    running = "SELECT task_id FROM tasks WHERE status = 'running' AND worker_id = $1"
+    with stage.fault(f"nothing passed between {guardian.name} and Postgres"):
+        link = stage.installation.links[f"{guardian.name}-postgres"]
+        lost = stage.ask(running, worker_id)
+        link.freeze()
+        elsewhere = "SELECT 1 FROM tasks WHERE task_id = ANY ($1) AND status = 'running' AND worker_id <> $2"
+        stage.wait_until("its tasks run elsewhere", lambda: stage.ask(elsewhere, lost, worker_id))
+        link.mend()
+
+
+def a_worker_freezes_with_open_chats(stage: Stage) -> None:
+    """Long ones the first time that they are asked for; the others wait for their places."""
+    text = " ".join(["The keeper lit the lamp and wrote down the wind of that evening."] * 5)
+    long = [stage.wish("summarize", {"content": f"{text} [[pace=1.6 x1]]"}) for _ in range(4)]
+    short = [stage.wish("summarize", {"content": text}) for _ in range(4)]
+    stage.load(*long)
+    stage.wait_until("chats", lambda: stage.installation.fake.books("openrouter")["running"] == 4)
+    stage.load(*short)
+    guardian, worker, _ = stage.busiest("openrouter")
+    with stage.fault(f"the worker of {guardian.name} was frozen"):
+        worker.send(SIGSTOP)
+        time.sleep(1.7 * LEASE_SECONDS)
+        worker.send(SIGCONT)
+
+
+def doorbells_are_lost(stage: Stage) -> None:
+    """While no worker is there to hear them."""
+    actors = stage.actors()
+    with stage.fault("all doorbells were lost while the actors were away"):
+        for unit in actors:
+            unit.away_until, unit.is_expected_to_end = time.monotonic() + 600, True
+            unit.send(SIGTERM)
+        stage.wait_until("no actors", lambda: not any(unit.is_running for unit in actors))
+        stage.load(*(stage.wish("probe", {}, provider="probe") for _ in range(10)))
+        rung = "SELECT 1 FROM tasks WHERE doorbell_at < clock_timestamp() - interval '0.5 s'"
+        stage.wait_until("doorbells", lambda: len(stage.ask(rung)) >= 10)
+        with closing(pika.BlockingConnection(pika.URLParameters(stage.installation.amqp_url))) as connection:
+            connection.channel().queue_purge("probe.probe")
+        for unit in actors:
+            unit.away_until = 0.0
+        stage.installation.keep()
+
+
+def workers_die_with_open_orders(stage: Stage) -> None:
+    payload = {"action": "txt2img", "prompt": "a boat at dawn [[seconds=4]]", "params": {"num_images": 1}}
+    stage.load(*(stage.wish("media", payload, provider="leonardo") for _ in range(6)))
+    stage.wait_until("orders", lambda: stage.installation.fake.books("leonardo")["running"] >= 3)
+    with stage.fault("every worker was killed"):
+        for unit in stage.actors():
+            for worker in workers_of(unit):
+                worker.send(SIGKILL)
+
+
+def clients_come_back_to_their_streams(stage: Stage) -> None:
+    wishes = [stage.wish("probe", {"seconds": 3.0, "steps": 12}, provider="probe") for _ in range(16)]
+    for wish in wishes:
+        wish.is_followed = True
+    stage.load(*wishes)
+    for _ in range(3):
+        time.sleep(1)
+        with stage.fault("every client of the api was cut off"):
+            stage.installation.links["client-api"].reset()
+
+
+SCENES: dict[str, Callable[[Stage], None]] = {
+    "no-fence": results_come_late,
+    "slot-freed-before-the-kill": a_worker_freezes_with_open_chats,
+    "no-re-ringing": doorbells_are_lost,
+    "order-repeated-after-a-kill": workers_die_with_open_orders,
+    "stream-skips-a-seq": clients_come_back_to_their_streams,
+}

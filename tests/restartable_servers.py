@@ -1,0 +1,141 @@
+"""A private Postgres or RabbitMQ that a test can take away and bring back, in a process that ends it with the test."""
+
+# As a program (`python -m tests.restartable_servers DIRECTORY postgres|rabbitmq`) this starts it and prints where it
+# is. Told `stop SIGNAL` on its standard input it ends the server by that signal, told `stop SIGNAL all` with every
+# process below it; told `send SIGNAL` it sends that to all of them, and told `start` it brings it back. Each is
+# answered by a line.
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from services.cli.servers.postgres import PrivatePostgres
+from services.cli.servers.rabbitmq import PrivateRabbitmq
+from services.cli.supervision.children import Children
+from services.cli.supervision.console import Console
+from shared.process_table import descendants
+from tests.servers import PROJECT, new_directory
+
+Server = PrivatePostgres | PrivateRabbitmq
+
+
+class RestartableServer:
+    """As the test holds it."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self.url = self._answer()
+
+    def stop(self, how: signal.Signals, *, with_all_below: bool = False) -> None:
+        self._tell(f"stop {how.name}" + (" all" if with_all_below else ""))
+
+    def start(self) -> None:
+        self._tell("start")
+
+    def send(self, signum: signal.Signals) -> None:
+        """To the server and every process below it: frozen and thawed whole."""
+        self._tell(f"send {signum.name}")
+
+    def _tell(self, order: str) -> None:
+        assert self._process.stdin
+        self._process.stdin.write(f"{order}\n")
+        self._process.stdin.flush()
+        self._answer()
+
+    def _answer(self) -> str:
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        assert line, "the keeper of the server has died"
+        return line.strip()
+
+
+@contextlib.contextmanager
+def restartable_postgres() -> Iterator[RestartableServer]:
+    with _restartable("postgres") as server:
+        yield server
+
+
+@contextlib.contextmanager
+def restartable_rabbitmq() -> Iterator[RestartableServer]:
+    with _restartable("rabbitmq") as server:
+        yield server
+
+
+@contextlib.contextmanager
+def _restartable(name: str) -> Iterator[RestartableServer]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.restartable_servers", new_directory(), name],
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield RestartableServer(process)
+        finally:
+            assert process.stdin
+            process.stdin.close()
+            process.wait(30)
+
+
+async def keep(directory: Path, name: str) -> None:
+    with (directory / "server.log").open("a") as log:
+        console = Console(log.fileno(), log.fileno(), [name])
+        children = Children()
+        server = _server(name, directory / name, children, partial(console.line, name))
+        try:
+            await server.start()
+            print(server.url, flush=True)
+            async for order in _orders():
+                match order.split():
+                    case ["stop", signame, *others]:
+                        await _end(server, signal.Signals[signame], with_all_below="all" in others)
+                    case ["send", signame]:
+                        _send(server, signal.Signals[signame], with_all_below=True)
+                    case ["start"]:
+                        await server.start()
+                print("done", flush=True)
+        finally:
+            children.kill_all()
+            await children.end_all()
+            console.close()
+            data = [server.data] if isinstance(server, PrivatePostgres) else []
+            for place in (*data, directory):
+                shutil.rmtree(place, ignore_errors=True)
+
+
+def _server(name: str, directory: Path, children: Children, say: Callable[[str], None]) -> Server:
+    return (PrivatePostgres if name == "postgres" else PrivateRabbitmq)(directory, children, say)
+
+
+async def _end(server: Server, how: signal.Signals, *, with_all_below: bool) -> None:
+    _send(server, how, with_all_below=with_all_below)
+    await server.wait()
+    await server.stop()
+
+
+def _send(server: Server, signum: signal.Signals, *, with_all_below: bool) -> None:
+    assert server.pid
+    below = descendants(server.pid) if with_all_below else []
+    os.kill(server.pid, signum)
+    for process in below:
+        process.send(signum)
+
+
+async def _orders() -> AsyncIterator[str]:
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        yield line.decode()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    asyncio.run(keep(Path(sys.argv[1]), sys.argv[2]))
