@@ -37,7 +37,7 @@ class Heartbeat:
         self._attempts = attempts
         self._lease_watch = watch
         self._condemn = condemn
-        self._renewed_at = boot_time()
+        self._renewed_at = self._watched_at = boot_time()
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None]
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
@@ -51,11 +51,18 @@ class Heartbeat:
         )
 
     def start(self) -> None:
+        self._watched_at = boot_time()
         self._thread.start()
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._serving.cancel)
         self._thread.join(2)
+
+    def is_watching(self) -> bool:
+        """Whether its loop goes round, with or without Postgres; one that has not been started is not late."""
+        return not self._thread.ident or (
+            self._thread.is_alive() and boot_time() - self._watched_at < 5 * IDLE_WATCH_SECONDS
+        )
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -88,6 +95,7 @@ class Heartbeat:
         """Beside the beats, one of which may hang: looks for overdue leases and for work that does not listen."""
         while True:
             await asyncio.sleep(WATCH_SECONDS if len(self._attempts) else IDLE_WATCH_SECONDS)
+            self._watched_at = boot_time()
             self._stop_in_time()
             for context in self._attempts.deaf(self._settings.stop_grace_seconds):
                 self._condemn(f"task {context.task_id} ignores its deadline or a request to stop")

@@ -24,9 +24,10 @@ from services.actors.registry import ACTORS, Actor, Resident, make_actors
 from services.actors.solitude import LOST_WORKERS_BEFORE_ALONE, Solitude
 from services.actors.writer import Writer
 from shared import db, kernel, logs
-from shared.broker import DoorbellBroker
+from shared.broker import DoorbellBroker, threads_live
 from shared.errors import ResultTooLarge
 from shared.payloads import PAYLOADS, Payload
+from shared.pulse import Pulse
 from shared.settings import Settings
 from shared.store import providers, tasks, workers
 
@@ -75,6 +76,7 @@ class WorkerProcess:
         )
         # What waits inside a busy worker is work that another one could have started.
         self.worker.queue_prefetch = settings.actor_threads
+        self.pulse = Pulse(settings, lives=self.lives)
         self.stop_reason: str | None = None
         self._stop = threading.Event()
 
@@ -82,6 +84,7 @@ class WorkerProcess:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._told_to_stop("told to stop"))
         self.lease_watch.introduce(self.worker_id)
+        self.pulse.start()
         self.writer.start()
         self.calls.start()
         asyncio.run(self._register())
@@ -90,8 +93,13 @@ class WorkerProcess:
         for resident in self._residents():
             self.calls.begin(resident.accompany(self._ask), on_end=lambda: None)
         log.info("worker %s serves %s", self.worker_id, ", ".join(self.settings.consumed_queues(ACTORS)))
+        self.pulse.is_ready = True
         self._stop.wait()
         self._shut_down()
+
+    def lives(self) -> bool:
+        """Its threads and its heartbeat, whatever Postgres and RabbitMQ do. On its way out they end one by one."""
+        return self._stop.is_set() or (threads_live(self.worker) and self.heartbeat.is_watching())
 
     def _residents(self) -> list[Resident]:
         actors: list[object] = list(self.actors.values())

@@ -28,6 +28,7 @@ from services.api.routes import ROUTES
 from services.api.stream_tokens import StreamTokens
 from services.api.throttle import Throttle
 from shared import db, logs
+from shared.pulse import Pulse
 from shared.settings import Settings
 from shared.storage import MediaStorage, UnusableStorage, claim_directory, open_storage
 from shared.store import keys, providers
@@ -54,6 +55,7 @@ def create_app(settings: Settings) -> Litestar:
         app.state.update({"gatherer": Gatherer(pool), "bulk_runner": bulk_runner})
         app.state.update({"storage": storage, "media_links": media_links})
         running = [asyncio.create_task(hub.run()), asyncio.create_task(bulk_runner.run()), preparing]
+        running.append(asyncio.create_task(Pulse(settings).run()))
         yield
         for task in running:
             task.cancel()

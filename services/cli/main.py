@@ -4,11 +4,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Final
 
-from services.cli.commands import add_commands, add_connection
-from services.cli.exit_codes import MEANINGS
+from shared import pulse
 
 PROCESSES: Final = {
     "api": ("services.api", "serve REST and the event streams"),
@@ -18,15 +16,18 @@ PROCESSES: Final = {
     "migrate": ("shared.migrations", "bring the database to the newest schema, then exit"),
 }
 SHELLS: Final = ("bash", "zsh", "tcsh")
-EPILOG: Final = f"""\
+EPILOG: Final = """\
 Settings are variables WINDLASS_* and the TOML file that WINDLASS_CONFIG names. Commands that speak to the API find it
 by --url and --key, WINDLASS_URL and WINDLASS_API_KEY, or else in the data directory of the `make up` that runs here.
 
-{MEANINGS}"""
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["alive"] and not {"-h", "--help"} & set(given):
+        # A kubelet asks every few seconds, in every pod: nothing is imported that is not needed for the answer.
+        return pulse.main(given[1:])
     if given[:2] == ["keys", "create"] and "--bootstrap" in given:
         # Before there is a key nobody can be asked for one: it is written where the api looks it up.
         return _become("services.api.first_key", *given[2:])
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.command == "up":
         return _up()
     if parsed.command in PROCESSES:
-        return _become(PROCESSES[parsed.command][0])
+        return _become(PROCESSES[parsed.command][0], *(["--wait"] if getattr(parsed, "wait", False) else []))
     if parsed.command == "completion":
         return _complete(parser, parsed.shell)
     code: int = parsed.run(parsed)
@@ -43,10 +44,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
+    from importlib.metadata import version  # noqa: PLC0415 - see above
+
+    from services.cli.commands import add_commands, add_connection  # noqa: PLC0415
+    from services.cli.exit_codes import MEANINGS  # noqa: PLC0415
+
     parser = argparse.ArgumentParser(
         prog="windlass",
         description="Carries long-running AI work and never lets go of it.",
-        epilog=EPILOG,
+        epilog=EPILOG + MEANINGS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"windlass {version('windlass')}")
@@ -54,7 +60,12 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands.add_parser("up", help="run everything here, with a Postgres and a RabbitMQ of its own")
     for name, (_, duty) in PROCESSES.items():
-        commands.add_parser(name, help=duty)
+        process = commands.add_parser(name, help=duty)
+        if name == "migrate":
+            process.add_argument("--wait", action="store_true", help="change nothing: wait until somebody has migrated")
+    alive = commands.add_parser("alive", help="whether the process that beats into a WINDLASS_PULSE_FILE lives")
+    alive.add_argument("--ready", action="store_true", help="and has begun its work")
+    alive.add_argument("file", metavar="FILE")
     add_commands(commands)
     completion = commands.add_parser("completion", help="print a script that completes commands in your shell")
     completion.add_argument("shell", choices=SHELLS)

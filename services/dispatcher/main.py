@@ -14,7 +14,8 @@ from services.dispatcher.backlog import RetryBacklog
 from services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
 from services.dispatcher.publisher import Publisher
 from shared import db, logs
-from shared.lifetime import until_told_to_stop
+from shared.lifetime import until_set, until_told_to_stop
+from shared.pulse import Pulse
 from shared.settings import Settings
 from shared.store import providers, reports
 
@@ -36,10 +37,13 @@ class Dispatcher:
         self.backlog = RetryBacklog()
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
         self._wake = asyncio.Event()
+        self.pulse = Pulse(settings)
 
     async def run(self) -> None:
-        await db.until_available("dispatcher", lambda: providers.configure(self.pool, self.settings))
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.pulse.run())
+            await db.until_available("dispatcher", lambda: providers.configure(self.pool, self.settings))
+            self.pulse.is_ready = True
             tasks.create_task(self.publisher.keep_connected())
             channels = {"windlass_dispatch": lambda _payload: self._wake.set()}
             tasks.create_task(db.Listener(self.settings, "dispatcher", channels).run())
@@ -65,8 +69,7 @@ class Dispatcher:
                 pause = min(pause * 2, 2.0)
                 continue
             safety = self.settings.safety_poll_seconds
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), safety if sleep is None else max(0.0, min(sleep, safety)))
+            await until_set(self._wake, at_most_seconds=safety if sleep is None else max(0.0, min(sleep, safety)))
 
     async def _until_quiet(self) -> None:
         """Dispatches until nothing calls any more, or it is time to look after the doorbells that are out."""
@@ -93,8 +96,7 @@ class Dispatcher:
             if connected:
                 await asyncio.sleep(self.settings.safety_poll_seconds)
             else:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self.publisher.connected.wait(), self.settings.safety_poll_seconds)
+                await until_set(self.publisher.connected, at_most_seconds=self.settings.safety_poll_seconds)
 
 
 async def serve(settings: Settings) -> None:

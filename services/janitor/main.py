@@ -25,7 +25,9 @@ from services.janitor.tallies import fold_tallies
 from services.janitor.texts import sort_in_new_texts
 from services.janitor.workers import lose_silent_workers
 from shared import db, logs
+from shared.broker import threads_live
 from shared.lifetime import until_told_to_stop
+from shared.pulse import Pulse
 from shared.settings import Settings
 from shared.store import reports, tasks
 
@@ -42,9 +44,12 @@ class Janitor:
         self._asked_at = self._judges_from = 0.0
         self._patience_seconds = 2 * settings.heartbeat_seconds
         self._unaccounted = 0
+        self._worker: dramatiq.Worker | None = None
+        self.pulse = Pulse(settings, lives=lambda: self._worker is None or threads_live(self._worker))
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
+            group.create_task(self.pulse.run())
             group.create_task(self._keep_time())
             group.create_task(self._answer_rings())
             group.create_task(self._keep_scheduling())
@@ -84,6 +89,7 @@ class Janitor:
         """Takes back what is stale, and returns how long to sleep."""
         details = {"unaccounted_tasks": self._unaccounted}
         heard_at = await reports.say(self.pool, "janitor", self.instance_id, healthy=True, details=details)
+        self.pulse.is_ready = True
         self._mind_the_gap()
         wait = self._judges_from - time.monotonic()
         if wait > 0:
@@ -109,9 +115,11 @@ class Janitor:
         worker = dramatiq.Worker(boot(self.settings, perform), worker_threads=1)
         worker.queue_prefetch = 1
         worker.start()
+        self._worker = worker
         try:
             await asyncio.Event().wait()
         finally:
+            self._worker = None
             for thread in worker.workers:
                 thread.stop()
             for consumer in worker.consumers.values():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -24,16 +25,28 @@ def newest_revision() -> str:
     return head
 
 
-async def migrate(database_url: str) -> None:
-    """One transaction under an advisory lock: several may start at once, and one that fails leaves nothing behind."""
+async def migrate(database_url: str) -> str:
+    """One transaction under an advisory lock: several may start at once, and one that fails leaves nothing behind.
+
+    Returns the schema's revision. One that is newer than ours is left alone: while a release is rolled out or back,
+    programs of two versions start.
+    """
     engine = create_async_engine(database_url.replace("postgresql://", "postgresql+asyncpg://", 1))
     try:
         async with engine.begin() as connection:
             await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('windlass migrate'))"))
+            found = await connection.run_sync(_current_revision)
+            if found is not None and found > newest_revision():
+                return found
             await connection.run_sync(_upgrade_tables)
             await connection.run_sync(install_functions)
+            return newest_revision()
     finally:
         await engine.dispose()
+
+
+def _current_revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
 
 
 def _upgrade_tables(connection: Connection) -> None:

@@ -6,12 +6,14 @@ at every insert, tasks and events are never deleted, and the functions in `share
 
 from shared.models.access import ApiKey, AuditEntry, ServerSecret
 from shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
+from shared.models.demand import SCALE_DEMAND
 from shared.models.media import Content, Generation
 from shared.models.processes import ServiceReport, Worker
 from shared.models.providers import Provider, ProviderEvent, ProviderResult, RateCounter
 from shared.models.tasks import Task, TaskDependency, TaskEvent
 
 __all__ = [
+    "SCALE_DEMAND",
     "ApiKey",
     "AuditEntry",
     "BulkJob",

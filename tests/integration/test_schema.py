@@ -41,6 +41,10 @@ CATALOGUE = {
         SELECT tablename, indexname, indexdef FROM pg_indexes
         WHERE schemaname = 'public' AND tablename <> 'alembic_version' ORDER BY 1, 2
     """,
+    "storage": """
+        SELECT relname, reloptions FROM pg_class
+        WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'alembic_version' ORDER BY 1
+    """,
     "statistics": """
         SELECT stxname, stxrelid::regclass::text, pg_get_statisticsobjdef_expressions(oid)
         FROM pg_statistic_ext ORDER BY 1
@@ -50,6 +54,10 @@ CATALOGUE = {
                p.provolatile::text, p.prosrc
         FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
         WHERE p.pronamespace = 'public'::regnamespace ORDER BY 1, 2
+    """,
+    "views": """
+        SELECT relname, pg_get_viewdef(oid), relacl::text FROM pg_class
+        WHERE relnamespace = 'public'::regnamespace AND relkind = 'v' ORDER BY 1
     """,
     "others": """
         SELECT relname, relkind::text FROM pg_class

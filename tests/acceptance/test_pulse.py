@@ -1,0 +1,78 @@
+"""Probes that look from outside: what makes a worker, a dispatcher or a janitor count as dead, and what does not."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.process_table import descendants
+from shared.pulse import trouble
+from tests.waiting import wait_until
+from tests.windlass import PROJECT, Windlass, free_port
+
+PROCESSES = ("actors", "dispatcher", "janitor")
+
+
+def alive(file: Path, *options: str) -> bool:
+    """As a kubelet asks."""
+    command = [sys.executable, "-m", "services.cli", "alive", *options, str(file)]
+    return subprocess.run(command, cwd=PROJECT, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def wait_until_ready(file: Path) -> None:
+    wait_until(f"{file.name} is ready", lambda: trouble(file, ready=True) is None, seconds=60)
+    assert alive(file, "--ready")
+
+
+def start(windlass: Windlass, service: str, **settings: str) -> tuple[subprocess.Popen[bytes], Path]:
+    file = windlass.directory / f"{service}.pulse"
+    pulse = {"WINDLASS_PULSE_FILE": str(file), "WINDLASS_PULSE_SECONDS": "2"}
+    return windlass.start(service, **pulse, **settings), file
+
+
+def test_they_are_alive_and_ready_while_rabbitmq_is_away(stopped_windlass: Windlass) -> None:
+    nowhere = f"amqp://guest:guest@127.0.0.1:{free_port()}/"
+    files = [start(stopped_windlass, service, WINDLASS_AMQP_URL=nowhere)[1] for service in PROCESSES]
+    for file in files:
+        wait_until_ready(file)
+
+
+def test_they_are_alive_and_not_ready_while_postgres_is_away(stopped_windlass: Windlass) -> None:
+    nowhere = f"postgresql://nobody@127.0.0.1:{free_port()}/nothing"
+    files = [start(stopped_windlass, service, WINDLASS_DATABASE_URL=nowhere)[1] for service in (*PROCESSES, "api")]
+    for file in files:
+        wait_until(f"{file.name} beats", file.exists, seconds=60)
+        assert alive(file)
+        assert not alive(file, "--ready")
+
+
+def test_a_worker_with_a_dead_thread_has_no_pulse(stopped_windlass: Windlass) -> None:
+    """It beats until its threads are there, and then no more; its heartbeat alone would keep its lease for ever."""
+    path = os.pathsep.join([str(Path(__file__).parent / "dead_threads"), str(PROJECT)])
+    _, file = start(stopped_windlass, "actors", PYTHONPATH=path)
+    wait_until("it has started", lambda: "serves probe" in stopped_windlass.log(), seconds=60)
+    last = file.read_text()
+    wait_until("its last word is no longer believed", lambda: not alive(file), seconds=30)
+    assert file.read_text() == last
+
+
+@pytest.mark.parametrize("service", ["dispatcher", "janitor"])
+def test_a_frozen_process_has_no_pulse_until_it_is_thawed(stopped_windlass: Windlass, service: str) -> None:
+    process, file = start(stopped_windlass, service)
+    wait_until_ready(file)
+    process.send_signal(signal.SIGSTOP)
+    wait_until("nobody believes it", lambda: not alive(file), seconds=30)
+    process.send_signal(signal.SIGCONT)
+    wait_until("it is believed again", lambda: alive(file))
+
+
+def test_a_frozen_worker_is_replaced_by_its_guardian_before_a_probe_gives_up(stopped_windlass: Windlass) -> None:
+    guardian, file = start(stopped_windlass, "actors")
+    wait_until_ready(file)
+    (worker,) = descendants(guardian.pid)
+    os.kill(worker.pid, signal.SIGSTOP)
+    wait_until("the guardian ends it", lambda: not worker.is_running())
+    wait_until_ready(file)

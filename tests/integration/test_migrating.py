@@ -1,0 +1,97 @@
+"""`windlass migrate` as jobs and waiting containers use it: newer schemas are left alone, older ones waited for."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from shared import db
+from shared.migrations.runner import newest_revision
+from shared.settings import Settings
+from tests.databases import PROJECT, ask, execute, migrate
+from tests.waiting import wait_until
+from tests.windlass import free_port, leash
+
+NEWER = "9999"
+
+
+@contextmanager
+def waiting_for(database_url: str, log: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {**os.environ, "WINDLASS_DATABASE_URL": database_url}
+    command = [*leash(), sys.executable, "-m", "shared.migrations", *options]
+    with log.open("wb") as stderr, subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=stderr) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_waiting_ends_when_somebody_has_migrated(empty_database_url: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with waiting_for(empty_database_url, log, "--wait") as process:
+        wait_until("it has looked", lambda: "the schema is at revision none" in log.read_text())
+        assert process.poll() is None
+        migrate(empty_database_url)
+        assert process.wait(20) == 0
+
+
+def test_an_older_schema_is_not_enough_and_a_newer_one_is(database_url: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    execute(database_url, "UPDATE alembic_version SET version_num = '0001'")
+    with waiting_for(database_url, log, "--wait") as process:
+        wait_until("it has looked", lambda: "the schema is at revision 0001" in log.read_text())
+        assert process.poll() is None
+        execute(database_url, f"UPDATE alembic_version SET version_num = '{NEWER}'")
+        assert process.wait(20) == 0
+
+
+def test_a_newer_schema_is_left_as_it_is(database_url: str) -> None:
+    """A release that is rolled back starts the older program on the newer schema."""
+    execute(database_url, f"UPDATE alembic_version SET version_num = '{NEWER}'")
+    execute(database_url, "DROP FUNCTION wake_dispatcher")
+    migrate(database_url)
+    ((revision,),) = ask(database_url, "SELECT version_num FROM alembic_version")
+    assert revision == NEWER > newest_revision()
+    assert ask(database_url, "SELECT 1 FROM pg_proc WHERE proname = 'wake_dispatcher'") == [], "nor are its functions"
+
+
+@pytest.mark.parametrize("options", [(), ("--wait",)])
+def test_told_to_stop_it_does_not_look_as_if_it_were_done(tmp_path: Path, options: tuple[str, ...]) -> None:
+    log = tmp_path / "log"
+    nowhere = f"postgresql://nobody@127.0.0.1:{free_port()}/nothing"
+    with waiting_for(nowhere, log, *options) as process:
+        wait_until("it waits", lambda: "waiting for Postgres" in log.read_text())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
+
+
+def test_migrations_and_listening_go_past_a_pooler(empty_database_url: str) -> None:
+    environment = {
+        **os.environ,
+        "WINDLASS_DATABASE_URL": f"postgresql://nobody@127.0.0.1:{free_port()}/nothing",
+        "WINDLASS_DATABASE_DIRECT_URL": empty_database_url,
+    }
+    subprocess.run([sys.executable, "-m", "shared.migrations"], cwd=PROJECT, env=environment, check=True, timeout=60)
+    ((revision,),) = ask(empty_database_url, "SELECT version_num FROM alembic_version")
+    assert revision == newest_revision()
+
+
+def test_who_listens_goes_past_the_pooler(database_url: str) -> None:
+    nowhere = f"postgresql://nobody@127.0.0.1:{free_port()}/nothing"
+    settings = Settings(database_url=nowhere, database_direct_url=database_url)
+
+    async def listen() -> None:
+        connected = asyncio.Event()
+        listener = db.Listener(settings, "test", {"windlass_dispatch": lambda _payload: connected.set()})
+        listening = asyncio.create_task(listener.run())
+        async with asyncio.timeout(10):
+            await connected.wait()
+        listening.cancel()
+
+    asyncio.run(listen())
