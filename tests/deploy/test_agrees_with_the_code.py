@@ -1,0 +1,257 @@
+"""What the manifests say about Windlass is true: queues, settings, ports, probes, graces, connections."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar import Litestar
+
+from services.actors.registry import ACTORS
+from services.api.main import create_app
+from services.cli.main import PROCESSES, build_parser
+from shared.payloads import TIMEOUT_SECONDS
+from shared.settings import DEFAULT_PROVIDERS, Settings
+from tests.deploy.manifests import (
+    OVERLAYS,
+    PROJECT,
+    Manifest,
+    Pod,
+    config_data,
+    environment,
+    of_kind,
+    our_pod,
+    our_pods,
+    pods,
+    pools,
+)
+
+every_pod_of_ours = pytest.mark.parametrize("pod", our_pods(), ids=str)
+both_overlays = pytest.mark.parametrize("overlay", OVERLAYS)
+
+SETTINGS = {f"WINDLASS_{name.upper()}" for name in Settings.model_fields}
+ELSEWHERE = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+KEYS = {provider.get(each) for provider in DEFAULT_PROVIDERS.values() for each in ("api_key_env", "callback_key_env")}
+
+
+def settings_of(pod: Pod, tmp_path: Path) -> Settings:
+    """As the pod's process reads them, with the file that is mounted there."""
+    file = tmp_path / "windlass.toml"
+    file.write_text(config_data(pod.overlay, "windlass-config")["windlass.toml"])
+    found = environment(pod, pod.spec["containers"][0])
+    values: dict[str, Any] = {
+        name.removeprefix("WINDLASS_").lower(): value for name, value in found.items() if value and name in SETTINGS
+    }
+    return Settings(**{**values, "config": file})
+
+
+# Queues
+
+
+@both_overlays
+def test_every_queue_has_its_pool_and_every_pool_its_queue(overlay: str, tmp_path: Path) -> None:
+    queues = settings_of(our_pod(overlay, "api"), tmp_path).consumed_queues(ACTORS)
+    served = [settings_of(pod, tmp_path).queues for pod in pools(overlay)]
+    assert sorted(served) == sorted((queue,) for queue in queues)
+
+
+@both_overlays
+def test_every_pool_is_scaled_by_the_demand_for_its_own_queue(overlay: str, tmp_path: Path) -> None:
+    scaled = of_kind(overlay, "ScaledObject")
+    assert {each["spec"]["scaleTargetRef"]["name"] for each in scaled.values()} == {pod.name for pod in pools(overlay)}
+    for pod in pools(overlay):
+        (trigger,) = scaled[pod.name]["spec"]["triggers"]
+        (queue,) = settings_of(pod, tmp_path).queues
+        assert trigger["metadata"]["query"].endswith(f"FROM scale_demand WHERE queue = '{queue}'")
+
+
+@both_overlays
+def test_the_target_of_scaling_is_what_one_pod_does_at_once(overlay: str, tmp_path: Path) -> None:
+    for pod in pools(overlay):
+        (trigger,) = of_kind(overlay, "ScaledObject")[pod.name]["spec"]["triggers"]
+        assert int(trigger["metadata"]["targetQueryValue"]) == settings_of(pod, tmp_path).actor_threads
+        assert trigger["metadata"]["activationTargetQueryValue"] == "0"
+
+
+@both_overlays
+def test_the_scaler_reads_as_a_role_that_is_made_for_it(overlay: str) -> None:
+    (authentication,) = of_kind(overlay, "TriggerAuthentication").values()
+    if overlay == "production":
+        (cluster,) = of_kind(overlay, "Cluster").values()
+        made = {role["name"]: role["connectionLimit"] for role in cluster["spec"]["managed"]["roles"]}
+    else:
+        script = config_data(overlay, "windlass-postgres-scripts")["scaler.sh"]
+        made = {name: int(most) for name, most in re.findall(r"CREATE ROLE (\w+) LOGIN CONNECTION LIMIT (\d+)", script)}
+    scaled = of_kind(overlay, "ScaledObject").values()
+    for each in scaled:
+        (trigger,) = each["spec"]["triggers"]
+        assert trigger["authenticationRef"]["name"] == authentication["metadata"]["name"]
+        assert made[trigger["metadata"]["userName"]] >= 2 * len(scaled)
+
+
+# Settings
+
+
+@every_pod_of_ours
+def test_every_variable_is_a_setting_or_a_key(pod: Pod) -> None:
+    for container in pod.containers:
+        unknown = environment(pod, container).keys() - SETTINGS - KEYS
+        assert not unknown
+
+
+@every_pod_of_ours
+def test_the_settings_of_every_pod_are_accepted_together(pod: Pod, tmp_path: Path) -> None:
+    """A combination that cannot keep the promises is refused; one that is not here would be refused in the cluster."""
+    if pod.name != "fake-providers":
+        assert settings_of(pod, tmp_path).data_dir == Path("/var/lib/windlass")
+
+
+@both_overlays
+def test_keys_of_providers_go_by_the_names_that_the_settings_know(overlay: str) -> None:
+    for secret in of_kind(overlay, "ExternalSecret").values():
+        if secret["metadata"]["name"].startswith(("windlass-keys-", "windlass-media")):
+            assert {each["secretKey"] for each in secret["spec"]["data"]} <= KEYS | ELSEWHERE
+
+
+@both_overlays
+def test_every_secret_comes_from_somewhere(overlay: str) -> None:
+    made = {each["spec"]["target"]["name"] for each in of_kind(overlay, "ExternalSecret").values()}
+    made |= {f"{name}-app" for name in of_kind(overlay, "Cluster")}
+    made |= {f"{name}-default-user" for name in of_kind(overlay, "RabbitmqCluster")}
+    if overlay == "dev":
+        script = (PROJECT / "deploy/k8s/overlays/dev/secrets.sh").read_text()
+        made |= set(re.findall(r"^make ([\w-]+)", script, re.MULTILINE))
+    assert {name for pod in pods(overlay) for name in required_secrets(pod)} <= made
+
+
+def required_secrets(pod: Pod) -> set[str]:
+    references: list[Manifest] = []
+    for container in pod.containers:
+        references += [each["secretRef"] for each in container.get("envFrom", []) if "secretRef" in each]
+        references += [
+            each["valueFrom"]["secretKeyRef"]
+            for each in container.get("env", [])
+            if "secretKeyRef" in each.get("valueFrom", {})
+        ]
+    return {each["name"] for each in references if not each.get("optional")}
+
+
+# Processes, ports and probes
+
+
+@every_pod_of_ours
+def test_every_container_runs_a_command_that_there_is(pod: Pod) -> None:
+    for container in pod.containers:
+        if "command" in container:
+            assert container["command"] == ["python", "-m", "shared.providers.fake"]
+        else:
+            assert build_parser().parse_args(container["args"]).command in PROCESSES
+
+
+@both_overlays
+def test_the_api_listens_where_its_probes_and_its_service_look(overlay: str, tmp_path: Path) -> None:
+    pod = our_pod(overlay, "api")
+    (container,) = pod.spec["containers"]
+    settings = settings_of(pod, tmp_path)
+    assert container["ports"] == [{"name": "http", "containerPort": settings.port}]
+    assert settings.host == "0.0.0.0"
+    paths = {container[probe]["httpGet"]["path"] for probe in ("startupProbe", "readinessProbe", "livenessProbe")}
+    assert paths <= served_paths(create_app(Settings(data_dir=tmp_path)))
+    assert container["readinessProbe"]["httpGet"]["path"] == "/health/ready"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/health/live", "which looks at nothing else"
+
+
+def served_paths(app: Litestar) -> set[str]:
+    return {route.path for route in app.routes}
+
+
+@every_pod_of_ours
+def test_no_port_is_named_that_nobody_serves(pod: Pod) -> None:
+    ports = [port["containerPort"] for container in pod.containers for port in container.get("ports", [])]
+    assert ports == {"api": [8800], "fake-providers": [8810]}.get(pod.name, [])
+
+
+@every_pod_of_ours
+def test_those_without_a_port_are_felt_by_their_pulse(pod: Pod, tmp_path: Path) -> None:
+    """Never by RabbitMQ: restarting a worker does not bring it back."""
+    (container,) = pod.spec["containers"]
+    if pod.labels.get("app.kubernetes.io/component") in {"actors", "dispatcher", "janitor"}:
+        file = str(settings_of(pod, tmp_path).pulse_file)
+        assert container["startupProbe"]["exec"]["command"] == ["windlass", "alive", file]
+        assert container["livenessProbe"]["exec"]["command"] == ["windlass", "alive", file]
+        assert container["readinessProbe"]["exec"]["command"] == ["windlass", "alive", "--ready", file]
+        assert file.startswith("/tmp/")
+
+
+@both_overlays
+def test_a_stuck_worker_is_its_guardian_s_to_replace_before_it_is_the_kubelet_s(overlay: str, tmp_path: Path) -> None:
+    for pod in pools(overlay):
+        settings = settings_of(pod, tmp_path)
+        probe = pod.spec["containers"][0]["livenessProbe"]
+        patience = probe["periodSeconds"] * (probe["failureThreshold"] - 1)
+        assert patience > settings.pulse_seconds + settings.lease_seconds + settings.start_seconds
+
+
+# Draining
+
+
+@both_overlays
+def test_a_worker_has_the_time_that_it_was_promised(overlay: str, tmp_path: Path) -> None:
+    for pod in pools(overlay):
+        settings = settings_of(pod, tmp_path)
+        # What the guardian gives its worker: see `_begin_to_drain` in services/actors/guardian.py.
+        needed = settings.drain_seconds + 3 * settings.stop_grace_seconds
+        assert pod.spec["terminationGracePeriodSeconds"] >= needed + 10
+
+
+@both_overlays
+def test_an_agent_and_a_summary_may_end_what_they_have_begun(overlay: str, tmp_path: Path) -> None:
+    """A picture that is being drawn is asked for again by the next worker; what these do would begin anew."""
+    for name, actor in (("actors-agent-local", "agent"), ("actors-summarize-openrouter", "summarize")):
+        assert settings_of(our_pod(overlay, name), tmp_path).drain_seconds > TIMEOUT_SECONDS[actor]
+
+
+@both_overlays
+def test_the_api_closes_its_streams_within_its_grace(overlay: str) -> None:
+    pod = our_pod(overlay, "api")
+    command, seconds = pod.spec["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
+    assert command == "sleep"
+    assert int(seconds) >= 5, "others have to learn that it leaves"
+    assert pod.spec["terminationGracePeriodSeconds"] > int(seconds) + 10
+
+
+# The rest
+
+
+@both_overlays
+def test_the_migration_and_the_image_are_of_this_version(overlay: str) -> None:
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+    assert list(of_kind(overlay, "Job")) == [f"migrate-{version.replace('.', '-')}"]
+    for pod in pods(overlay):
+        if pod.is_ours:
+            assert {container["image"].rpartition(":")[2] for container in pod.containers} == {version}
+
+
+def test_an_ingress_keeps_streams_open_and_lets_bodies_in() -> None:
+    ingress = of_kind("production", "Ingress")["api"]
+    annotations = {name.partition("/")[2]: value for name, value in ingress["metadata"]["annotations"].items()}
+    assert annotations["proxy-buffering"] == "off"
+    assert int(annotations["proxy-read-timeout"]) > 4 * Settings().stream_ping_seconds
+    assert int(annotations["proxy-body-size"].removesuffix("m")) * 10**6 > Settings().largest_body_bytes
+    (rule,) = ingress["spec"]["rules"]
+    (path,) = rule["http"]["paths"]
+    service = of_kind("production", "Service")[path["backend"]["service"]["name"]]
+    assert path["backend"]["service"]["port"]["name"] in {port["name"] for port in service["spec"]["ports"]}
+
+
+def test_the_address_that_clients_are_given_is_the_ingress_s() -> None:
+    (rule,) = of_kind("production", "Ingress")["api"]["spec"]["rules"]
+    assert config_data("production", "windlass-settings")["WINDLASS_PUBLIC_URL"] == f"https://{rule['host']}"
+
+
+def test_rabbitmq_waits_for_tasks_of_a_day() -> None:
+    (cluster,) = of_kind("production", "RabbitmqCluster").values()
+    assert "consumer_timeout = 86400000" in cluster["spec"]["rabbitmq"]["additionalConfig"]
+    (container,) = our_pod("dev", "windlass-rabbitmq").spec["containers"]
+    assert any("consumer_timeout 86400000" in str(each.get("value")) for each in container["env"])

@@ -1,0 +1,106 @@
+"""`deploy/compose.yaml`: everything on one machine, and the two servers alone for `make up`."""
+
+import re
+import stat
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from services.actors.registry import ACTORS
+from services.cli.main import PROCESSES
+from shared.settings import DEFAULT_PROVIDERS, Settings
+from tests.deploy.manifests import DEPLOY
+
+SETTINGS = {f"WINDLASS_{name.upper()}" for name in Settings.model_fields}
+SERVERS = {"postgres", "rabbitmq"}
+
+
+@cache
+def services() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    return found
+
+
+def ours() -> dict[str, Any]:
+    return {name: service for name, service in services().items() if name not in SERVERS}
+
+
+def test_the_servers_need_nothing_else_when_make_up_starts_them() -> None:
+    for name in SERVERS:
+        assert "depends_on" not in services()[name]
+        assert "build" not in services()[name]
+
+
+@pytest.mark.parametrize("name", ours())
+def test_ours_run_as_they_do_in_a_cluster(name: str) -> None:
+    service = ours()[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert "/tmp" in service["tmpfs"]
+
+
+@pytest.mark.parametrize("name", ours())
+def test_each_runs_a_process_that_there_is(name: str) -> None:
+    service = ours()[name]
+    if name == "providers":
+        assert service["entrypoint"] == ["python", "-m", "shared.providers.fake"]
+    else:
+        (process,) = service["command"]
+        assert process in PROCESSES
+
+
+@pytest.mark.parametrize("name", ours())
+def test_every_variable_is_a_setting_or_a_provider_s_key(name: str) -> None:
+    keys = {each.get(field) for each in DEFAULT_PROVIDERS.values() for field in ("api_key_env", "callback_key_env")}
+    assert ours()[name]["environment"].keys() <= SETTINGS | keys
+
+
+def test_every_queue_is_served_once() -> None:
+    served = [
+        queue
+        for service in ours().values()
+        for queue in service["environment"].get("WINDLASS_QUEUES", "").split(",")
+        if queue
+    ]
+    assert sorted(served) == sorted(Settings(config=DEPLOY / "compose.toml").consumed_queues(ACTORS))
+
+
+def test_agents_are_apart_and_have_no_provider_s_key() -> None:
+    assert not [name for name in ours()["agents"]["environment"] if not name.startswith("WINDLASS_")]
+
+
+@pytest.mark.parametrize("name", ["actors", "agents"])
+def test_workers_have_the_time_that_they_were_promised(name: str) -> None:
+    service = ours()[name]
+    needed = float(service["environment"]["WINDLASS_DRAIN_SECONDS"]) + 3 * Settings().stop_grace_seconds
+    assert int(service["stop_grace_period"].removesuffix("s")) >= needed + 5
+
+
+def test_all_wait_for_the_schema_and_it_for_postgres() -> None:
+    for name, service in ours().items():
+        expected = "postgres" if name == "migrate" else "migrate"
+        condition = "service_healthy" if name == "migrate" else "service_completed_successfully"
+        assert service["depends_on"] == {expected: {"condition": condition}}
+
+
+def test_nothing_is_published_beyond_this_machine() -> None:
+    for service in services().values():
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+
+
+def test_passwords_and_the_key_are_made_once_and_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    script = tmp_path / "env.sh"
+    script.write_bytes((DEPLOY / "env.sh").read_bytes())
+    said = [subprocess.run(["sh", script, "--show"], capture_output=True, text=True, check=True) for _ in range(2)]
+    assert said[0].stdout == said[1].stdout
+    made = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines())
+    assert stat.S_IMODE((tmp_path / ".env").stat().st_mode) == 0o600
+    assert f"key={Settings(api_key=made['WINDLASS_API_KEY']).api_key}\n" in said[0].stdout
+    assert len(made["WINDLASS_POSTGRES_PASSWORD"]) >= 32
+    wanted = set(re.findall(r"\$\{(WINDLASS_\w*(?:PASSWORD|API_KEY)):-\}", (DEPLOY / "compose.yaml").read_text()))
+    assert wanted == made.keys()

