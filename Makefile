@@ -3,13 +3,15 @@ SHELL       := /bin/bash
 PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
-BENCH       ?= engine flow api lists streams
+VERSION     := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+OVERLAYS    := dev production
+BENCH       ?=
 PIP_INSTALL := $(BIN)/pip --disable-pip-version-check --no-input install --quiet
 COMPILE     := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 LOCK        := $(COMPILE) --extra build
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check fmt bench chaos migrate lock packages clean
+.PHONY: help up test check fmt bench chaos mutations migrate image compose render lock packages clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,19 +34,34 @@ fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the docume
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/python -m docs.draw
 
-bench: packages $(VENV)/.dev ## measure everything against bare parts on the same servers (BENCH=api: one of them)
-	@for each in $(BENCH); do $(BIN)/python -m bench.$$each || exit 1; done
+bench: packages $(VENV)/.dev $(VENV)/.peers ## measure everything side by side, into docs/proof (BENCH="api streams": only those)
+	@$(BIN)/python -m bench $(BENCH)
 
-chaos: packages $(VENV)/.dev ## kill, freeze and restart workers under load, and count whether the limits hold
-	@$(BIN)/python -m tests.chaos.never_over_the_limit
+chaos: packages $(VENV)/.dev ## a storm of faults over everything under load, judged from outside (SEED=, MINUTES=)
+	@exec $(BIN)/python -m tests.chaos.storm
+
+mutations: packages $(VENV)/.dev ## break the engine on purpose and see that chaos notices
+	@exec $(BIN)/python -m tests.chaos.mutations
 
 migrate: $(VENV)/.runtime ## bring the database that WINDLASS_DATABASE_URL names to the newest schema
 	@$(BIN)/windlass migrate
+
+image: ## build the container image, windlass:VERSION
+	@docker build --file deploy/Dockerfile --tag windlass:$(VERSION) .
+
+compose: ## run everything in containers, with passwords and a key of its own in deploy/.env
+	@deploy/env.sh
+	@WINDLASS_VERSION=$(VERSION) docker compose --file deploy/compose.yaml up --build --detach
+	@deploy/env.sh --show
+
+render: ## write what kustomize makes of deploy/k8s into deploy/k8s/rendered
+	@for each in $(OVERLAYS); do kubectl kustomize deploy/k8s/overlays/$$each >deploy/k8s/rendered/$$each.yaml || exit 1; done
 
 lock: $(VENV)/.dev ## choose the newest allowed versions anew, with their hashes
 	@$(LOCK) --upgrade -o requirements.lock pyproject.toml
 	@$(LOCK) --upgrade --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 	@$(COMPILE) --upgrade -o tests/s3/requirements.lock tests/s3/requirements.in
+	@$(COMPILE) --upgrade -o bench/peers/requirements.lock bench/peers/requirements.in
 
 clean: ## remove the virtual environment and caches (never the data directory)
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -72,4 +89,11 @@ $(VENV)/.s3: tests/s3/requirements.lock | $(VENV)/bin/python
 	@echo "windlass: installing the S3 server that the tests use"
 	@$(PYTHON) -m venv $(VENV)/s3
 	@$(VENV)/s3/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
+	@touch $@
+
+# The other systems that the bench measures beside Windlass: no dependency of ours, and none may change ours.
+$(VENV)/.peers: bench/peers/requirements.lock | $(VENV)/bin/python
+	@echo "windlass: installing the systems that the bench compares"
+	@$(PYTHON) -m venv $(VENV)/peers
+	@$(VENV)/peers/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
 	@touch $@

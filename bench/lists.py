@@ -12,16 +12,17 @@ from uuid import UUID
 
 import asyncpg
 
+from bench.deployment import new_database
+from bench.figures import Figure
 from bench.long_history import fill
 from shared import db
 from shared.settings import Settings
 from shared.store import listing, queues
 from shared.store.listing import Filter, Selection
-from tests.databases import execute, migrate
 from tests.servers import throw_away_servers
 
 SHORT = int(os.environ.get("SHORT", "10000"))
-LONG = int(os.environ.get("LONG", "1000000"))
+LONG = int(os.environ.get("LONG", "500000"))
 REPEATS = 25
 PAGE = 51
 A_DAY_AGO = datetime.now(UTC) - timedelta(days=1)
@@ -85,7 +86,7 @@ class History:
 
     @classmethod
     async def of(cls, database_url: str, tasks: int) -> "History":
-        await fill(database_url, tasks)
+        await fill(database_url, tasks, with_events=False)
         settings = Settings(database_url=database_url)
         lists = await db.open_reading_pool(settings, "bench", most=1)
         pool = await db.open_pool(settings, "bench", most=1)
@@ -125,30 +126,30 @@ class History:
         await self.pool.close()
 
 
-async def compare(urls: dict[int, str]) -> None:
+async def compare(urls: dict[int, str]) -> list[Figure]:
     short, long = [await History.of(url, tasks) for tasks, url in urls.items()]
     names = [*PAGES, *DEEP, *STATUSES]
     for name in names:
         for _ in range(REPEATS):  # by turns, so that whatever else the machine does slows down both
             await short.measure(name)
             await long.measure(name)
-    print(f"a page of {PAGE - 1} with {LONG:,} finished tasks, and its ratio to {SHORT:,} (<= 2), worst last")
-    for name in sorted(names, key=lambda name: long.median(name) / short.median(name)):
-        ratio = long.median(name) / short.median(name)
-        print(f"{name:<32} {long.median(name) * 1000:6.2f} ms {ratio:5.2f} x  {await long.plan(name)}")
+    ratios = {name: long.median(name) / short.median(name) for name in names}
+    found = [
+        Figure(
+            name,
+            f"{long.median(name) * 1000:.2f} ms = {ratios[name]:.2f} x; {await long.plan(name)}",
+            f"<= 2 x the same with {SHORT:,}",
+            {"ms": long.median(name) * 1000, "short_ms": short.median(name) * 1000, "ratio": ratios[name]},
+            reached=ratios[name] <= 2,
+        )
+        for name in sorted(names, key=ratios.__getitem__)
+    ]
     await short.close()
     await long.close()
+    return found
 
 
-def main() -> None:
-    urls = {}
+def figures() -> list[Figure]:
     with throw_away_servers() as servers:
-        for tasks in (SHORT, LONG):
-            execute(servers.database_url, f"CREATE DATABASE history_{tasks}")
-            urls[tasks] = servers.database_url.rsplit("/", 1)[0] + f"/history_{tasks}"
-            migrate(urls[tasks])
-        asyncio.run(compare(urls))
-
-
-if __name__ == "__main__":
-    main()
+        urls = {tasks: new_database(servers, f"history_{tasks}") for tasks in (SHORT, LONG)}
+        return asyncio.run(compare(urls))

@@ -1,0 +1,101 @@
+"""A Windlass to measure: a database of its own, the settings of a deployment, and what its processes take."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+
+from shared.process_table import descendants
+from tests.databases import execute, migrate
+from tests.servers import Servers
+from tests.waiting import wait_until
+from tests.windlass import Windlass, answers
+
+THREADS = int(os.environ.get("THREADS", "32"))
+LEASE_SECONDS = 30
+START_SECONDS = 120
+DEFAULTS = {
+    "WINDLASS_LEASE_SECONDS": str(LEASE_SECONDS),
+    "WINDLASS_HEARTBEAT_SECONDS": "5",
+    "WINDLASS_STOP_GRACE_SECONDS": "5",
+    "WINDLASS_LEASE_MARGIN_SECONDS": "2",
+    "WINDLASS_SAFETY_POLL_SECONDS": "15",
+    "WINDLASS_DRAIN_SECONDS": "20",
+    "WINDLASS_ACTOR_THREADS": str(THREADS),
+}
+"""Those of a deployment, not the short leases of the tests."""
+
+
+def new_database(servers: Servers, name: str) -> str:
+    execute(servers.database_url, f"CREATE DATABASE {name}")
+    url = servers.database_url.rsplit("/", 1)[0] + f"/{name}"
+    migrate(url)
+    return url
+
+
+def on_a_virtual_host(servers: Servers, name: str) -> Servers:
+    """The same servers with queues of its own, so that several Windlasses can share them."""
+    assert servers.management_url
+    parts = urlsplit(servers.amqp_url)
+    with httpx.Client(base_url=servers.management_url, trust_env=False) as management:
+        management.put(f"/api/vhosts/{name}").raise_for_status()
+        everything = {"configure": ".*", "write": ".*", "read": ".*"}
+        management.put(f"/api/permissions/{name}/{parts.username}", json=everything).raise_for_status()
+    return replace(servers, amqp_url=urlunsplit(parts._replace(path=f"/{name}")))
+
+
+@contextmanager
+def a_windlass(url: str, servers: Servers, directory: Path, **settings: str) -> Iterator[Windlass]:
+    """Nothing of it runs yet; whatever is started ends with it."""
+    windlass = Windlass(url, servers.amqp_url, directory, **{**DEFAULTS, **settings})
+    try:
+        yield windlass
+    finally:
+        windlass.stop()
+
+
+def start_all(windlass: Windlass) -> None:
+    """With more patience than a test has: the machine may be busy."""
+    windlass.api, windlass.dispatcher, windlass.actors, windlass.janitor = map(
+        windlass.start, ("api", "dispatcher", "actors", "janitor")
+    )
+    wait_until(
+        "healthy", lambda: answers(windlass.client) and windlass.health() == "healthy", seconds=START_SECONDS, every=0.2
+    )
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds_with_children(pid: int) -> float:
+    """Of a process, of those below it that live, and of those that it has seen end."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    ended = (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+    return cpu_seconds(pid) + ended + cpu_of(process.pid for process in descendants(pid))
+
+
+def precise_cpu_seconds(pid: int) -> float:
+    """As the scheduler counts: to the nanosecond, where the other is counted in hundredths of a second."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
+def cpu_of(pids: Iterable[int]) -> float:
+    spent = 0.0
+    for pid in pids:
+        try:
+            spent += cpu_seconds(pid)
+        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile, and had done little
+            continue
+    return spent
+
+
+def proportional_bytes(pid: int) -> int:
+    """What the process adds to the memory in use: pages that others share are divided among them."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(rollup.partition("\nPss:")[2].split()[0]) * 1024

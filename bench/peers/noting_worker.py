@@ -1,0 +1,38 @@
+"""`python -m bench.peers.noting_worker`: what `windlass actors` becomes, but its probes note their start in a file.
+
+So the start of Windlass' tasks is taken inside the task by the same clock as everybody else's. Guardian and worker are
+the real ones. The probe's `result` says where to note and under which key.
+"""
+
+import sys
+from typing import Any
+
+from bench.peers.tasks import note
+from services.actors import main as worker
+from services.actors.context import Context
+from services.actors.guardian import Guardian
+from services.actors.registry import ACTORS
+from shared import logs
+from shared.payloads import ProbePayload
+from shared.settings import Settings
+
+
+def noting_probe(context: Context, payload: ProbePayload) -> dict[str, Any]:
+    assert isinstance(payload.result, dict)
+    note(payload.result["notes"], payload.result["key"], 0)
+    context.sleep(payload.seconds)
+    return {"echo": payload.result, "attempt": context.task.attempt, "worker_id": context.worker_id}
+
+
+def main() -> None:
+    if len(sys.argv) > 1:  # started by the guardian below
+        ACTORS["probe"] = lambda _settings: noting_probe
+        worker.main()
+    else:
+        settings = Settings()
+        logs.start(settings, "guardian")
+        Guardian(settings, worker="bench.peers.noting_worker").run()
+
+
+if __name__ == "__main__":
+    main()
