@@ -27,7 +27,8 @@ class Terminal:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self._shown = b""
         self.process = subprocess.Popen(
-            ["setsid", "--ctty", *command],  # so that Ctrl-C becomes its signal
+            # So that Ctrl-C becomes its signal, also when whoever runs the tests ignores it.
+            ["env", "--default-signal=INT", "setsid", "--ctty", *command],
             env={**environment, "TERM": "xterm"},
             stdin=theirs,
             stdout=theirs,

@@ -205,7 +205,7 @@ def test_the_windlass_that_runs_here_is_found(
 def test_watching_in_a_pipe_is_a_line_per_change_and_survives_a_restart(
     run: Run, running_windlass: Windlass, environment: dict[str, str]
 ) -> None:
-    task_id = submitted(run, "seconds=2", "steps=10", "result=hello")
+    task_id = submitted(run, "seconds=6", "steps=30", "result=hello")
     with subprocess.Popen(
         [WINDLASS, "watch", task_id, "--patience", "0"],
         env=environment,
