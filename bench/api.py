@@ -14,10 +14,11 @@ from pathlib import Path
 
 from bench.deployment import a_windlass, new_database
 from bench.figures import Figure
+from services.cli.ports import free_port
 from tests.databases import ask, execute
 from tests.servers import throw_away_servers
 from tests.waiting import wait_until
-from tests.windlass import KEY, Windlass, free_port
+from tests.windlass import KEY, Windlass
 
 CONNECTIONS = int(os.environ.get("CONNECTIONS", "32"))
 REQUESTS = int(os.environ.get("REQUESTS", "600"))

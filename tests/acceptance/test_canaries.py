@@ -6,9 +6,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from services.cli.ports import free_port
 from tests.databases import ask
 from tests.waiting import wait_until
-from tests.windlass import PROJECT, Client, Windlass, free_port
+from tests.windlass import PROJECT, Client, Windlass
 
 LEAKING_ACTOR = Path(__file__).parent / "leaking_actor"
 CONFIG = """

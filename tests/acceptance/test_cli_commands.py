@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from services.cli.main import main
+from services.cli.ports import free_port
 from tests.terminal import Terminal
-from tests.windlass import KEY, NOBODY, Windlass, free_port
+from tests.windlass import KEY, NOBODY, Windlass
 from tests.windlass_up import WINDLASS
 
 UNKNOWN = str(NOBODY)

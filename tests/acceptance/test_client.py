@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from services.cli.ports import free_port
 from tests.waiting import wait_until
-from tests.windlass import KEY, NOBODY, Windlass, free_port
+from tests.windlass import KEY, NOBODY, Windlass
 from windlass import (
     AsyncClient,
     Client,

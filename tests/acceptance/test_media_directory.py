@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from services.cli.ports import free_port
 from shared.settings import Settings
 from shared.storage import UnusableStorage, claim_directory, open_storage
 from shared.storage.directory import MARKER
@@ -14,7 +15,7 @@ from tests.conftest import a_database
 from tests.integration.engine import Engine, an_engine
 from tests.media import a_content, generated
 from tests.servers import Servers
-from tests.windlass import Windlass, answers, free_port
+from tests.windlass import Windlass, answers
 
 A_BUCKET = "s3://bucket/prefix?endpoint=http://127.0.0.1:9"
 

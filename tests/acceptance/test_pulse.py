@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from services.cli.ports import free_port
 from shared.process_table import descendants
 from shared.pulse import trouble
 from tests.waiting import wait_until
-from tests.windlass import PROJECT, Windlass, free_port
+from tests.windlass import PROJECT, Windlass
 
 PROCESSES = ("actors", "dispatcher", "janitor")
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import pytest
 
+from services.cli.ports import free_port
 from tests.acceptance.streams import (
     ANN,
     api,
@@ -26,7 +27,7 @@ from tests.acceptance.streams import (
     with_workers,
 )
 from tests.integration.engine import Engine, until
-from tests.windlass import KEY, NOBODY, Windlass, free_port
+from tests.windlass import KEY, NOBODY, Windlass
 
 __all__ = ["api"]
 

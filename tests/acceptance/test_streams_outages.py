@@ -11,13 +11,14 @@ import asyncpg
 import httpx
 import pytest
 
+from services.cli.ports import free_port
 from tests.acceptance.streams import api, progress, running_api, stories, story_of, with_workers
 from tests.databases import ask, execute, migrate
 from tests.event_reader import Event
 from tests.integration.engine import Engine, an_engine, until
 from tests.restartable_servers import RestartableServer, restartable_postgres
 from tests.waiting import wait_until
-from tests.windlass import Windlass, free_port
+from tests.windlass import Windlass
 
 __all__ = ["api"]
 

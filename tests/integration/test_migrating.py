@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from services.cli.ports import free_port
 from shared import db
 from shared.migrations.runner import newest_revision
 from shared.settings import Settings
 from tests.databases import PROJECT, ask, execute, migrate
 from tests.waiting import wait_until
-from tests.windlass import free_port, leash
+from tests.windlass import leash
 
 NEWER = "9999"
 

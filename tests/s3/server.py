@@ -9,8 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from services.cli.ports import free_port
 from tests.waiting import wait_until
-from tests.windlass import free_port, leash
+from tests.windlass import leash
 
 PYTHON = Path(sys.prefix) / "s3" / "bin" / "python"
 

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from services.cli.ports import free_port
 from shared.errors import (
     ContentRejected,
     Forbidden,
@@ -26,7 +27,6 @@ from shared.providers.base import OrderUnknown
 from shared.providers.exchange import LARGEST_ANSWER_BYTES, ask
 from shared.providers.network import open_client
 from tests.small_server import HANG, Reply, answer, on_a_loop, serving
-from tests.windlass import free_port
 
 LOOPBACK = Allowances((ip_network("127.0.0.1/32"),))
 KEY = "11111111-2222-3333-4444-555555555555"
