@@ -100,17 +100,19 @@ def latencies(servers: Servers, directory: Path) -> list[Figure]:
     for entrant in ALL:
         for number, setting in enumerate(entrant.idle_settings):
             latency = starts.of_a_peer(entrant, setting, servers, directory, f"{entrant.system}_starts_{number}")
-            found.append(_latency(entrant.name, setting, latency))
+            # Where two settings ran, what tells them apart is the last thing that is said about each.
+            label = f"{entrant.name}, {setting.rsplit(', ', 1)[-1]}" if len(entrant.idle_settings) > 1 else ""
+            found.append(_latency(entrant.name, setting, latency, label))
     return found
 
 
-def _latency(name: str, setting: str, latency: Latency) -> Figure:
+def _latency(name: str, setting: str, latency: Latency, label: str = "") -> Figure:
     return Figure(
         f"submit to start, idle, {name} ({setting})",
         f"{latency.p50 * 1000:.1f} ms median, {latency.p99 * 1000:.1f} ms p99",
         f"{SAMPLES} samples, one clock",
-        {"p50_ms": latency.p50 * 1000, "p99_ms": latency.p99 * 1000},
-        label=name,
+        {"start_p50_ms": latency.p50 * 1000, "start_p99_ms": latency.p99 * 1000},
+        label=label or name,
     )
 
 
@@ -133,7 +135,7 @@ def _hand_off(name: str, found: HandOff, aim: str, *, reached: bool | None = Non
         f"limit 1, {TASK_SECONDS * 1000:.0f} ms tasks, {name}",
         f"slot held {found.share:.1%} of the time, median gap {found.gap * 1000:.1f} ms, {found.tasks} of {HAND_OFFS}",
         aim,
-        {"share": found.share, "p50_ms": found.gap * 1000},
+        {"share": found.share, "hand_off_p50_ms": found.gap * 1000},
         reached=reached,
         label=name,
     )
@@ -144,7 +146,7 @@ def _back(name: str, seconds: float | None) -> Figure:
         f"SIGKILL of the worker to running again, {name}",
         f"> {PATIENCE_SECONDS} s" if seconds is None else f"{seconds:.1f} s",
         WHO_BRINGS_IT_BACK[name],
-        {} if seconds is None else {"seconds": seconds},
+        {} if seconds is None else {"killed_to_running_seconds": seconds},
         label=name,
     )
 
