@@ -91,7 +91,7 @@ def test_who_listens_goes_past_the_pooler(database_url: str) -> None:
         connected = asyncio.Event()
         listener = db.Listener(settings, "test", {"windlass_dispatch": lambda _payload: connected.set()})
         listening = asyncio.create_task(listener.run())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await connected.wait()
         listening.cancel()
 
