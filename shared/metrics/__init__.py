@@ -1,0 +1,1 @@
+"""What Prometheus can read: every metric is declared in this package and nowhere else."""

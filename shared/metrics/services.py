@@ -1,0 +1,97 @@
+"""How each service itself is: requests, streams, dispatch, threads, duties, connections."""
+
+from shared.metrics.declaring import (
+    ACTORS,
+    API,
+    BATCH_SIZES,
+    CALL_SECONDS,
+    DISPATCHER,
+    JANITOR,
+    SERVICES,
+    counter,
+    gauge,
+    histogram,
+)
+
+BUILD = gauge("windlass_build_info", "Always 1; which service and version this is", ["service", "version"], of=SERVICES)
+DATABASE_CONNECTIONS = gauge(
+    "windlass_database_connections", "Connections to Postgres; `state` is used or idle", ["state"], of=SERVICES
+)
+DATABASE_CONNECTIONS_LIMIT = gauge(
+    "windlass_database_connections_limit", "How many connections this process may open", [], of=SERVICES
+)
+
+HTTP_REQUESTS = counter(
+    "windlass_http_requests_total",
+    "Requests answered; `route` is the path's pattern, `other` where none fits",
+    ["method", "route", "status"],
+    of=[API],
+)
+HTTP_REQUEST_SECONDS = histogram(
+    "windlass_http_request_seconds",
+    "From request to the end of its answer, or for a stream to its beginning",
+    ["method", "route"],
+    buckets=CALL_SECONDS,
+    of=[API],
+)
+STREAM_CLIENTS = gauge("windlass_stream_clients", "Open streams; `kind` is task or many", ["kind"], of=[API])
+STREAM_DELAY_SECONDS = histogram(
+    "windlass_stream_delay_seconds",
+    "From an event's commit to its sending, while the stream was following",
+    ["kind"],
+    buckets=CALL_SECONDS,
+    of=[API],
+)
+STREAMS_CUT = counter(
+    "windlass_streams_cut_total", "Streams ended because their client was too slow", ["kind"], of=[API]
+)
+
+DOORBELLS = counter(
+    "windlass_doorbells_total",
+    "Doorbells published; `result` is confirmed or given_back",
+    ["queue", "result"],
+    of=[DISPATCHER],
+)
+DOORBELLS_AGAIN = counter(
+    "windlass_doorbells_again_total", "Tasks rung for once more because nobody came", ["queue"], of=[DISPATCHER]
+)
+DISPATCH_BATCH = histogram(
+    "windlass_dispatch_batch_size", "Tasks reserved and rung for at once", [], buckets=BATCH_SIZES, of=[DISPATCHER]
+)
+DISPATCH_CONFIRM_SECONDS = histogram(
+    "windlass_dispatch_confirm_seconds",
+    "From publishing a batch to its last confirm",
+    [],
+    buckets=CALL_SECONDS,
+    of=[DISPATCHER],
+)
+BROKER_CONNECTED = gauge(
+    "windlass_broker_connected", "1 while the dispatcher is connected to RabbitMQ", [], of=[DISPATCHER]
+)
+
+WORKER_THREADS = gauge(
+    "windlass_worker_threads", "Threads of this worker; `state` is busy or idle", ["state"], of=[ACTORS]
+)
+HEARTBEAT_AGE_SECONDS = gauge(
+    "windlass_worker_heartbeat_age_seconds", "How long ago this worker last renewed its leases", [], of=[ACTORS]
+)
+WRITE_BATCH = histogram(
+    "windlass_write_batch_size",
+    "Claims, reports or ends written in one transaction",
+    ["what"],
+    buckets=BATCH_SIZES,
+    of=[ACTORS],
+)
+
+JANITOR_LAST_SUCCESS = gauge(
+    "windlass_janitor_last_success_timestamp_seconds",
+    "When a duty was last done to its end; `duty` is stale, sweep or statistics",
+    ["duty"],
+    of=[JANITOR],
+)
+JANITOR_DUTY_SECONDS = histogram(
+    "windlass_janitor_duty_seconds", "How long a duty took", ["duty"], buckets=CALL_SECONDS, of=[JANITOR]
+)
+WORKERS_LOST = counter(
+    "windlass_workers_lost_total", "Workers that fell silent without a good-bye", [], of=[ACTORS, JANITOR]
+)
