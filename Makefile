@@ -59,7 +59,7 @@ render: ## write what kustomize makes of deploy/k8s into deploy/k8s/rendered
 
 lock: $(VENV)/.dev ## choose the newest allowed versions anew, with their hashes
 	@$(LOCK) --upgrade -o requirements.lock pyproject.toml
-	@$(LOCK) --upgrade --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	@$(LOCK) --upgrade --extra dev --extra tracing -c requirements.lock -o requirements-dev.lock pyproject.toml
 	@$(COMPILE) --upgrade -o tests/s3/requirements.lock tests/s3/requirements.in
 	@$(COMPILE) --upgrade -o bench/peers/requirements.lock bench/peers/requirements.in
 
