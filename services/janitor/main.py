@@ -63,8 +63,8 @@ class Janitor:
         await forget_expired_keys(self.pool)
         await forget_expired_rates(self.pool)
         await fold_tallies(self.pool)
-        self._unaccounted = await count_unaccounted(self.pool, self.settings)
         await sort_in_new_texts(self.pool)
+        self._unaccounted = await count_unaccounted(self.pool, self.settings)
 
     async def _keep_time(self) -> None:
         """The stale sweep, with or without RabbitMQ: sleeps until the earliest lease runs out."""

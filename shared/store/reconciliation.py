@@ -21,8 +21,7 @@ async def count_unaccounted(db: Database, *, after_seconds: float) -> dict[str, 
               AND NOT EXISTS (
                 SELECT 1 FROM tasks t
                 WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL)
-              AND (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status = 'running')
-                  < coalesce(p.limit_override, p.configured_limit, 2147483647)
+              AND held_slots(p.name) < coalesce(p.limit_override, p.configured_limit, 2147483647)
         )
         SELECT
             (SELECT count(*) FROM tasks, late WHERE status = 'running' AND lease_expires_at < since)

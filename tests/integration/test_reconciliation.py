@@ -4,7 +4,9 @@ from uuid import uuid4
 
 import pytest
 
+from services.janitor.reconciler import count_unaccounted
 from shared.admission import Admission
+from shared.settings import Settings
 from shared.store import providers, reconciliation, tasks
 from tests.integration.engine import Engine, on_the_engine
 from tests.integration.flow import change, let_the_time_pass, open_the_breaker, pause
@@ -96,6 +98,33 @@ async def test_a_due_task_that_waits_for_a_full_provider_is_nobody_s_fault(engin
     assert await unaccounted(engine) == NONE
     await engine.finish(attempt)
     assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
+
+
+@on_the_engine
+async def test_a_due_task_that_waits_for_the_slot_of_an_open_job_is_nobody_s_fault(engine: Engine) -> None:
+    await engine.provide("probe", limit=1)
+    ended = await engine.completed()
+    await engine.sql("UPDATE tasks SET job_open = true WHERE task_id = $1", ended)
+    await engine.submit()
+    await age(engine, "available_at")
+    assert await unaccounted(engine) == NONE
+    await engine.sql("UPDATE tasks SET job_open = false")
+    assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
+
+
+@on_the_engine
+async def test_a_due_task_whose_slot_was_freed_a_moment_ago_is_not_told_of(engine: Engine) -> None:
+    await engine.submit()
+    await age(engine, "available_at", seconds=3600)
+
+    async def rung_for_meanwhile(_seconds: float) -> None:
+        await ring(engine)
+
+    async def left_alone(_seconds: float) -> None:
+        pass
+
+    assert await count_unaccounted(engine.pool, Settings(), pause=left_alone) == 1
+    assert await count_unaccounted(engine.pool, Settings(), pause=rung_for_meanwhile) == 0
 
 
 @on_the_engine
