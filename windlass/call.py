@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from windlass.conversion import convert
 from windlass.errors import UnreadableAnswer
 from windlass.task import Listing
 
@@ -54,7 +55,7 @@ class Call(Generic[T]):
 
     def read(self, document: Any) -> T:
         try:
-            return msgspec.convert(document, self.answer)
+            return convert(document, self.answer)
         except msgspec.ValidationError as error:
             raise UnreadableAnswer(f"the answer to {self.method} {self.path} is not understood: {error}") from error
 

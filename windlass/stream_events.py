@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.conversion import convert
 from windlass.errors import UnreadableAnswer
 from windlass.task import Document, Progress, Status, TaskError
 
@@ -76,6 +77,6 @@ def typed(message: StreamMessage) -> StreamEvent | None:
     if kind is None:
         return None
     try:
-        return msgspec.convert({**message.data, "seq": message.seq}, kind)
+        return convert({**message.data, "seq": message.seq}, kind)
     except (msgspec.ValidationError, TypeError) as error:
         raise UnreadableAnswer(f"event {message.seq} ({message.event}) is not as it should be: {error}") from error
