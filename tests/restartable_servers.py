@@ -9,7 +9,6 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
@@ -20,7 +19,8 @@ from services.cli.servers.rabbitmq import PrivateRabbitmq
 from services.cli.supervision.children import Children
 from services.cli.supervision.console import Console
 from shared.process_table import descendants
-from tests.servers import PROJECT, new_directory
+from tests.helper_process import HelperProcess, helper_process
+from tests.servers import new_directory
 
 Server = PrivatePostgres | PrivateRabbitmq
 
@@ -28,31 +28,19 @@ Server = PrivatePostgres | PrivateRabbitmq
 class RestartableServer:
     """As the test holds it."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-        self.url = self._answer()
+    def __init__(self, keeper: HelperProcess) -> None:
+        self._keeper = keeper
+        self.url = keeper.answer()
 
     def stop(self, how: signal.Signals, *, with_all_below: bool = False) -> None:
-        self._tell(f"stop {how.name}" + (" all" if with_all_below else ""))
+        self._keeper.tell(f"stop {how.name}" + (" all" if with_all_below else ""))
 
     def start(self) -> None:
-        self._tell("start")
+        self._keeper.tell("start")
 
     def send(self, signum: signal.Signals) -> None:
         """To the server and every process below it: frozen and thawed whole."""
-        self._tell(f"send {signum.name}")
-
-    def _tell(self, order: str) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(f"{order}\n")
-        self._process.stdin.flush()
-        self._answer()
-
-    def _answer(self) -> str:
-        assert self._process.stdout
-        line = self._process.stdout.readline()
-        assert line, "the keeper of the server has died"
-        return line.strip()
+        self._keeper.tell(f"send {signum.name}")
 
 
 @contextlib.contextmanager
@@ -69,20 +57,8 @@ def restartable_rabbitmq() -> Iterator[RestartableServer]:
 
 @contextlib.contextmanager
 def _restartable(name: str) -> Iterator[RestartableServer]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.restartable_servers", new_directory(), name],
-        cwd=PROJECT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield RestartableServer(process)
-        finally:
-            assert process.stdin
-            process.stdin.close()
-            process.wait(30)
+    with helper_process("tests.restartable_servers", new_directory(), name) as keeper:
+        yield RestartableServer(keeper)
 
 
 async def keep(directory: Path, name: str) -> None:

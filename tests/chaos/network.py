@@ -3,15 +3,13 @@
 # As a program (`python -m tests.chaos.network`) it is told one JSON object a line on its standard input, answers each
 # with a line, and ends when its input does.
 import json
-import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from tests.forwarder import Forwarder, Forwarders
-from tests.servers import PROJECT
+from tests.helper_process import HelperProcess, helper_process
 
 
 class Link:
@@ -41,40 +39,20 @@ class Link:
 class Network:
     """As the storm holds it, from any thread."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: HelperProcess) -> None:
         self._process = process
-        self._talking = threading.Lock()
 
     def link(self, name: str, *server_urls: str, passes_hang_ups: bool = False) -> Link:
         return Link(self, name, self.tell("link", name, list(server_urls), passes_hang_ups))
 
     def tell(self, order: str, *details: Any) -> str:
-        with self._talking:
-            assert self._process.stdin
-            assert self._process.stdout
-            self._process.stdin.write(json.dumps([order, *details]) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
-        assert line, "the network has died"
-        return str(json.loads(line))
+        return str(json.loads(self._process.tell(json.dumps([order, *details]))))
 
 
 @contextmanager
 def a_network() -> Iterator[Network]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.chaos.network"],
-        cwd=PROJECT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield Network(process)
-        finally:
-            assert process.stdin
-            process.stdin.close()
-            process.wait(30)
+    with helper_process("tests.chaos.network") as process:
+        yield Network(process)
 
 
 def serve() -> None:

@@ -26,6 +26,7 @@ from tests.servers import Servers
 
 CONNECTIONS = 12
 RULES = Rules.of(Settings())
+ENDS = [("complete", "completed"), ("retry", "retrying"), ("bury", "dead"), ("interrupt", "queued")]
 A_FAILURE = {
     "type": "ServiceUnavailable",
     "kind": "transient",

@@ -130,3 +130,12 @@ async def lose_the_worker(engine: Engine, attempt: Claimed) -> None:
 
 
 VERDICTS |= {"cancelled": cancel_while_running, "worker-lost": lose_the_worker}
+
+
+async def trial(engine: Engine) -> Claimed:
+    """The breaker was open, its time is over, and one task tries."""
+    await open_the_breaker(engine)
+    await let_the_time_pass(engine)
+    attempt = await engine.running()
+    assert await breaker(engine) == "half-open"
+    return attempt

@@ -8,58 +8,18 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.checker import CRITERIA, judge_rows
-from tests.chaos.record import Accepted, Fault, LimitChange, ManyRead, Record, Revived, Sighting, StreamRead
-from tests.chaos.rows import EventRow, Rows, TaskRow, WorkerRow
-from tests.chaos.violation import Violation
-
-LEASE = 4.0
-BOUND = 60.0
-NOW = 1000.0
-NOBODY_HAS_THIS_PID = 2**22 + 1
-
-
-def events(*names: str, start: float = 100.0, attempt: int = 0) -> list[EventRow]:
-    """One a second; each claim is a new attempt, by a worker that is named after it."""
-    story = []
-    for seq, name in enumerate(names, start=1):
-        attempt += name == "claim"
-        worker_id = f"worker-{attempt}" if name == "claim" else None
-        story.append(EventRow(seq, name, start + seq - 1, attempt, xid=10 * seq, worker_id=worker_id))
-    return story
-
-
-HAPPY = ("submit", "dispatch", "claim", "progress", "complete")
-
-
-def a_task(task_id: str = "a", *names: str, **fields: Any) -> tuple[TaskRow, list[EventRow]]:
-    story = events(*(names or HAPPY))
-    attempt = max(event.attempt for event in story)
-    result = {"echo": f"mark-{task_id}", "attempt": attempt, "worker_id": f"worker-{attempt}"}
-    row = TaskRow(
-        task_id, "probe", "probe", "completed", attempt, len(story), job_open=False, result=result,
-        completed_at=story[-1].at,
-    )  # fmt: skip
-    return replace(row, **fields), story
-
-
-def rows_of(*tasks: tuple[TaskRow, list[EventRow]], **more: Any) -> Rows:
-    return Rows(
-        NOW, {row.task_id: row for row, _ in tasks}, {row.task_id: story for row, story in tasks}, **more
-    )  # fmt: skip
-
-
-def record_of(*task_ids: str, **more: Any) -> Record:
-    accepted = {each: Accepted(each, "probe", "probe", 100.0, f"mark-{each}") for each in task_ids}
-    return Record(accepted=accepted, **more)
-
-
-def judged(record: Record, rows: Rows, processes: Any = ()) -> list[Violation]:
-    return judge_rows(record, rows, processes, bound_seconds=BOUND, lease_seconds=LEASE)
-
-
-def wrong(record: Record, rows: Rows, processes: Any = ()) -> set[int]:
-    return {violation.criterion for violation in judged(record, rows, processes)}
+from tests.chaos.checker import CRITERIA
+from tests.chaos.record import Fault, LimitChange, Record, Revived, Sighting
+from tests.chaos.rows import Rows, WorkerRow
+from tests.chaos_stories import (
+    NOBODY_HAS_THIS_PID,
+    NOW,
+    a_task,
+    judged,
+    record_of,
+    rows_of,
+    wrong,
+)
 
 
 def test_a_run_that_is_right_is_called_right() -> None:
@@ -263,80 +223,6 @@ def test_a_dead_worker_that_is_called_active_is_found_once_the_janitor_had_the_t
     assert wrong(record_of(), rows_of(workers=[dead])) == {5}
     assert wrong(record_of(), rows_of(workers=[replace(dead, state="lost")])) == set()
     assert wrong(record_of(), rows_of(workers=[replace(dead, heartbeat_at=NOW - 10)])) == set()
-
-
-# 6: streams without gaps and repeats
-
-
-def read(*seqs: int, types: tuple[str, ...] | None = None, is_whole: bool = True) -> StreamRead:
-    names = types or (*["progress"] * (len(seqs) - 1), "complete")
-    return StreamRead("a", seqs, names, 2, is_whole=is_whole)
-
-
-def test_a_stream_that_has_everything_once_is_right() -> None:
-    """The row that says `dispatch` is not told."""
-    assert wrong(record_of("a", streams=[read(1, 3, 4, 5)]), rows_of(a_task("a"))) == set()
-
-
-@pytest.mark.parametrize(
-    "seen",
-    [
-        read(1, 3, 5),
-        read(1, 3, 4, 4, 5),
-        read(1, 4, 3, 5),
-        read(3, 4, 5),
-        read(1, 2, 3, 4, 5),
-        read(1, 3, 4, 5, 6),
-        read(1, 3, 4, types=("progress", "progress", "progress")),
-        read(1, 3, 4, 5, is_whole=False),
-        read(1, 3, 4, 5, types=("progress", "complete", "progress", "complete")),
-        read(1, 3, 4, 5, types=("progress", "progress", "output", "complete")),
-    ],
-)
-def test_a_stream_that_is_wrong_in_one_thing_is_found(seen: StreamRead) -> None:
-    assert wrong(record_of("a", streams=[seen]), rows_of(a_task("a"))) == {6}
-
-
-def test_a_stream_may_end_with_an_earlier_life() -> None:
-    revived = a_task("a", "submit", "claim", "bury", "revive", "claim", "complete")
-    seen = read(1, 2, 3, types=("progress", "progress", "error"))
-    assert wrong(record_of("a", streams=[seen]), rows_of(revived)) == set()
-
-
-def test_a_history_with_a_gap_is_found() -> None:
-    row, story = a_task("a")
-    del story[3]
-    assert wrong(record_of("a"), rows_of((row, story))) == {6}
-
-
-def test_the_many_task_stream_has_everything_between_its_marks() -> None:
-    first, last, other = a_task("first"), a_task("last"), a_task("other")
-    for number, (_, story) in enumerate((first, other, last)):
-        story[:] = [replace(event, xid=1000 * number + event.xid) for event in story]
-    rows = rows_of(first, other, last)
-    everything = [(task, seq) for task in ("first", "other", "last") for seq in (1, 3, 4, 5)]
-
-    def seen(*told: tuple[str, int]) -> Record:
-        return record_of("first", "other", "last", many_streams=[ManyRead("first", "last", told, 3)])
-
-    assert wrong(seen(*everything), rows) == set()
-    assert wrong(seen(*[each for each in everything if each != ("other", 4)]), rows) == {6}
-    assert wrong(seen(*everything, ("other", 4)), rows) == {6}
-    assert wrong(seen(*everything, ("unheard-of", 1)), rows) == {6}
-
-
-def test_what_was_committed_with_the_last_mark_may_come_after_it() -> None:
-    """In one commit the order is by task: this client has left before the later one's turn."""
-    first, (later_row, _), (last_row, _) = a_task("a"), a_task("z"), a_task("m")
-    ended = [replace(event, xid=5000) for event in events(*HAPPY)]
-    rows = rows_of(first, (later_row, ended), (last_row, ended))
-    told = tuple((task, seq) for task in ("a", "m") for seq in (1, 3, 4, 5))
-    record = record_of("a", "m", "z", many_streams=[ManyRead("a", "m", told, 1)])
-    assert wrong(record, rows) == set()
-    record.many_streams = [ManyRead("a", "m", told, 1, is_whole=False)]
-    assert wrong(record, rows) == {6}
-    record.many_streams = [ManyRead("a", "z", told, 1)]
-    assert wrong(record, rows) == {6}
 
 
 # 7: no process without a running task

@@ -2,12 +2,7 @@
 
 import asyncio
 import json
-import socket
-import struct
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any
+from contextlib import aclosing
 
 import pytest
 
@@ -15,109 +10,21 @@ from shared.errors import TaskError
 from shared.providers.addresses import Allowances
 from shared.providers.network import open_client
 from shared.providers.openrouter import Finished, OpenRouter
-from shared.toml_tables import Endpoint
-
-KEY = "a-key-that-looks-like-any-other-word"
-MODEL = "vendor/name"
-QUESTION = ({"role": "user", "content": "What is it about?"},)
-
-COMMENT = b": OPENROUTER PROCESSING\n\n"
-END = b"data: [DONE]\n\n"
-USAGE = {"prompt_tokens": 12, "completion_tokens": 8, "total_tokens": 20, "cost": 0.00014}
-
-
-def chunk(content: str | None = None, *, finish: str | None = None, **more: Any) -> bytes:
-    document = {
-        "id": "gen-1731-abc",
-        "provider": "Vendor",
-        "model": "vendor/name-0901",
-        "object": "chat.completion.chunk",
-        "created": 1731751200,
-        "choices": [{"index": 0, "delta": {"role": "assistant", "content": content}, "finish_reason": finish}],
-        **more,
-    }
-    return b"data: " + json.dumps(document, ensure_ascii=False).encode() + b"\n\n"
-
-
-WHOLE = (
-    COMMENT, chunk(""), chunk("A wind"), COMMENT, chunk("lass hauls."), chunk("", finish="stop"),
-    chunk(choices=[], usage=USAGE), END,
-)  # fmt: skip
-FINISHED = Finished("vendor/name-0901", "stop", "gen-1731-abc", 12, 8, 0.00014)
-
-
-@dataclass
-class Provider:
-    """Answers each request with the same bytes, and the pauses between them; `None` breaks the connection."""
-
-    answer: tuple[bytes | float | None, ...]
-    status: str = "200 OK"
-    content_type: str = "text/event-stream"
-    headers: str = ""
-    heard: list[tuple[str, Any]] = field(default_factory=list)
-    left: asyncio.Event = field(default_factory=asyncio.Event)
-    served: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            await self._answer(reader, writer)
-            await writer.wait_closed()
-        self.served.set()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        length = next(int(line.split(":")[1]) for line in head.lower().splitlines() if "content-length" in line)
-        self.heard.append((head, json.loads(await reader.readexactly(length))))
-        writer.write(f"HTTP/1.1 {self.status}\r\nContent-Type: {self.content_type}\r\n{self.headers}\r\n".encode())
-        for piece in self.answer:
-            if isinstance(piece, bytes):
-                writer.write(piece)
-                await writer.drain()
-            elif piece is None:
-                # Closed so, the kernel sends a reset: the end of the stream could be taken for its proper end.
-                linger = struct.pack("ii", 1, 0)
-                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-            else:
-                await self._watch(reader, piece)
-        writer.close()
-
-    async def _watch(self, reader: asyncio.StreamReader, seconds: float) -> None:
-        with suppress(TimeoutError):
-            if await asyncio.wait_for(reader.read(), seconds) == b"":
-                self.left.set()
-
-    @asynccontextmanager
-    async def reached(self, *, silence_seconds: float) -> AsyncIterator[OpenRouter]:
-        server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
-        host, port = server.sockets[0].getsockname()
-        async with (
-            server,
-            open_client(Allowances(origins=frozenset({(host, port)})), timeout_seconds=silence_seconds) as http,
-        ):
-            try:
-                yield OpenRouter("openrouter", Endpoint(f"http://{host}:{port}/api/v1", KEY), http)
-            finally:
-                if self.heard:
-                    await self.served.wait()
-
-
-def read(provider: Provider, *, silence_seconds: float = 5) -> list[str | Finished]:
-    async def all_of_it() -> list[str | Finished]:
-        async with provider.reached(silence_seconds=silence_seconds) as openrouter:
-            return [piece async for piece in openrouter.stream_chat(QUESTION, model=MODEL)]
-
-    return asyncio.run(all_of_it())
-
-
-def failure(provider: Provider, **options: Any) -> TaskError:
-    with pytest.raises(TaskError) as caught:
-        read(provider, **options)
-    return caught.value
-
-
-def kind_of(error: TaskError) -> str:
-    return type(error).__name__
-
+from tests.scripted_openrouter import (
+    COMMENT,
+    END,
+    FINISHED,
+    KEY,
+    MODEL,
+    QUESTION,
+    USAGE,
+    WHOLE,
+    Provider,
+    chunk,
+    failure,
+    kind_of,
+    read,
+)
 
 # What is asked, and what is answered
 
@@ -271,90 +178,3 @@ def test_who_is_cancelled_closes_the_connection() -> None:
             await asyncio.wait_for(provider.left.wait(), 5)
 
     asyncio.run(cancelled(Provider((chunk("A wind"), 60.0))))
-
-
-# Errors, before the first word and after it
-
-BY_CODE = [
-    (400, "InvalidInput"), (401, "Unauthorized"), (402, "QuotaExhausted"), (404, "NotFound"), (408, "NetworkTimeout"),
-    (429, "RateLimited"), (502, "ServiceUnavailable"), (503, "ServiceUnavailable"),
-]  # fmt: skip
-MODERATED = {
-    "error": {
-        "code": 403,
-        "message": "Input was flagged",
-        "metadata": {"reasons": ["violence"], "flagged_input": "the …", "provider_name": "Vendor"},
-    }
-}
-
-
-def told(code: Any, message: str = "Something happened") -> bytes:
-    return json.dumps({"error": {"code": code, "message": message}}).encode()
-
-
-@pytest.mark.parametrize(("code", "name"), BY_CODE)
-def test_an_error_before_the_first_word_has_its_status(code: int, name: str) -> None:
-    error = failure(Provider((told(code),), status=f"{code} Oh", content_type="application/json"))
-    assert kind_of(error) == name
-    assert str(error) == f"openrouter answered {code}: Something happened"
-
-
-@pytest.mark.parametrize(("code", "name"), [*BY_CODE, ("429", "RateLimited"), ("server_error", "ServiceUnavailable")])
-@pytest.mark.parametrize(
-    ("content_type", "answer"),
-    [("text/event-stream", "data: {}\n\n"), ("application/json", "{}")],
-    ids=["in the stream", "as the body"],
-)
-def test_an_error_inside_a_200_has_its_code(code: Any, name: str, content_type: str, answer: str) -> None:
-    body = answer.format(told(code).decode()).encode()
-    before = (COMMENT, chunk("A wind")) if content_type == "text/event-stream" else ()
-    assert kind_of(failure(Provider((*before, body), content_type=content_type))) == name
-
-
-def test_a_chunk_may_tell_of_its_error_and_end_in_one() -> None:
-    ending = chunk("", finish="error", error={"code": 429, "message": "Rate limit exceeded upstream"})
-    assert kind_of(failure(Provider((chunk("A wind"), ending)))) == "RateLimited"
-    assert kind_of(failure(Provider((chunk("A wind"), chunk("", finish="error"), END)))) == "ServiceUnavailable"
-
-
-def test_a_refusal_by_moderation_is_told_from_other_refusals() -> None:
-    refused = Provider((json.dumps(MODERATED).encode(),), status="403 Forbidden", content_type="application/json")
-    error = failure(refused)
-    assert (kind_of(error), error.kind) == ("ContentRejected", "permanent")
-    assert "violence" in str(error)
-    forbidden = Provider((told(403, "This key may not"),), status="403 Forbidden", content_type="application/json")
-    assert kind_of(failure(forbidden)) == "Forbidden"
-    in_stream = b"data: " + json.dumps(MODERATED).encode() + b"\n\n"
-    assert kind_of(failure(Provider((chunk("A wind"), in_stream)))) == "ContentRejected"
-    filtered = Provider((chunk("A wind"), chunk("", finish="content_filter", usage=USAGE), END))
-    assert kind_of(failure(filtered)) == "ContentRejected"
-
-
-def test_the_time_that_a_429_names_is_passed_on() -> None:
-    error = failure(
-        Provider((told(429),), status="429 Slow down", content_type="application/json", headers="Retry-After: 17\r\n")
-    )
-    assert error.details["retry_after"] == 17
-
-
-@pytest.mark.parametrize(
-    ("content_type", "answer"),
-    [
-        ("text/html", b"<html><body>Bad gateway, but with 200</body></html>"),
-        ("application/json", b"[]"),
-        ("text/event-stream", b"data: {not json}\n\n"),
-        ("text/event-stream", b'data: {"choices": [{"delta": {"content": ["?"]}}]}\n\n'),
-        ("text/event-stream", b'data: {"choices": "none"}\n\n'),
-        ("text/event-stream", b"data: " + b"[" * 100_000 + b"\n\n"),
-    ],
-)
-def test_what_is_no_chat_completion_is_the_providers_fault(content_type: str, answer: bytes) -> None:
-    error = failure(Provider((answer,), content_type=content_type))
-    assert kind_of(error) == "ServiceUnavailable"
-    assert "something else than expected" in str(error)
-
-
-def test_the_key_stays_out_of_what_is_told() -> None:
-    body = told(401, f"No such key: {KEY}")
-    assert KEY not in str(failure(Provider((body,), status="401 No", content_type="application/json")))
-    assert KEY not in str(failure(Provider((b"data: " + body + b"\n\n",))))

@@ -5,36 +5,14 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-import msgspec
 import pytest
 
 from services.api.auth import Caller
 from services.api.errors import Problem
-from services.api.submission import OPTIONS, accept, check_idempotency_key, read, under_idempotency_key
-from shared.payloads import PAYLOADS
+from services.api.submission import check_idempotency_key, read, under_idempotency_key
 from shared.settings import Settings
 from shared.store.tasks import Submission
-
-ADMIN = Caller("a", "admin", "root")
-USER = Caller("u", "user", "ann")
-SETTINGS = Settings(providers={"slow": {"actor": "probe"}})
-DRILLS = Settings(probe_faults=True)
-
-
-def accepted(body: Any, caller: Caller = USER, settings: Settings = SETTINGS) -> Submission:
-    return accept(body, caller, settings)
-
-
-def refused(body: Any, caller: Caller = USER, settings: Settings = SETTINGS, *, below: str = "") -> Problem:
-    with pytest.raises(Problem) as problem:
-        accept(body, caller, settings, below=below)
-    return problem.value
-
-
-def pointers(problem: Problem) -> set[str]:
-    assert problem.errors is not None
-    assert all(each["detail"] for each in problem.errors)
-    return {each["pointer"] for each in problem.errors}
+from tests.submissions import ADMIN, DRILLS, SETTINGS, USER, accepted, pointers, refused
 
 
 def test_the_smallest_task_gets_the_defaults() -> None:
@@ -229,95 +207,6 @@ def test_a_payload_has_a_cap_of_its_own() -> None:
     assert pointers(problem) == {"/tasks/3/payload"}
 
 
-# Actors
-
-
-@pytest.mark.parametrize(
-    ("actor", "payload", "expected"),
-    [
-        ("summarize", {"content": "long"}, ("openrouter", 120, 3600)),
-        ("agent", {"subagent_type": "demo", "prompt": "do"}, ("local", 1800, None)),
-    ],
-)
-def test_each_actor_has_its_defaults(actor: str, payload: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    task = accepted({"actor": actor, "payload": payload})
-    assert (task.provider, task.timeout_seconds, task.max_age_seconds) == expected
-
-
-def test_media_has_no_default_provider_and_says_which_there_are() -> None:
-    body = {"actor": "media", "payload": {"action": "txt2img", "prompt": "a lighthouse"}}
-    problem = refused(body)
-    assert (problem.status, problem.code) == (422, "provider-required")
-    assert pointers(problem) == {"/provider"}
-    assert "leonardo, midjourney" in problem.detail
-    task = accepted({**body, "provider": "leonardo"})
-    assert (task.provider, task.timeout_seconds, task.max_age_seconds) == ("leonardo", 900, None)
-
-
-def test_a_provider_of_another_actor_is_refused() -> None:
-    problem = refused({"actor": "summarize", "payload": {"content": "x"}, "provider": "leonardo"})
-    assert (problem.code, pointers(problem)) == ("unknown-provider", {"/provider"})
-    assert "openrouter" in problem.detail
-
-
-def test_a_media_task_is_found_by_its_run_and_interaction() -> None:
-    payload = {"action": "txt2img", "prompt": "x", "workflow_run_id": "run", "interaction_id": "talk"}
-    task = accepted({"actor": "media", "provider": "leonardo", "payload": payload})
-    assert (task.workflow_run_id, task.interaction_id, task.payload) == ("run", "talk", payload)
-
-
-@pytest.mark.parametrize(
-    ("actor", "payload", "pointer"),
-    [
-        ("summarize", {}, "/payload/content"),
-        ("summarize", {"content": ""}, "/payload/content"),
-        ("summarize", {"content": "x", "max_words": 0}, "/payload/max_words"),
-        ("media", {"action": "txt2song", "prompt": "x"}, "/payload/action"),
-        ("media", {"action": "txt2img"}, "/payload/prompt"),
-        ("media", {"action": "img2vid", "prompt": "x"}, "/payload/source_image"),
-        ("agent", {"prompt": "x"}, "/payload/subagent_type"),
-        ("agent", {"subagent_type": "a", "prompt": "x", "command": ["sh"]}, "/payload/command"),
-        ("agent", {"subagent_type": "a", "prompt": "x", "limits": {"memory_mb": 0}}, "/payload/limits/memory_mb"),
-    ],
-)
-def test_each_actor_s_payload_is_checked(actor: str, payload: dict[str, Any], pointer: str) -> None:
-    problem = refused({"actor": actor, "provider": "leonardo" if actor == "media" else None, "payload": payload})
-    assert (problem.status, problem.code) == (422, "invalid-payload")
-    assert pointers(problem) == {pointer}
-
-
-# Shortcuts
-
-
-@pytest.mark.parametrize("actor", sorted(PAYLOADS))
-def test_no_field_of_a_payload_is_called_as_a_field_of_the_task(actor: str) -> None:
-    assert not OPTIONS & PAYLOADS[actor].model_fields.keys()
-
-
-def test_a_shortcut_makes_the_same_task() -> None:
-    whole = {"actor": "summarize", "priority": 1, "tags": ["t"], "payload": {"content": "long", "max_words": 5}}
-    short = {"content": "long", "max_words": 5, "priority": 1, "tags": ["t"]}
-    made = accept(short, USER, SETTINGS, shortcut_for="summarize")
-    assert made == msgspec.structs.replace(accepted(whole), task_id=made.task_id)
-
-
-@pytest.mark.parametrize(
-    ("body", "pointer"),
-    [
-        ({}, "/content"),
-        ({"content": "x", "max_words": 0}, "/max_words"),
-        ({"content": "x", "priority": 99}, "/priority"),
-        ({"content": "x", "surprise": 1}, "/surprise"),
-        ({"content": "x", "payload": {}}, "/payload"),
-        ({"content": "x", "actor": "agent"}, "/actor"),
-    ],
-)
-def test_in_a_shortcut_the_fields_are_named_where_they_stand(body: dict[str, Any], pointer: str) -> None:
-    with pytest.raises(Problem) as problem:
-        accept(body, USER, SETTINGS, shortcut_for="summarize")
-    assert pointers(problem.value) == {pointer}
-
-
 # Idempotency keys
 
 
@@ -363,23 +252,3 @@ def test_a_key_that_cannot_be_seen_or_is_too_long_is_refused(key: str) -> None:
 @pytest.mark.parametrize("key", [None, "x", "x" * 255, "550e8400-e29b-41d4-a716-446655440000", "a/b~c!"])
 def test_other_keys_are_fine(key: str | None) -> None:
     check_idempotency_key(key)
-
-
-AGENTS = Settings(agents={"slow": {"command": ("true",), "timeout_seconds": 600}})
-
-
-@pytest.mark.parametrize(
-    ("agent", "asked", "given"),
-    [("slow", None, 600), ("slow", 60, 60), ("slow", 3600, 600), ("demo", None, 1800), ("demo", 3600, 3600)],
-)
-def test_an_agent_s_own_timeout_is_its_tasks_default_and_the_most_that_they_get(
-    agent: str, asked: float | None, given: float
-) -> None:
-    body = {"actor": "agent", "payload": {"subagent_type": agent, "prompt": "p"}, "timeout_seconds": asked}
-    assert accepted(body, settings=AGENTS).timeout_seconds == given
-
-
-def test_an_unknown_agent_is_named_with_those_that_are_known() -> None:
-    problem = refused({"actor": "agent", "payload": {"subagent_type": "x", "prompt": "p"}}, settings=AGENTS)
-    assert pointers(problem) == {"/payload/subagent_type"}
-    assert "configured: demo, slow" in str(problem.errors)
