@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from typing import Protocol
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from dramatiq.rate_limits import RateLimiter
+from uuid_utils.compat import uuid4
 
 from shared.db import UNSTORABLE
 from shared.store.tasks import Claim, Claimed, Ending, Refused
@@ -44,4 +45,5 @@ class LeaseLimiter(RateLimiter):
         try:
             self.outcome = self._ledger.end(self.ending)
         except UNSTORABLE as error:
-            self.outcome = self._ledger.end(self.ending_if_unstorable(error))
+            self.ending = self.ending_if_unstorable(error)
+            self.outcome = self._ledger.end(self.ending)

@@ -19,6 +19,10 @@ GATHER_TIMES = 4
 """A busy process waits so often for a moment, at most, before its next call: nearly all that a call costs, here and in
 Postgres, it costs once, whether it carries two tasks or twenty."""
 
+BUSY_SECONDS = 0.03
+"""Who was answered longer ago than this does not come back together with the others: waiting for them would only put
+tasks in step, so that the slots of a provider all come free in one moment and none in between."""
+
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
@@ -61,6 +65,7 @@ class Batcher(Generic[Item, Answer]):
         self._wake = asyncio.Event()
         self._woken = False
         self._last = 1
+        self._answered_at = 0.0
 
     def put(self, item: Item) -> Answer:
         """Waits, in the caller's thread, until the item is written."""
@@ -86,10 +91,13 @@ class Batcher(Generic[Item, Answer]):
             self._last = min(len(self._gathered), MOST_PER_CALL)
             # Threads append meanwhile; a deque's ends are safe to use without a lock.
             await self._write([self._gathered.popleft() for _ in range(self._last)])
+            self._answered_at = self._loop.time()
 
     async def _wait_for_more(self) -> None:
         """Until as many have come as the last time: the threads that were answered together come back together. Who
         came alone goes alone, and at once."""
+        if self._loop.time() - self._answered_at > BUSY_SECONDS:
+            return
         for _ in range(GATHER_TIMES):
             if len(self._gathered) >= self._last:
                 return

@@ -16,6 +16,9 @@ log = logging.getLogger("actors.rates")
 BELIEVED_SECONDS = 0.5
 """What an operator changes is in force within a second; reading it more often would cost every task a call."""
 
+GOES_ON_SECONDS = 0.5
+"""For so long after that, while one thread looks again, the others go by what was seen last: none waits for it."""
+
 TURN_CHECK_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 0.5
 AGAIN_SECONDS = 0.25
@@ -33,6 +36,14 @@ class Gate:
     def is_believed(self) -> bool:
         return time.monotonic() < self.believed_until
 
+    @property
+    def is_open(self) -> bool:
+        """No rate was in force, lately: at once, or just before somebody began to look again."""
+        if self.rate is not None:
+            return False
+        late = time.monotonic() - self.believed_until
+        return late < 0 or (late < GOES_ON_SECONDS and self.turn.locked())
+
 
 class Rates:
     """Takes places through Dramatiq's limiter. Waiting threads take turns, so that each process asks for one place at a
@@ -47,7 +58,7 @@ class Rates:
     def take(self, provider: str, *, sleep: Callable[[float], None], on_wait: Callable[[str], None]) -> None:
         """Returns when a place is taken, or none is needed. `sleep` raises when waiting has become pointless."""
         gate = self._gate(provider)
-        if gate.is_believed and gate.rate is None:
+        if gate.is_open:
             return
         with self._turn(gate, sleep, on_wait):
             while not self._try(provider, gate):

@@ -10,7 +10,7 @@ from shared.models.demand import SCALE_DEMAND
 from shared.models.media import Content, Generation
 from shared.models.processes import ServiceReport, Worker
 from shared.models.providers import Provider, ProviderEvent, ProviderResult, RateCounter
-from shared.models.tasks import Task, TaskDependency, TaskEvent
+from shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag
 
 __all__ = [
     "SCALE_DEMAND",
@@ -31,6 +31,7 @@ __all__ = [
     "TaskDependency",
     "TaskEvent",
     "TaskQueueMetric",
+    "TaskTag",
     "TaskTally",
     "Worker",
 ]

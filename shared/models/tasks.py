@@ -132,7 +132,6 @@ class Task(SQLModel, table=True):
             "tasks_finished_interaction", "status", "interaction_id", "task_id", only="interaction_id IS NOT NULL"
         ),
         finished("tasks_finished_parent", "status", "parent_task_id", "task_id", only="parent_task_id IS NOT NULL"),
-        finished("tasks_finished_tags", "tags", only="tags <> '{}'", postgresql_using="gin"),
         finished(
             "tasks_finished_text", text(f"({SEARCHED_TEXT}) gin_trgm_ops"), only=HAS_TEXT, postgresql_using="gin",
             postgresql_with={"gin_pending_list_limit": PENDING_KILOBYTES},
@@ -202,6 +201,7 @@ class Task(SQLModel, table=True):
         default=None, sa_column=Column(Text, Computed(ERROR_FINGERPRINT, persisted=True))
     )
     job_open: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    traceparent: str | None = None
 
 
 SEARCHED_TEXT_STATISTICS = f"CREATE STATISTICS tasks_searched_text ON ({SEARCHED_TEXT}) FROM tasks"
@@ -226,6 +226,16 @@ class TaskEvent(SQLModel, table=True):
     attempt: int
     data: dict[str, Any] = document(optional=False)
     xid: int = Field(sa_column=Column(Xid8, nullable=False, server_default=text("pg_current_xact_id()")))
+
+
+class TaskTag(SQLModel, table=True):
+    """A tag of a task, written with it and never changed: what an index over the tags themselves cannot do is to bring
+    the newest of a tag first, however many there are."""
+
+    __tablename__ = "task_tags"
+
+    tag: str = Field(primary_key=True)
+    task_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
 
 
 class TaskDependency(SQLModel, table=True):

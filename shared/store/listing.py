@@ -1,9 +1,10 @@
 """Lists of tasks, newest first, by any combination of filters, at the same price however long the history is.
 
 Every terminal state is a branch of its own, an ordered scan of the index that fits the filter, and stops when the page
-is full. Where no index has that order, all states are looked up at once and sorted. The living are few and looked
-through. The statements differ from call to call, and which index is best depends on the values: run them on a pool that
-plans each one anew (`shared.db.open_reading_pool`).
+is full. Where no index has that order, all states are looked up at once and sorted. Tags have a table of their own,
+where the tasks of each stand in that order. The living are few and looked through. The statements differ from call to
+call, and which index is best depends on the values: run them on a pool that plans each one anew
+(`shared.db.open_reading_pool`).
 """
 
 from collections.abc import Sequence
@@ -29,6 +30,9 @@ WITH_ORDER = {
 
 NEARBY = 4
 """Times a page: how far to look for changes among the newest before they are looked up."""
+
+TAGS_LOOKED_UP = 3
+"""Each is one more table for the planner to put in order; few tasks are left to look at when there are more."""
 
 BULKY = ("payload", "result", "checkpoint")
 
@@ -57,14 +61,14 @@ class Filter:
 
 
 CONDITIONS = {
-    "tag": "tags <> '{{}}' AND tags @> {}::text[]",
+    "tag": "tags @> {}::text[]",
     "error_type": "error ->> 'type' = {}",
     "fingerprint": "error_fingerprint = {}",
     "created_after": "created_at > {}",
     "created_before": "created_at < {}",
     "q": f"({SEARCHED_TEXT}) ILIKE {{}} AND {HAS_TEXT}",
 }
-"""As the indexes are declared: `tags <> '{}'` and the like say nothing new, but without them an index is not used."""
+"""As the indexes are declared: that there is a text says nothing new, but without it an index is not used."""
 
 
 def sorts(wanted: Filter) -> bool:
@@ -82,6 +86,7 @@ class Selection:
         self._conditions: list[str] = []
         self._updated_after: str | None = None
         self._states_at_once = sorts(wanted)
+        self._looks_up_tags = self._states_at_once and wanted.q is None
         self._states = list(State) if wanted.status is None else [state for state in State if state in wanted.status]
         for each in fields(wanted):
             value = getattr(wanted, each.name)
@@ -98,6 +103,13 @@ class Selection:
             self.add("task_id >= {}", first_id_at(value, -CLOCK_SKEW_SECONDS))
         if name == "created_before":
             self.add("task_id < {}", first_id_at(value, CLOCK_SKEW_SECONDS))
+        if name == "tag" and self._looks_up_tags:
+            # Not also among the task's own: the planner would think that next to none has it in both places.
+            for tag in value[:TAGS_LOOKED_UP]:
+                self.add("task_id IN (SELECT tagged.task_id FROM task_tags AS tagged WHERE tagged.tag = {})", tag)
+            value = value[TAGS_LOOKED_UP:]
+            if not value:
+                return
         self.add(CONDITIONS.get(name, name + " = {}"), anywhere(value) if name == "q" else value)
 
     def place(self, value: object) -> str:
@@ -194,9 +206,7 @@ async def error_histories(db: Database, task_ids: Sequence[UUID]) -> dict[UUID, 
 
 async def sort_in_new_texts(db: Database) -> None:
     """Moves what has gathered beside the text index into it, so that no end has to, and searching stays quick."""
-    await db.execute(
-        "SELECT gin_clean_pending_list('tasks_finished_text'), gin_clean_pending_list('tasks_finished_tags')"
-    )
+    await db.execute("SELECT gin_clean_pending_list('tasks_finished_text')")
 
 
 def anywhere(text: str) -> str:

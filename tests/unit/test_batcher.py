@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from services.actors.batcher import GATHER_SECONDS, Batcher, Reply
+from services.actors.batcher import BUSY_SECONDS, GATHER_SECONDS, Batcher, Reply
 
 
 def test_those_who_were_answered_together_go_together_the_next_time() -> None:
@@ -18,7 +18,13 @@ def test_nobody_is_waited_for_very_long() -> None:
     assert calls_made(came_last_time=2, late_by_seconds=0.5) == [["one"], ["another"]]
 
 
-def calls_made(*, came_last_time: int, late_by_seconds: float) -> list[list[str]]:
+def test_who_was_answered_long_ago_goes_at_once_however_many_came_with_it() -> None:
+    """Else tasks of some length would be put in step: all end in one moment, and start in one."""
+    made = calls_made(came_last_time=2, late_by_seconds=GATHER_SECONDS / 2, answered_ago_seconds=BUSY_SECONDS * 2)
+    assert made == [["one"], ["another"]]
+
+
+def calls_made(*, came_last_time: int, late_by_seconds: float, answered_ago_seconds: float = 0) -> list[list[str]]:
     calls: list[list[str]] = []
 
     async def call(items: Sequence[str]) -> Sequence[str]:
@@ -28,7 +34,7 @@ def calls_made(*, came_last_time: int, late_by_seconds: float) -> list[list[str]
     async def gather() -> None:
         loop = asyncio.get_running_loop()
         batcher: Batcher[str, str] = Batcher(loop, call)
-        batcher._last = came_last_time
+        batcher._last, batcher._answered_at = came_last_time, loop.time() - answered_ago_seconds
         batcher._gathered.append(("one", Reply()))
         late = asyncio.Event()
 
