@@ -85,6 +85,8 @@ SELECT (created_at AT TIME ZONE 'UTC')::date, actor, count(*), count(*) FILTER (
 FROM tasks WHERE completed_at IS NOT NULL GROUP BY 1, 2
 """
 
+TAGS = "INSERT INTO task_tags (tag, task_id) SELECT tag, task_id FROM tasks, unnest(tags) AS tag ORDER BY tag, task_id"
+
 COUNTED = """
 INSERT INTO task_tallies (user_id, provider, status, tasks)
 SELECT user_id, provider, status, count(*) FROM tasks WHERE completed_at IS NOT NULL GROUP BY user_id, provider, status
@@ -124,14 +126,14 @@ async def fill(database_url: str, tasks: int, *, live: int = LIVE, with_events: 
         if with_events:
             await connection.execute(EVENTS)
         await connection.execute(ALIVE, live)
-        for statement in (COUNTED, FIGURES, PROVIDERS):
+        for statement in (TAGS, COUNTED, FIGURES, PROVIDERS):
             await connection.execute(statement)
         for index in indexes:
             await connection.execute(index["definition"])
         await connection.execute("ALTER TABLE task_events ADD PRIMARY KEY (task_id, seq)")
         if room:
             await connection.execute(f"ALTER TABLE tasks SET ({room})")
-        for table in ("tasks", "task_events", "task_queue_metrics"):
+        for table in ("tasks", "task_events", "task_tags", "task_queue_metrics"):
             await connection.execute(f"VACUUM (ANALYZE) {table}")
     finally:
         await connection.close()

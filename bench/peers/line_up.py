@@ -36,6 +36,7 @@ CELERY = Entrant(
         "prefork, 2 processes": [("2",)],
         "prefork, 4 processes": [("4",)],
         "prefork, 8 processes": [("8",)],
+        "prefork, 16 processes": [("16",)],
     },
     idle_settings=["prefork, 2 processes"],
     durable="persistent messages with publisher confirms, acks_late, each result a committed row",
@@ -53,6 +54,7 @@ PROCRASTINATE = Entrant(
         "1 process, 16 at a time": [("16",)],
         "1 process, 32 at a time": [("32",)],
         "2 processes, 16 at a time each": [("16",), ("16",)],
+        "2 processes, 32 at a time each": [("32",), ("32",)],
     },
     idle_settings=["1 process, 32 at a time"],
     durable="each job and its events committed rows",
@@ -70,6 +72,7 @@ DBOS = Entrant(
     settings={
         "1 executor, no limit, polling every second": [("one", "0", "1.0")],
         "1 executor, 100 at a time, polling every 100 ms": [("one", "100", "0.1")],
+        "1 executor, 300 at a time, polling every 100 ms": [("one", "300", "0.1")],
         "2 executors, 300 at a time each, polling every 100 ms": [("one", "300", "0.1"), ("two", "300", "0.1")],
     },
     idle_settings=[
@@ -90,13 +93,21 @@ DRAMATIQ = Entrant(
         "1 process, 8 threads": [("8",)],
         "1 process, 32 threads": [("32",)],
         "2 processes, 8 threads each": [("8",), ("8",)],
+        "2 processes, 32 threads each": [("32",), ("32",)],
+        "2 processes, 64 threads each": [("64",), ("64",)],
     },
     idle_settings=["1 process, 8 threads"],
     durable="persistent messages without confirms, no state at all",
     python=sys.executable,
 )
 
-WINDLASS_SETTINGS = {"1 worker, 16 threads": "16", "1 worker, 32 threads": "32"}
+WINDLASS_SETTINGS: Mapping[str, Workers] = {
+    "1 worker, 32 threads": [("32",)],
+    "1 worker, 64 threads": [("64",)],
+    "2 workers, 32 threads each": [("32",), ("32",)],
+    "2 workers, 64 threads each": [("64",), ("64",)],
+}
+"""Its threads wait for their commits most of the time, so that many of them are cheap."""
 
 DURABLE = (CELERY, PROCRASTINATE, DBOS)
 ALL = (*DURABLE, DRAMATIQ)

@@ -35,7 +35,7 @@ class Throughput:
         self.directory = directory
         self.runs = 0
         self.systems: dict[str, dict[str, Callable[[int], Drain]]] = {
-            "Windlass": {name: partial(self._windlass, threads) for name, threads in WINDLASS_SETTINGS.items()},
+            "Windlass": {name: partial(self._windlass, workers) for name, workers in WINDLASS_SETTINGS.items()},
             DRAMATIQ.name: {name: partial(self._bare, workers) for name, workers in DRAMATIQ.settings.items()},
         }
         for entrant in DURABLE:
@@ -64,11 +64,11 @@ class Throughput:
         with peer.working(workers):
             return Drain(peer.drained(tasks), tasks / seconds)
 
-    def _windlass(self, threads: str, tasks: int) -> Drain:
+    def _windlass(self, workers: Workers, tasks: int) -> Drain:
         url = new_database(self.servers, f"windlass_{self._run()}")
-        with a_windlass(url, self.servers, self.directory, WINDLASS_ACTOR_THREADS=threads) as windlass:
+        with a_windlass(url, self.servers, self.directory, WINDLASS_ACTOR_THREADS=workers[0][0]) as windlass:
             seconds = fill_windlass(windlass, tasks)
-            drained, _ = drain_windlass(windlass, self.servers, tasks)
+            drained, _ = drain_windlass(windlass, self.servers, tasks, workers=len(workers))
         return Drain(drained, tasks / seconds)
 
     def _bare(self, workers: Workers, tasks: int) -> Drain:
