@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from docs.metrics import METRICS, metrics
 from shared.states import LIVE, TERMINAL, TRANSITIONS, State, Transition
 
 STATE_MACHINE = Path(__file__).parent / "state_machine.md"
@@ -52,11 +53,11 @@ def _words(states: tuple[State, ...]) -> str:
 
 
 def main() -> None:
-    drawn = state_machine()
-    if "--check" not in sys.argv:
-        STATE_MACHINE.write_text(drawn)
-    elif not STATE_MACHINE.exists() or STATE_MACHINE.read_text() != drawn:
-        sys.exit(f"{STATE_MACHINE.name} is stale: run `make fmt`")
+    for file, drawn in {STATE_MACHINE: state_machine(), METRICS: metrics()}.items():
+        if "--check" not in sys.argv:
+            file.write_text(drawn)
+        elif not file.exists() or file.read_text() != drawn:
+            sys.exit(f"{file.name} is stale: run `make fmt`")
 
 
 if __name__ == "__main__":

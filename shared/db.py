@@ -9,13 +9,14 @@ import asyncpg
 import msgspec
 
 from shared.lifetime import until_set
+from shared.metrics import connections
 from shared.settings import Settings
 
 log = logging.getLogger(__name__)
 
 _json = msgspec.json.Encoder()
 
-Database = asyncpg.Pool | asyncpg.Connection
+Database = asyncpg.Pool | asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
 """Whatever runs a statement: the store does not mind which."""
 
 Pool = asyncpg.Pool
@@ -117,7 +118,7 @@ async def _open(
     patience_seconds: float = PATIENCE_SECONDS,
     **options: Any,
 ) -> asyncpg.Pool:
-    return await asyncpg.create_pool(
+    pool = await asyncpg.create_pool(
         required_url(settings),
         min_size=0,
         max_size=most,
@@ -129,6 +130,8 @@ async def _open(
         server_settings={**TIMEOUTS, **planning, "application_name": f"windlass-{service}"},
         **options,
     )
+    connections.OPEN.watch(pool)
+    return pool
 
 
 def required_url(settings: Settings) -> str:
@@ -202,12 +205,14 @@ class Listener:
         self._patience_seconds = patience_seconds
         self._longest_pause = longest_pause_seconds
         self._wake = asyncio.Event()
+        self._connections = 0
 
     def beat_now(self) -> None:
         self._wake.set()
 
     async def run(self) -> None:
         """Until cancelled."""
+        connections.OPEN.watch(self)
         pause = 0.1
         while True:
             try:
@@ -226,6 +231,7 @@ class Listener:
             server_settings={**TIMEOUTS, **PLANNING, "application_name": f"windlass-{self._service}-listen"},
         )
         connection.add_termination_listener(lambda _connection: self._wake.set())
+        self._connections = 1
         try:
             for channel, heard in self._channels.items():
                 await connection.add_listener(channel, _calling(heard))
@@ -235,7 +241,21 @@ class Listener:
                 await until_set(self._wake, at_most_seconds=pause)
                 self._wake.clear()
         finally:
+            self._connections = 0
             connection.terminate()
+
+    def get_size(self) -> int:
+        """As a pool of one would say it, for the metrics."""
+        return self._connections
+
+    def get_idle_size(self) -> int:
+        return 0
+
+    def get_max_size(self) -> int:
+        return 1
+
+    def is_closing(self) -> bool:
+        return False
 
     async def _ask_for_nothing(self, connection: "Database") -> float:
         await connection.fetchval("SELECT 1")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from shared.scrubbing import scrub, scrub_document
 
 Kind = Literal["transient", "permanent"]
+Fault = Literal["none", "user", "provider", "system"]
 
 
 class TaskError(Exception):
@@ -15,6 +16,8 @@ class TaskError(Exception):
     delays: ClassVar[tuple[float, ...] | None] = None
     is_the_providers_fault: ClassVar[bool] = False
     """Whether it counts against the provider: its breaker looks at these and at successes alone."""
+    fault: ClassVar[Fault] = "system"
+    """Whose it is that a task died of it: what the user asked for, the provider, or Windlass and those who run it."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -25,6 +28,7 @@ class TaskError(Exception):
 class RateLimited(TaskError):
     """The provider said 429; waiting for it costs no retry."""
 
+    fault = "provider"
     delays = (60, 120, 300, 600)
 
     def __init__(self, message: str, *, retry_after: float | None = None, **details: Any) -> None:
@@ -35,6 +39,7 @@ class RateLimited(TaskError):
 class ServiceUnavailable(TaskError):
     """The provider answered 500, 502, 503 or 504, or said that it is overloaded."""
 
+    fault = "provider"
     delays = (5, 10, 30, 60, 120)
     is_the_providers_fault = True
 
@@ -42,6 +47,7 @@ class ServiceUnavailable(TaskError):
 class NetworkTimeout(TaskError):
     """A connect or read timeout, or a lost connection."""
 
+    fault = "provider"
     delays = (2, 5, 10, 30, 60)
     is_the_providers_fault = True
 
@@ -71,6 +77,8 @@ class PermanentError(TaskError):
 class InvalidInput(PermanentError):
     """The provider or the actor refused the input."""
 
+    fault = "user"
+
 
 class Unauthorized(PermanentError):
     """The provider did not accept our key."""
@@ -83,9 +91,13 @@ class Forbidden(PermanentError):
 class NotFound(PermanentError):
     """What the task refers to does not exist at the provider."""
 
+    fault = "user"
+
 
 class ContentRejected(PermanentError):
     """The provider's moderation refused the content."""
+
+    fault = "user"
 
 
 class QuotaExhausted(PermanentError):
@@ -95,6 +107,8 @@ class QuotaExhausted(PermanentError):
 class SubmitUnknown(PermanentError):
     """A paid order may or may not have been placed, and it could not be found out which."""
 
+    fault = "provider"
+
 
 class OutOfMemory(PermanentError):
     """A subprocess went over its memory limit."""
@@ -102,6 +116,8 @@ class OutOfMemory(PermanentError):
 
 class ResultTooLarge(PermanentError):
     """The work was done, but what came of it is larger than may be kept."""
+
+    fault = "user"
 
 
 class Expired(PermanentError):
@@ -111,6 +127,8 @@ class Expired(PermanentError):
 class DependencyFailed(PermanentError):
     """A task that this one depends on died or was cancelled."""
 
+    fault = "user"  # whosever it was, it was counted at that task
+
 
 def _with_descendants(error: type[TaskError]) -> list[type[TaskError]]:
     return [error, *(below for child in error.__subclasses__() for below in _with_descendants(child))]
@@ -119,6 +137,12 @@ def _with_descendants(error: type[TaskError]) -> list[type[TaskError]]:
 ERROR_TYPES: dict[str, type[TaskError]] = {
     error.__name__: error for error in _with_descendants(TaskError) if error not in {TaskError, PermanentError}
 }
+
+
+def fault_of(error_type: str) -> Fault:
+    """Whose fault a stored error was, by its type's name; what is outside the vocabulary is a bug, and ours."""
+    known = {error.__name__: error for error in _with_descendants(TaskError)}
+    return known.get(error_type, TaskError).fault
 
 
 def describe(error: BaseException, attempt: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Readable log lines on stderr, the same in every process, with no secret in any of them."""
+"""Log lines on stderr, the same in every process, with no secret in any of them."""
 
 import logging
 import sys
@@ -6,21 +6,15 @@ import threading
 from types import TracebackType
 
 from shared import scrubbing
+from shared.log_lines import JsonLines, TextLines
 from shared.settings import Settings
-
-
-class Scrubbed(logging.Formatter):
-    """The whole line, its stack trace included, whoever wrote it."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return scrubbing.scrub(super().format(record))
 
 
 def start(settings: Settings, service: str) -> logging.Logger:
     """Sets up logging for this process and returns the service's own logger."""
     scrubbing.learn(settings.secrets())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Scrubbed("%(asctime)s %(levelname)-7s %(name)s: %(message)s", "%H:%M:%S"))
+    handler.setFormatter(TextLines() if _are_for_people(settings) else JsonLines(service))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
@@ -30,9 +24,15 @@ def start(settings: Settings, service: str) -> logging.Logger:
     logging.getLogger("pika").setLevel(logging.CRITICAL)
     # A failed attempt is told once, by the mirror, with the task and what becomes of it.
     logging.getLogger("dramatiq.worker.WorkerThread").setLevel(logging.CRITICAL)
+    logging.captureWarnings(True)  # noqa: FBT003 - the signature is the library's
     log = logging.getLogger(service)
     _tell_what_nobody_caught(log)
     return log
+
+
+def _are_for_people(settings: Settings) -> bool:
+    """What goes to no terminal is collected, and searched by its fields; `windlass up` asks for text itself."""
+    return settings.log_format == "text" or (settings.log_format == "auto" and sys.stderr.isatty())
 
 
 def _tell_what_nobody_caught(log: logging.Logger) -> None:
@@ -48,5 +48,10 @@ def _tell_what_nobody_caught(log: logging.Logger) -> None:
         if what.exc_value is not None:
             uncaught(what.exc_type, what.exc_value, what.exc_traceback)
 
+    def ignored(what: "sys.UnraisableHookArgs") -> None:
+        """As in a destructor, where nobody could have caught it."""
+        log.error("an error that nobody could catch, in %r", what.object, exc_info=what.exc_value)
+
     sys.excepthook = uncaught
+    sys.unraisablehook = ignored
     threading.excepthook = uncaught_in_thread

@@ -64,11 +64,16 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = Field(8800, ge=0, le=65535)
+    metrics_port: int | None = Field(None, ge=1, le=65535)
+    metrics_host: str | None = None
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     stream_ping_seconds: float = Field(15, gt=0)
     stream_patience_seconds: float = Field(10, gt=0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "text", "json"] = "auto"
+    otlp_endpoint: str | None = Field(None, pattern=r"^https?://[^/?#]+(/[^?#]*)?$")
+    trace_ratio: float = Field(1, ge=0, le=1)
 
     largest_body_bytes: int = Field(2_000_000, ge=1000)
     largest_payload_bytes: int = Field(1_000_000, ge=1000)
@@ -203,7 +208,7 @@ class Settings(BaseSettings):
     def secrets(self) -> set[str]:
         """The values that must appear nowhere: in no row, no log line and no answer."""
         found = {self.api_key, (self.api_key or "").rpartition("_")[2]}
-        for url in (self.database_url, self.database_direct_url, self.amqp_url):
+        for url in (self.database_url, self.database_direct_url, self.amqp_url, self.otlp_endpoint):
             parts = urlsplit(url or "")
             # What equals its user's name (`guest:guest`) is no secret, and a word that log lines are full of.
             if parts.password != parts.username:
@@ -211,6 +216,9 @@ class Settings(BaseSettings):
         for provider in self.providers.values():
             found |= {os.environ.get(name or "") for name in (provider.api_key_env, provider.callback_key_env)}
         found |= {os.environ.get(name) for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")}
+        for name in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"):
+            values = [pair.partition("=")[2].strip() for pair in os.environ.get(name, "").split(",")]
+            found |= {*values, *map(unquote, values)}
         return {secret for secret in found if secret and len(secret) >= SHORTEST_SECRET}
 
 

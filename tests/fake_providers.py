@@ -29,6 +29,7 @@ class FakeProviders:
             **os.environ,
             "WINDLASS_DATA_DIR": str(directory),
             "WINDLASS_FAKE_PROVIDERS_URL": self.url,
+            "WINDLASS_LOG_FORMAT": "text",
             **settings,
         }
         self._process: subprocess.Popen[bytes] | None = None

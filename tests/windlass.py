@@ -80,9 +80,13 @@ class Client:
         return task
 
     def events(self, task_id: str) -> list[dict[str, Any]]:
-        response = self.http.get(f"/api/v1/tasks/{task_id}/events", params={"limit": 1000})
-        response.raise_for_status()
-        events: list[dict[str, Any]] = response.json()["items"]
+        events: list[dict[str, Any]] = []
+        after: str | None = "0"
+        while after is not None:
+            params = {"limit": "1000", "after": after}
+            page = self.http.get(f"/api/v1/tasks/{task_id}/events", params=params).raise_for_status().json()
+            events += page["items"]
+            after = page.get("next_cursor")
         return events
 
     def story(self, task_id: str) -> list[str]:
@@ -156,6 +160,7 @@ class Windlass:
             "WINDLASS_AMQP_URL": amqp_url,
             "WINDLASS_API_KEY": KEY,
             "WINDLASS_MEDIA_STORAGE": f"file://{directory}/media",
+            "WINDLASS_LOG_FORMAT": "text",
             **settings,
         }
         self.processes: list[subprocess.Popen[bytes]] = []

@@ -101,7 +101,10 @@ class Batch(Document, frozen=True, kw_only=True):
 
 
 class Event(Document, frozen=True, kw_only=True):
-    """One row of a task's history; `type` is a transition's name, or dispatch, progress, output, cancel-requested."""
+    """One row of a task's history.
+
+    `type` is a transition's name, or dispatch, progress, output, cancel-requested, restore.
+    """
 
     seq: int
     type: str

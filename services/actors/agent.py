@@ -20,6 +20,7 @@ from services.actors.agents.sandbox import Sandbox
 from services.actors.agents.workplace import Workplaces
 from services.actors.context import Context, Stopped
 from shared.errors import InvalidInput, SubprocessFailed, TimedOut
+from shared.metrics.providers import AGENT_KILLS
 from shared.payloads import AgentPayload
 from shared.process_table import ProcessIdentity
 from shared.settings import Settings
@@ -36,6 +37,18 @@ LISTEN_SECONDS = 0.1
 
 TIMED_OUT = "timed out"
 ENDED_BY_ITSELF = "ended by itself and left processes behind"
+
+KILLED_FOR = {
+    "cancelled": "cancelled",
+    "stopping": "stopped",
+    "lost": "lost",
+    TIMED_OUT: "timeout",
+    "memory_mb": "memory",
+    "cpu_seconds": "cpu",
+    "processes": "processes",
+    ENDED_BY_ITSELF: "leftovers",
+}
+"""The reasons of a proof, in the words of the metrics."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,8 @@ class Agent:
 
     def __init__(self, settings: Settings, *, guardian_pid: int | None) -> None:
         self._settings = settings
+        for reason in KILLED_FOR.values():
+            AGENT_KILLS.labels(reason)
         self._guardian_pid = guardian_pid
         data = settings.data_dir.absolute()
         own = ProcessIdentity.of(os.getpid())
@@ -132,7 +147,10 @@ class Agent:
             reason = _follow(run, context)
         finally:
             # Whatever happened: first all of it is gone, then the rest of its words is read, and then the task ends.
-            context.proof = self._ladder(run, job).clear(reason or run.exceeded or ENDED_BY_ITSELF)
+            why = reason or run.exceeded or ENDED_BY_ITSELF
+            context.proof = self._ladder(run, job).clear(why)
+            if context.proof is not None:
+                AGENT_KILLS.labels(KILLED_FOR.get(why, "other")).inc()
             run.drain(until=time.monotonic() + DRAIN_SECONDS)
             run.close()
         if run.status is not None:

@@ -10,7 +10,9 @@ import uuid_utils.compat as uuid_utils
 
 from services.actors.context import Context
 from services.actors.failpoints import Failpoints
+from services.actors.figures import provider_call
 from shared.db import Row
+from shared.metrics.providers import MEDIA_BYTES
 from shared.providers.download import download
 from shared.settings import Settings
 from shared.storage import MediaStorage
@@ -48,18 +50,20 @@ class Fetching:
         context = self._context
         context.progress(f"Fetching file {index + 1} of {number}", percent=100 * index / number)
         file = directory / str(index)
-        got = context.run(
-            download(
-                self._http,
-                url,
-                file,
-                largest_bytes=self._settings.largest_media_bytes,
-                seconds=context.task.timeout_seconds,
+        with provider_call(context.task.provider, "download"):
+            got = context.run(
+                download(
+                    self._http,
+                    url,
+                    file,
+                    largest_bytes=self._settings.largest_media_bytes,
+                    seconds=context.task.timeout_seconds,
+                )
             )
-        )
         self._failpoints.reach("media-downloaded")
         place = f"{generation_id}/{context.task.attempt}-{index}.{got.extension}"
         context.run(self._storage.put(place, file))
+        MEDIA_BYTES.labels(context.task.provider).inc(got.size_bytes)
         self._failpoints.reach("media-file-kept")
         return NewContent(
             content_id=UUID(bytes=uuid_utils.uuid7().bytes),

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from services.actors.clock import boot_time
-from shared import kernel, logs
+from shared import kernel, logs, subject, tracing
 from shared.process_table import descendants
 from shared.settings import Settings
 
@@ -78,7 +78,8 @@ class Guardian:
         while self._stop_signal is None:
             ward = self._start()
             reason = self._guard(ward)
-            self._bury(ward, reason)
+            with subject.about(worker=ward.worker_id):
+                self._bury(ward, reason)
             if self._stop_signal is None:
                 steady = time.monotonic() - ward.started_at > STEADY_AFTER_SECONDS
                 pause = 0.2 if steady else min(pause * 2, LONGEST_PAUSE_SECONDS)
@@ -184,4 +185,5 @@ def _how(code: int) -> str:
 def main() -> None:
     settings = Settings()
     logs.start(settings, "guardian")
+    tracing.check(settings)  # here, or it would start its worker again and again
     Guardian(settings).run()

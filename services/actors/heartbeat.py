@@ -10,7 +10,7 @@ from uuid import UUID
 from services.actors.attempts import Attempts
 from services.actors.clock import boot_time
 from services.actors.lease_watch import LeaseWatch
-from shared import db
+from shared import db, subject
 from shared.settings import Settings
 from shared.store import workers
 
@@ -58,6 +58,9 @@ class Heartbeat:
         self._loop.call_soon_threadsafe(self._serving.cancel)
         self._thread.join(2)
 
+    def seconds_since_renewal(self) -> float:
+        return boot_time() - self._renewed_at
+
     def is_watching(self) -> bool:
         """Whether its loop goes round, with or without Postgres; one that has not been started is not late."""
         return not self._thread.ident or (
@@ -98,7 +101,8 @@ class Heartbeat:
             self._watched_at = boot_time()
             self._stop_in_time()
             for context in self._attempts.deaf(self._settings.stop_grace_seconds):
-                self._condemn(f"task {context.task_id} ignores its deadline or a request to stop")
+                with subject.about(task_id=context.task_id, attempt=context.task.attempt):
+                    self._condemn(f"task {context.task_id} ignores its deadline or a request to stop")
 
     def _stop_in_time(self) -> None:
         """Without Postgres, work stops before its lease does: somebody else may start it then."""

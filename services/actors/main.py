@@ -17,15 +17,17 @@ import dramatiq
 
 from services.actors.attempts import Attempts
 from services.actors.calls import Calls
+from services.actors.figures import begin, watch_threads
 from services.actors.heartbeat import Heartbeat
 from services.actors.lease_watch import LeaseWatch
 from services.actors.mirror import StateMirror
 from services.actors.registry import ACTORS, Actor, Resident, make_actors
 from services.actors.solitude import LOST_WORKERS_BEFORE_ALONE, Solitude
 from services.actors.writer import Writer
-from shared import db, kernel, logs
+from shared import db, kernel, logs, subject, tracing
 from shared.broker import DoorbellBroker, threads_live
 from shared.errors import ResultTooLarge
+from shared.metrics import serving
 from shared.payloads import PAYLOADS, Payload
 from shared.pulse import Pulse
 from shared.settings import Settings
@@ -43,6 +45,7 @@ class WorkerProcess:
         self.settings = settings
         self.guardian_pid = guardian_pid
         self.worker_id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        subject.of_this_process(worker=self.worker_id)
         self.predecessors = predecessors
         self.lease_watch = LeaseWatch(
             settings, guardian_pipe, guardian_gone=lambda: self._told_to_stop("the guardian is gone")
@@ -85,6 +88,7 @@ class WorkerProcess:
             signal.signal(number, lambda *_: self._told_to_stop("told to stop"))
         self.lease_watch.introduce(self.worker_id)
         self.pulse.start()
+        self._tell_how_it_is()
         self.writer.start()
         self.calls.start()
         asyncio.run(self._register())
@@ -100,6 +104,15 @@ class WorkerProcess:
     def lives(self) -> bool:
         """Its threads and its heartbeat, whatever Postgres and RabbitMQ do. On its way out they end one by one."""
         return self._stop.is_set() or (threads_live(self.worker) and self.heartbeat.is_watching())
+
+    def _tell_how_it_is(self) -> None:
+        serving.serve(self.settings, "actors")
+        begin(self.settings.queues or self.settings.all_queues())
+        watch_threads(
+            all_of_them=self.settings.actor_threads,
+            busy=self.attempts.__len__,
+            heartbeat_age=self.heartbeat.seconds_since_renewal,
+        )
 
     def _residents(self) -> list[Resident]:
         actors: list[object] = list(self.actors.values())
@@ -143,7 +156,8 @@ class WorkerProcess:
         """The guardian has proven our predecessors dead: their tasks need not wait for their leases to end."""
         if self.predecessors:
             for row in await tasks.stall(pool, expired_for_seconds=None, proofs=self.predecessors):
-                log.warning("task %s: taken back from %s; now %s", row["task_id"], row["worker_id"], row["status"])
+                with subject.about(task_id=row["task_id"], attempt=row["attempt"], traceparent=row["traceparent"]):
+                    log.warning("task %s: taken back from %s; now %s", row["task_id"], row["worker_id"], row["status"])
             await workers.mark_lost(pool, list(self.predecessors), reason="died")
 
     async def _leave(self, state: str) -> None:
@@ -171,6 +185,7 @@ class WorkerProcess:
         self.heartbeat.stop()
         self.writer.close(timeout=self.settings.stop_grace_seconds)
         asyncio.run(self._leave("stopped"))
+        tracing.stop()
         log.info("worker %s stopped", self.worker_id)
         logging.shutdown()
         # Threads that still hang in a system call must not hold up the exit: the guardian buries what is left.
@@ -238,6 +253,7 @@ def main() -> None:
     kernel.die_with_parent(guardian_pid, signal.SIGTERM)
     settings = Settings()
     logs.start(settings, "actors")
+    tracing.start(settings, "actors")
     WorkerProcess(settings, guardian_pid, guardian_pipe, predecessors).run()
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import httpx
 
 from services.actors.context import Context
+from services.actors.counted_provider import CountedProvider
 from services.actors.failpoints import Failpoints
 from services.actors.fetching import Fetching
 from services.actors.open_jobs import OpenJobs
@@ -84,7 +85,7 @@ class Media:
         return media_url(self._settings, secret, content_id, datetime.now(UTC))
 
     def _provider(self, name: str) -> MediaProvider:
-        return media_provider(self._settings, name, self._client(name))
+        return CountedProvider(name, media_provider(self._settings, name, self._client(name)))
 
     def _client(self, name: str) -> httpx.AsyncClient:
         """One for each provider, kept: making one reads the system's certificates."""

@@ -2,8 +2,9 @@
 
 import logging
 import threading
+import time
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +15,11 @@ from msgspec.structs import replace
 from services.actors.attempts import Attempts
 from services.actors.calls import Calls
 from services.actors.context import Context, Stopped
+from services.actors.figures import attempt_ended
 from services.actors.rates import Rates
 from services.actors.solitude import Solitude
 from services.actors.writer import Writer
+from shared import subject, tracing
 from shared.limits import LeaseLimiter
 from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
 from shared.store.tasks import Claimed, Ending, Refused, Report
@@ -35,7 +38,9 @@ class Running:
     limiter: LeaseLimiter
     slot: AbstractContextManager[bool]
     context: Context
+    span: tracing.Span
     result: Any = None
+    claimed_at: float = field(default_factory=time.monotonic)
 
 
 class StateMirror(dramatiq.Middleware):
@@ -99,7 +104,13 @@ class StateMirror(dramatiq.Middleware):
             largest_output_bytes=self._largest_output_bytes,
         )
         self._attempts.add(context)
-        self._thread.running = Running(limiter, slot, context)
+        self._thread.running = Running(limiter, slot, context, self._speak_of(limiter.answer))
+
+    def _speak_of(self, task: Claimed) -> tracing.Span:
+        """What this thread says and does from here on is about this attempt."""
+        subject.take_up(task_id=task.task_id, attempt=task.attempt, traceparent=task.traceparent)
+        queue = f"{task.actor}.{task.provider}"
+        return tracing.attempting(task.task_id, task.attempt, queue, self._worker_id, task.traceparent).__enter__()
 
     def after_process_message(
         self,
@@ -120,6 +131,8 @@ class StateMirror(dramatiq.Middleware):
             log.exception("task %s: its end could not be written; its lease will run out", message.args[0])
         finally:
             self._attempts.remove(running.context)
+            running.span.__exit__(None, None, None)
+            subject.lay_down()
 
     def _end(self, running: Running, exception: BaseException | None) -> None:
         task = running.context.task
@@ -136,6 +149,11 @@ class StateMirror(dramatiq.Middleware):
             task, ValueError(f"what the attempt said or returned cannot be stored: {error}")
         )
         running.slot.__exit__(None, None, None)
+        seconds = time.monotonic() - running.claimed_at
+        attempt_ended(task, running.limiter.ending, running.limiter.outcome, seconds=seconds)
+        running.span.note(windlass__outcome=running.limiter.outcome or "dropped")
+        if exception is not None and not isinstance(exception, Stopped):
+            running.span.fail(type(exception).__name__)
         if exception is not None and running.limiter.outcome is not None:
             why = type(exception).__name__ + (f": {exception}" if str(exception) else "")
             log.info("task %s: attempt %d ended (%s); now %s", task.task_id, task.attempt, why, running.limiter.outcome)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from services.actors.fetching import sweep
-from shared import db
+from shared import db, subject
 from shared.db import Row
 from shared.errors import NotFound, TaskError
 from shared.jobs import JobState
@@ -58,10 +58,11 @@ class OpenJobs:
         again = self._settings.safety_poll_seconds
         rows = await self._ask(lambda pool: generations.abandoned(pool, self._names, again_after_seconds=again))
         for order in rows:
-            try:
-                await self._look_after(order)
-            except TaskError as error:
-                log.warning("generation %s: asking again later (%s)", order["generation_id"], error)
+            with subject.about(task_id=order["task_id"]):
+                try:
+                    await self._look_after(order)
+                except TaskError as error:
+                    log.warning("generation %s: asking again later (%s)", order["generation_id"], error)
 
     async def _look_after(self, order: Row) -> None:
         if order["status"] == JobState.FETCHING:

@@ -10,6 +10,7 @@ import httpx
 
 from services.actors import summary_prompts
 from services.actors.context import Context
+from services.actors.figures import paid, provider_call
 from shared.errors import InvalidInput, ServiceUnavailable, Unauthorized
 from shared.payloads import SummarizePayload
 from shared.providers.addresses import Allowances
@@ -110,8 +111,10 @@ class Summary:
     ) -> tuple[str, Finished]:
         self._context.wait_for_rate()
         self._context.progress(message, percent=self._percent)
-        summary, finished = self._context.run(self._chat(messages, on_text))
+        with provider_call(self._provider, "chat"):
+            summary, finished = self._context.run(self._chat(messages, on_text))
         self._ledger.pay(finished)
+        paid(self._provider, finished)
         if not summary:
             raise ServiceUnavailable(f"{self._provider} ({finished.model}) gave an empty summary")
         return summary, finished

@@ -13,7 +13,8 @@ import uvloop
 from services.actors.batcher import Batcher
 from services.actors.clock import boot_time
 from services.actors.context import Context
-from shared import db
+from shared import db, subject, tracing
+from shared.metrics.services import WRITE_BATCH
 from shared.settings import Settings
 from shared.store import tasks
 from shared.store.flow import Rules
@@ -38,6 +39,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._claims: Batcher[Claim, Claimed | Refused] = Batcher(self._loop, self._write_claims)
         self._ends: Batcher[Ending, str | None] = Batcher(self._loop, self._write_ends)
+        self._claimed_at_once, self._ended_at_once = WRITE_BATCH.labels("claims"), WRITE_BATCH.labels("ends")
         self._speaking: dict[UUID, Context] = {}
         self._reports_are_due = False
         self._pool: db.Database
@@ -122,13 +124,17 @@ class Writer:
 
     async def _write_claims(self, claims: Sequence[Claim]) -> Sequence[Claimed | Refused]:
         sent_at = boot_time()
-        answers = await tasks.claim(self._pool, self._worker_id, claims, self._settings.lease_seconds)
+        seconds = self._settings.lease_seconds
+        answers = await tasks.claim(self._pool, self._worker_id, claims, seconds, traced=tracing.is_on())
+        self._claimed_at_once.observe(len(claims))
         if any(isinstance(answer, Claimed) for answer in answers):
-            self._on_claim(sent_at + self._settings.lease_seconds)
+            self._on_claim(sent_at + seconds)
         return answers
 
     async def _write_ends(self, endings: Sequence[Ending]) -> Sequence[str | None]:
-        return await tasks.end(self._pool, endings, self._rules)
+        statuses = await tasks.end(self._pool, endings, self._rules)
+        self._ended_at_once.observe(len(endings))
+        return statuses
 
     async def _write_reports(self) -> None:
         """Before the ends: an attempt's words are numbered in the order in which they were said."""
@@ -137,6 +143,7 @@ class Writer:
         while reports:
             try:
                 await tasks.report(self._pool, reports)
+                WRITE_BATCH.labels("reports").observe(len(reports))
                 return
             except db.AWAY_OR_BUSY as error:
                 log.warning("reporting again soon (%s)", error or type(error).__name__)
@@ -150,4 +157,5 @@ class Writer:
             try:
                 await tasks.report(self._pool, [report])
             except (*db.UNSTORABLE, *db.AWAY_OR_BUSY) as error:
-                log.warning("task %s: what it said could not be stored: %s", report.task_id, error)
+                with subject.about(task_id=report.task_id, attempt=report.attempt):
+                    log.warning("task %s: what it said could not be stored: %s", report.task_id, error)

@@ -6,6 +6,7 @@ for the disk one by one, however many connections they came over.
 
 import asyncio
 from collections import deque
+from contextvars import Context
 
 from shared.db import UNSTORABLE, Database, Row
 from shared.store import tasks
@@ -28,7 +29,8 @@ class Gatherer:
         future: asyncio.Future[Row] = asyncio.get_running_loop().create_future()
         self._gathered.append((submission, future))
         if self._writing is None:
-            self._writing = asyncio.create_task(self._write_all())
+            # What it writes about is not the one request that happened to begin it.
+            self._writing = asyncio.create_task(self._write_all(), context=Context())
         return await future
 
     async def _write_all(self) -> None:

@@ -33,13 +33,15 @@ async def list_events(  # noqa: PLR0917 - Litestar passes them by name
     event_type: Annotated[list[str] | None, QueryParameter(name="type")] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=1000)] = 200,
 ) -> dict[str, Any]:
-    """The task's whole story, oldest first; a page of very large events may hold fewer than `limit`."""
-    await visible_task(state.pool, request.user, task_id)
+    """The task's whole story, oldest first; a page of very large events, or one that ends where the story goes on after
+    a restore, may hold fewer than `limit`."""
+    task = await visible_task(state.pool, request.user, task_id)
     rows = await events.page(
         state.pool, task_id, after=after, most_rows=limit + 1, most_bytes=PAGE_BYTES, types=event_type
     )
     document: dict[str, Any] = {"items": [event_document(row, request.user) for row in rows[:limit]]}
-    if len(rows) > limit or (rows and rows[-1]["bytes"] >= PAGE_BYTES):
+    is_cut = len(rows) > limit or (rows and rows[-1]["bytes"] >= PAGE_BYTES)
+    if is_cut or (rows and event_type is None and rows[-1]["seq"] < task["last_seq"]):
         document["next_cursor"] = str(rows[:limit][-1]["seq"])
     return document
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import signal
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,7 +11,6 @@ from litestar import Litestar, Router
 from litestar.config.cors import CORSConfig
 from litestar.datastructures import State
 from litestar.middleware import DefineMiddleware
-from litestar.types import ASGIApp, Receive, Scope, Send
 
 from services.api import health, metrics
 from services.api.auth import Authentication
@@ -23,11 +21,13 @@ from services.api.gathering import Gatherer
 from services.api.hub import Hub
 from services.api.keyring import Keyring
 from services.api.media_links import MediaLinks
+from services.api.numbering import number_requests
 from services.api.reference.serving import openapi_config
 from services.api.routes import ROUTES
 from services.api.stream_tokens import StreamTokens
 from services.api.throttle import Throttle
-from shared import db, logs
+from services.api.traffic import Counted
+from shared import db, logs, tracing
 from shared.pulse import Pulse
 from shared.settings import Settings
 from shared.storage import MediaStorage, UnusableStorage, claim_directory, open_storage
@@ -54,9 +54,12 @@ def create_app(settings: Settings) -> Litestar:
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
         app.state.update({"gatherer": Gatherer(pool), "bulk_runner": bulk_runner})
         app.state.update({"storage": storage, "media_links": media_links})
+        app.state.metrics = metrics.Metrics(settings, pool)
+        app.state.metrics.start()
         running = [asyncio.create_task(hub.run()), asyncio.create_task(bulk_runner.run()), preparing]
         running.append(asyncio.create_task(Pulse(settings).run()))
         yield
+        await asyncio.to_thread(app.state.metrics.stop)
         for task in running:
             task.cancel()
         pool.terminate()
@@ -66,7 +69,7 @@ def create_app(settings: Settings) -> Litestar:
         route_handlers=[
             Router("/api/v1", route_handlers=ROUTES),
             *health.HANDLERS,
-            metrics.metrics,
+            *([] if settings.metrics_port is not None else [metrics.metrics]),
         ],
         lifespan=[connected],
         state=State(),
@@ -108,16 +111,6 @@ async def prepare(pool: db.Database, settings: Settings, storage: MediaStorage, 
     await db.until_available("api", write)
 
 
-def number_requests(app: ASGIApp) -> ASGIApp:
-    """Every request has an id, which its error documents and log lines carry."""
-
-    async def numbered(scope: Scope, receive: Receive, send: Send) -> None:
-        scope["request_id"] = uuid.uuid4().hex  # type: ignore[typeddict-unknown-key]
-        await app(scope, receive, send)
-
-    return numbered
-
-
 class Server(uvicorn.Server):
     """Closes the streams when it is told to stop; they would hold up a graceful shutdown for ever.
 
@@ -155,12 +148,13 @@ class Server(uvicorn.Server):
 def main() -> None:
     settings = Settings()
     logs.start(settings, "api")
+    tracing.start(settings, "api")
     try:
         app = create_app(settings)
     except UnusableStorage as error:
         raise SystemExit(f"windlass: {error}") from None
     config = uvicorn.Config(
-        app,
+        Counted(app),
         host=settings.host,
         port=settings.port,
         http=Connection,
@@ -176,5 +170,6 @@ def main() -> None:
     log.info("listening on http://%s:%d", settings.host, settings.port)
     server = Server(config, app)
     server.run()
+    tracing.stop()
     if server.is_refused:
         raise SystemExit(1)

@@ -12,12 +12,13 @@ from litestar.datastructures import State
 
 from services.api.auth import Caller
 from services.api.cursors import Cursor, invalid_cursor, read_cursor
-from services.api.event_stream import PING, EventStream, retry_hint
+from services.api.event_stream import PING, EventStream, delay_of, retry_hint
 from services.api.media_links import MediaLinks
 from services.api.messages import encode, message_of
 from shared import db
 from shared.db import Database, Row
-from shared.store import commit_order
+from shared.metrics.services import STREAM_DELAY_SECONDS
+from shared.store import commit_order, restoring
 from shared.store.commit_order import Position, Wanted
 
 LOOK_ROWS = 1000
@@ -41,14 +42,21 @@ class Page:
 async def stream_many(state: State, caller: Caller, wanted: Wanted, last_seen: str | None) -> Response[Any]:
     """Goes on after the last id that the client has seen, or starts now."""
     if last_seen:
-        cursor = read_cursor(last_seen)
-        look = await commit_order.look(state.pool, cursor.position, at_most=1)
-        if cursor.position.xid >= look.line:  # from another database, or from a future that was lost
-            raise invalid_cursor()
+        cursor = await find_again(state.pool, read_cursor(last_seen))
     else:
         cursor = Cursor(await commit_order.newest_settled(state.pool))
     told = tell_many(state, caller, wanted, cursor)
-    return EventStream(told, patience_seconds=state.settings.stream_patience_seconds)
+    return EventStream(told, patience_seconds=state.settings.stream_patience_seconds, kind="many")
+
+
+async def find_again(pool: Database, cursor: Cursor) -> Cursor:
+    """Where the client was. Whoever has seen a future that was lost goes on at the restore that undid it."""
+    if await commit_order.is_known(pool, cursor.position):
+        return cursor
+    beginning = await restoring.newest_beginning(pool)
+    if beginning is None:  # from another database
+        raise invalid_cursor()
+    return Cursor(beginning)
 
 
 async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor) -> AsyncGenerator[bytes, None]:
@@ -59,6 +67,7 @@ async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor
 
     yield retry_hint() + place(cursor)
     settling, spoken_at = BREATH_SECONDS, time.monotonic()
+    delay, is_following = STREAM_DELAY_SECONDS.labels("many"), False
     with state.hub.subscribe(wanted.task_ids) as subscription:
         while not state.hub.closing.is_set():
             subscription.clear()
@@ -68,14 +77,18 @@ async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor
                 told = [each async for each in in_order(state.pool, page, cursor)]
             except db.AWAY_OR_BUSY:
                 yield PING
+                is_following = False
                 await subscription.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
                 continue
+            if is_following and page.events:
+                delay.observe(delay_of(page.events[0]))
             if messages := b"".join(
                 say(event, at, caller, state.media_links) for event, at in told if event is not None
             ):
                 yield messages
                 spoken_at = time.monotonic()
             cursor = told[-1][1]
+            is_following = not page.has_more
             if page.has_more:
                 continue
             # Nobody notifies when a transaction ends that has written no event: look again, soon and then less so.

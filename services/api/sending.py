@@ -22,8 +22,10 @@ class ClientStuck(Exception):
 
 async def send_all(
     messages: AsyncGenerator[bytes, None], scope: Scope, receive: Receive, send: Send, *, patience_seconds: float
-) -> None:
-    """Sends what a generator yields until it ends, the client leaves, or a piece is not taken in time."""
+) -> bool:
+    """Sends what a generator yields until it ends, the client leaves, or a piece is not taken in time: then it returns
+    true, and the connection is cut off."""
+    is_stuck = False
     try:
         async with aclosing(messages), asyncio.TaskGroup() as group:
             watching = group.create_task(_until_gone(receive))
@@ -36,8 +38,10 @@ async def send_all(
     except* ClientStuck:
         # It comes back for the rest. The server may not close the connection in order, which would keep everything
         # that is unsent until it is taken.
+        is_stuck = True
         cut_off(scope)
         await _until_disconnected(receive)
+    return is_stuck
 
 
 async def _send(send: Send, message: bytes, patience_seconds: float, *, more: bool = True) -> None:

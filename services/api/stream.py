@@ -10,11 +10,12 @@ from litestar.datastructures import State
 
 from services.api.auth import Caller
 from services.api.errors import Problem
-from services.api.event_stream import PING, EventStream, retry_hint
+from services.api.event_stream import PING, EventStream, delay_of, retry_hint
 from services.api.media_links import MediaLinks
 from services.api.messages import encode, message_of
 from shared import db
 from shared.db import Row
+from shared.metrics.services import STREAM_DELAY_SECONDS
 from shared.states import TERMINAL
 from shared.store import events
 
@@ -68,6 +69,7 @@ async def tell(state: State, task_id: UUID, caller: Caller, after: int) -> Async
         return Page(rows)
 
     yield retry_hint()
+    delay, is_following = STREAM_DELAY_SECONDS.labels("task"), False
     with state.hub.subscribe([task_id]) as subscription:
         while not state.hub.closing.is_set():
             subscription.clear()
@@ -76,16 +78,20 @@ async def tell(state: State, task_id: UUID, caller: Caller, after: int) -> Async
             except db.AWAY_OR_BUSY:
                 # Who came back now would get a 503, which ends an EventSource for good: so the stream stays open.
                 yield PING
+                is_following = False
                 await subscription.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
                 continue
+            if is_following and page.events:
+                delay.observe(delay_of(page.events[0]))
             after = page.events[-1]["seq"] if page.events else after
             if told := page.told_to(caller, state.media_links):
                 yield told
             if after < page.last_seq:
+                is_following = False
                 continue
             if page.is_ended:
                 return
-            subscription.seen = after
+            subscription.seen, is_following = after, True
             del page  # an idle stream holds on to nothing
             while not await subscription.news(state.settings.stream_ping_seconds):
                 yield PING

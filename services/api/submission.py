@@ -12,6 +12,7 @@ from services.api.auth import Caller
 from services.api.bodies import field_problem
 from services.api.errors import invalid_fields
 from services.api.schemas import NewTask
+from shared import tracing
 from shared.payloads import (
     DEFAULT_PROVIDER,
     MAX_AGE_SECONDS,
@@ -26,10 +27,12 @@ from shared.scrubbing import withhold
 from shared.settings import Settings
 from shared.store.tasks import Submission
 
-AS_THEY_ARE = (
+AS_THEY_ARE = {
     "task_type", "priority", "max_retries", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",
     "depends_on", "dedupe_key", "dedupe_ttl_seconds",
-)  # fmt: skip
+}  # fmt: skip
+"""Only what the client has said is handed on: a default written out would be read again by Postgres."""
+
 OPTIONS = NewTask.model_fields.keys() - {"actor", "payload"}
 """What a shortcut takes for the task's own; everything else at its top level is payload."""
 
@@ -61,7 +64,8 @@ def accept(
         max_age_seconds=wanted.max_age_seconds or MAX_AGE_SECONDS.get(wanted.actor),
         run_at=wanted.run_at.isoformat() if wanted.run_at else None,
         reach=None if caller.is_admin else caller.user_id,
-        **{name: getattr(wanted, name) for name in AS_THEY_ARE},
+        traceparent=tracing.traceparent(),
+        **{name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set},
         workflow_run_id=payload.workflow_run_id if isinstance(payload, MediaPayload) else None,
         interaction_id=payload.interaction_id if isinstance(payload, MediaPayload) else None,
     )

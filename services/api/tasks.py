@@ -19,7 +19,7 @@ from services.api.relatives import refuse_unknown_parents
 from services.api.schemas import Sweep, task_document
 from services.api.submission import accept, check_idempotency_key, read, under_idempotency_key
 from services.api.waiting import wait_for_end
-from shared import store
+from shared import store, tracing
 from shared.db import Database, Row
 from shared.states import State as TaskState
 from shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
@@ -83,14 +83,16 @@ async def submit_batch(
     wanted = body.get("tasks") if isinstance(body, dict) else None
     if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_PER_BATCH:
         raise field_problem("/tasks", "invalid-batch", f"a batch is a list of 1 to {MOST_PER_BATCH} tasks")
-    submissions = [
-        accept(each, request.user, state.settings, below=f"/tasks/{number}") for number, each in enumerate(wanted)
-    ]
-    if idempotency_key is not None:
-        submissions = under_idempotency_key(idempotency_key, submissions, [read(each) for each in wanted])
-    await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
-    with refusals_explained(submissions, batch=True):
-        answers = await store.tasks.submit_batch(state.pool, submissions)
+    with tracing.submitting() as span:
+        submissions = [
+            accept(each, request.user, state.settings, below=f"/tasks/{number}") for number, each in enumerate(wanted)
+        ]
+        if idempotency_key is not None:
+            submissions = under_idempotency_key(idempotency_key, submissions, [read(each) for each in wanted])
+        await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
+        with refusals_explained(submissions, batch=True):
+            answers = await store.tasks.submit_batch(state.pool, submissions)
+        span.note(messaging__batch__message_count=len(answers))
     documents = [{"task_id": task_id, "deduplicated": deduplicated} for task_id, deduplicated in answers]
     replayed = all(deduplicated for _, deduplicated in answers)
     return Response({"tasks": documents}, status_code=200 if replayed else 201, headers=REPLAYED if replayed else {})
@@ -157,13 +159,15 @@ async def submit_one(
     require_writer(request.user)
     check_idempotency_key(idempotency_key)
     body = await read_json(request)
-    submission = accept(body, request.user, state.settings, shortcut_for=shortcut_for)
-    if idempotency_key is not None:
-        wanted = [read(body, shortcut_for=shortcut_for)]
-        (submission,) = under_idempotency_key(idempotency_key, [submission], wanted)
-    await refuse_unknown_parents(state.pool, request.user, [submission])
-    with refusals_explained([submission]):
-        row, deduplicated = await store_one(state, submission)
+    with tracing.submitting() as span:
+        submission = accept(body, request.user, state.settings, shortcut_for=shortcut_for)
+        if idempotency_key is not None:
+            wanted = [read(body, shortcut_for=shortcut_for)]
+            (submission,) = under_idempotency_key(idempotency_key, [submission], wanted)
+        await refuse_unknown_parents(state.pool, request.user, [submission])
+        with refusals_explained([submission]):
+            row, deduplicated = await store_one(state, submission)
+        span.note(windlass__task_id=str(row["task_id"]), messaging__destination__name=row["queue"])
     status = 200 if deduplicated else 201
     if wait is not None:
         row, ended = await wait_for_end(state, row["task_id"], wait)

@@ -10,6 +10,8 @@ from services.cli.address import Address, choose_address
 from services.cli.api_health import ApiHealth
 from services.cli.data_directory import locked
 from services.cli.fake_providers import answers, are_needed, choose_url
+from services.cli.metrics_targets import MetricsTargets
+from services.cli.ports import LOOPBACK
 from services.cli.runfile import RunFile
 from services.cli.servers.choice import Server, choose_postgres, choose_rabbitmq
 from services.cli.supervision.children import Children
@@ -30,6 +32,7 @@ class Installation:
         self._directory = settings.data_dir.absolute()
         self._notes = ProcessNotes(self._directory / "processes.json")
         self._run_file = RunFile(self._directory / "run.json")
+        self._targets = MetricsTargets(self._directory / "metrics-targets.json")
         self._children = Children(self._notes.write, self._notes.mark)
 
     async def serve(self) -> None:
@@ -38,18 +41,21 @@ class Installation:
             await clear_leftovers(self._directory / "processes.json", self._console.say)
             self._notes.write(())
             self._run_file.remove()
+            self._targets.remove()
             address = choose_address(self._settings, self._directory)
             supervisor = Supervisor(self._console.say)
             try:
                 async with ApiHealth(address.url, address.key) as health:
                     await supervisor.until_ready(self._start(supervisor, address, health))
                     self._run_file.write()
+                    self._targets.write()
                     self._console.announce(f"windlass ready {address.url} key={address.key}")
                     await supervisor.keep(on_restart=self._run_file.renew)
             finally:
                 await supervisor.stop()
                 await self._children.end_all()
                 self._run_file.remove()
+                self._targets.remove()
                 self._notes.remove()
                 self._console.say("everything has stopped")
 
@@ -74,13 +80,14 @@ class Installation:
             )
             await supervisor.start(fake)
             self._run_file.add(fake, kind="fake_providers", url=fake_url)
+        self._targets.add("api", "api", self._address_of_the_api_s_metrics(address))
         api = self._service("services.api", environment, answers=health.is_ready)
-        dispatcher = self._service("services.dispatcher", environment)
+        dispatcher = self._service("services.dispatcher", environment, told=True)
         actors = tuple(
-            self._service("services.actors", {**environment, "WINDLASS_QUEUES": ",".join(queues)}, name=name)
+            self._service("services.actors", {**environment, "WINDLASS_QUEUES": ",".join(queues)}, name=name, told=True)
             for name, queues in actor_services(settings).items()
         )
-        janitor = self._service("services.janitor", environment)
+        janitor = self._service("services.janitor", environment, told=True)
         await supervisor.start(api)
         await supervisor.start(dispatcher)
         await supervisor.start(*actors)
@@ -101,9 +108,15 @@ class Installation:
         *,
         name: str | None = None,
         answers: Callable[[], Awaitable[bool]] | None = None,
+        told: bool = False,
     ) -> Service:
+        """One that is `told` to gets a port to answer Prometheus on; the api has one already."""
         settings = self._settings
-        name = name or module.rpartition(".")[2]
+        service = module.rpartition(".")[2]
+        name = name or service
+        if told:
+            environment = {**environment, "WINDLASS_METRICS_PORT": str(self._targets.port_for(service, name))}
+            environment |= {"WINDLASS_METRICS_HOST": LOOPBACK}
         drained = settings.drain_seconds + 2 * settings.stop_grace_seconds if module == "services.actors" else 0
         return Service(
             name,
@@ -114,6 +127,12 @@ class Installation:
             stop_seconds=drained + STOP_SECONDS,
             answers=answers,
         )
+
+    def _address_of_the_api_s_metrics(self, address: Address) -> str:
+        settings = self._settings
+        if settings.metrics_port is None:
+            return address.url.removeprefix("http://")
+        return f"{settings.metrics_host or LOOPBACK}:{settings.metrics_port}"
 
     async def _migrate(self, environment: Mapping[str, str]) -> None:
         self._console.say("migrating the database")
@@ -139,6 +158,8 @@ class Installation:
             "WINDLASS_PORT": str(address.port),
             "WINDLASS_API_KEY": address.key,
             "WINDLASS_PROBE_FAULTS": str(int(faults)),
+            # Their lines go through a pipe and are still for people.
+            "WINDLASS_LOG_FORMAT": "text" if settings.log_format == "auto" else settings.log_format,
             **({"WINDLASS_FAKE_PROVIDERS_URL": fake_url} if fake_url else {}),
         }
 

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     from importlib.metadata import version  # noqa: PLC0415 - see above
 
-    from services.cli.commands import add_commands, add_connection  # noqa: PLC0415
+    from services.cli.commands import add_commands, add_connection, after_restore  # noqa: PLC0415
     from services.cli.exit_codes import MEANINGS  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(
@@ -63,6 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
         process = commands.add_parser(name, help=duty)
         if name == "migrate":
             process.add_argument("--wait", action="store_true", help="change nothing: wait until somebody has migrated")
+    after_restore.add_command(commands)
     alive = commands.add_parser("alive", help="whether the process that beats into a WINDLASS_PULSE_FILE lives")
     alive.add_argument("--ready", action="store_true", help="and has begun its work")
     alive.add_argument("file", metavar="FILE")

@@ -1,13 +1,17 @@
 """One round of dispatching: look at the providers, admit, reserve, ring, give back what could not be rung."""
 
 import logging
-from collections.abc import Sequence
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from uuid import uuid4
 
 from services.dispatcher.backlog import RetryBacklog
 from services.dispatcher.publisher import Doorbell, Publisher
+from shared import tracing
 from shared.admission import admit
 from shared.db import Database, Row
+from shared.metrics.services import DISPATCH_BATCH, DISPATCH_CONFIRM_SECONDS, DOORBELLS, DOORBELLS_AGAIN
 from shared.settings import Settings
 from shared.store import providers
 
@@ -29,13 +33,14 @@ async def dispatch_due(db: Database, publisher: Publisher, backlog: RetryBacklog
         if admission.nobody:
             continue
         token = uuid4()
-        rows = await providers.reserve(db, view, admission, token)
+        rows = await providers.reserve(db, view, admission, token, traced=tracing.is_on())
         if not rows:
             again = True  # somebody else was quicker: what was seen is no longer true
             continue
-        missed = await publisher.ring(_doorbells(rows))
+        missed = await _ring(publisher, rows)
         if missed:
             await providers.give_back(db, token, [bell.task_id for bell in missed])
+            _count(missed, "given_back")
     return again
 
 
@@ -53,8 +58,32 @@ async def ring_again(db: Database, publisher: Publisher, settings: Settings) -> 
         ]
         if lost:
             log.info("ringing again for %d unclaimed tasks of %s", len(lost), queue)
-            await publisher.ring(_doorbells(lost))
+            missed = await _ring(publisher, lost)
+            DOORBELLS_AGAIN.labels(queue).inc(len(lost) - len(missed))
 
 
-def _doorbells(rows: Sequence[Row]) -> list[Doorbell]:
-    return [Doorbell(row["task_id"], row["queue"], row["actor"]) for row in rows]
+async def _ring(publisher: Publisher, rows: Sequence[Row]) -> list[Doorbell]:
+    """Rings for all of them, and returns those that were not rung."""
+    doorbells = [Doorbell(row["task_id"], row["queue"], row["actor"]) for row in rows]
+    started = time.monotonic()
+    missed = await (_ring_traced(publisher, doorbells, rows) if tracing.is_on() else publisher.ring(doorbells))
+    DISPATCH_CONFIRM_SECONDS.observe(time.monotonic() - started)
+    DISPATCH_BATCH.observe(len(doorbells))
+    _count((bell for bell in doorbells if bell not in missed) if missed else doorbells, "confirmed")
+    return missed
+
+
+async def _ring_traced(publisher: Publisher, doorbells: Sequence[Doorbell], rows: Sequence[Row]) -> list[Doorbell]:
+    """Each under a span of its task's trace."""
+    spans = {row["task_id"]: tracing.ringing(row["task_id"], row["queue"], row["traceparent"]) for row in rows}
+    missed = await publisher.ring(doorbells)
+    for bell in missed:
+        spans[bell.task_id].fail("not-rung")
+    for span in spans.values():
+        span.end()
+    return missed
+
+
+def _count(doorbells: Iterable[Doorbell], result: str) -> None:
+    for queue, number in Counter(bell.queue for bell in doorbells).items():
+        DOORBELLS.labels(queue, result).inc(number)

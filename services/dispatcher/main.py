@@ -13,8 +13,10 @@ import uvloop
 from services.dispatcher.backlog import RetryBacklog
 from services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
 from services.dispatcher.publisher import Publisher
-from shared import db, logs
+from shared import db, logs, tracing
 from shared.lifetime import until_set, until_told_to_stop
+from shared.metrics import serving
+from shared.metrics.services import BROKER_CONNECTED, DOORBELLS, DOORBELLS_AGAIN
 from shared.pulse import Pulse
 from shared.settings import Settings
 from shared.store import providers, reports
@@ -38,6 +40,11 @@ class Dispatcher:
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
         self._wake = asyncio.Event()
         self.pulse = Pulse(settings)
+        for queue in settings.all_queues():
+            DOORBELLS_AGAIN.labels(queue)
+            for result in ("confirmed", "given_back"):
+                DOORBELLS.labels(queue, result)
+        BROKER_CONNECTED.set_function(self.publisher.connected.is_set)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -112,4 +119,7 @@ async def serve(settings: Settings) -> None:
 def main() -> None:
     settings = Settings()
     logs.start(settings, "dispatcher")
+    tracing.start(settings, "dispatcher")
+    serving.serve(settings, "dispatcher")
     uvloop.run(serve(settings))
+    tracing.stop()

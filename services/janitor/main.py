@@ -15,6 +15,7 @@ import dramatiq
 from services.janitor.blocked import recheck_blocked
 from services.janitor.breakers import look_after_breakers
 from services.janitor.expired import bury_expired
+from services.janitor.figures import performing
 from services.janitor.rates import forget_expired_rates
 from services.janitor.reconciler import count_unaccounted
 from services.janitor.schedule import boot
@@ -27,6 +28,7 @@ from services.janitor.workers import lose_silent_workers
 from shared import db, logs
 from shared.broker import threads_live
 from shared.lifetime import until_told_to_stop
+from shared.metrics import serving
 from shared.pulse import Pulse
 from shared.settings import Settings
 from shared.store import reports, tasks
@@ -56,15 +58,21 @@ class Janitor:
 
     async def sweep(self) -> None:
         """The duties that belong to every minute; periodiq rings for them."""
-        await bury_expired(self.pool)
-        await recheck_blocked(self.pool)
-        await lose_silent_workers(self.pool, self.settings)
-        await look_after_breakers(self.pool, self.settings)
-        await forget_expired_keys(self.pool)
-        await forget_expired_rates(self.pool)
-        await fold_tallies(self.pool)
-        await sort_in_new_texts(self.pool)
-        self._unaccounted = await count_unaccounted(self.pool, self.settings)
+        with performing("sweep"):
+            await bury_expired(self.pool)
+            await recheck_blocked(self.pool)
+            await lose_silent_workers(self.pool, self.settings)
+            await look_after_breakers(self.pool, self.settings)
+            await forget_expired_keys(self.pool)
+            await forget_expired_rates(self.pool)
+            await fold_tallies(self.pool)
+            await sort_in_new_texts(self.pool)
+            self._unaccounted = await count_unaccounted(self.pool, self.settings)
+
+    async def keep_figures(self) -> None:
+        """The day's, every hour."""
+        with performing("statistics"):
+            await keep_statistics(self.pool)
 
     async def _keep_time(self) -> None:
         """The stale sweep, with or without RabbitMQ: sleeps until the earliest lease runs out."""
@@ -94,8 +102,9 @@ class Janitor:
         wait = self._judges_from - time.monotonic()
         if wait > 0:
             return wait
-        await recover_stale(self.pool, heard_at=heard_at, patience_seconds=self._patience_seconds)
-        await bury_expired(self.pool)
+        with performing("stale"):
+            await recover_stale(self.pool, heard_at=heard_at, patience_seconds=self._patience_seconds)
+            await bury_expired(self.pool)
         next_expiry = await tasks.seconds_to_next_expiry(self.pool)
         # An outage that falls between two looks must be too short to cost anybody a lease.
         longest = min(self.settings.safety_poll_seconds, self.settings.lease_seconds / 2)
@@ -110,7 +119,7 @@ class Janitor:
 
         duties: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
             "sweep": self.sweep,
-            "statistics": lambda: keep_statistics(self.pool),
+            "statistics": self.keep_figures,
         }
         worker = dramatiq.Worker(boot(self.settings, perform), worker_threads=1)
         worker.queue_prefetch = 1
@@ -158,4 +167,5 @@ async def serve(settings: Settings) -> None:
 def main() -> None:
     settings = Settings()
     logs.start(settings, "janitor")
+    serving.serve(settings, "janitor")
     asyncio.run(serve(settings))

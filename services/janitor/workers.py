@@ -2,6 +2,7 @@
 
 import logging
 
+from shared import subject
 from shared.db import Database
 from shared.settings import Settings
 from shared.store import workers
@@ -11,4 +12,5 @@ log = logging.getLogger("janitor")
 
 async def lose_silent_workers(db: Database, settings: Settings) -> None:
     for row in await workers.lose_silent(db, silent_for_seconds=settings.lease_seconds):
-        log.warning("worker %s has not been heard of for %g s: lost", row["worker_id"], settings.lease_seconds)
+        with subject.about(worker=row["worker_id"]):
+            log.warning("worker %s has not been heard of for %g s: lost", row["worker_id"], settings.lease_seconds)

@@ -62,5 +62,5 @@ STALLS = counter(
     "windlass_stalls_total",
     "Running tasks taken back from a worker that died, froze or was cut off",
     ["actor", "provider"],
-    of=[ACTORS, JANITOR],
+    of=[ACTORS, API, JANITOR],
 )

@@ -9,7 +9,9 @@ from typing import Any
 import httpcore
 import httpx
 
+from shared import tracing
 from shared.providers.addresses import Allowances, check
+from shared.providers.traced_requests import send_traced
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -56,6 +58,11 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=tls, max_connections=None, max_keepalive_connections=0, network_backend=backend
         )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if tracing.is_on():
+            return await send_traced(super().handle_async_request, request)
+        return await super().handle_async_request(request)
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):

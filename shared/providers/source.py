@@ -17,6 +17,8 @@ SECONDS = 60.0
 class SourceUnavailable(TaskError):
     """The picture that a task begins with cannot be fetched just now."""
 
+    fault = "user"
+
 
 @dataclass(frozen=True)
 class Source:

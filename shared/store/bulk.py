@@ -9,6 +9,7 @@ import asyncpg
 import msgspec
 
 from shared.db import Database, Row
+from shared.metrics import counting
 from shared.phrases import words
 from shared.states import CANCEL, REVIVE
 from shared.store.listing import CLOCK_SKEW_SECONDS, Filter, Selection, first_id_at
@@ -107,9 +108,9 @@ async def advance(db: Database, job: Row, chunk: list[UUID]) -> Row | None:
     """Does a chunk and moves the job on; none when somebody else has moved it meanwhile."""
     while True:
         try:
-            return await db.fetchrow(
-                "SELECT * FROM advance_bulk($1, $2, $3)", job["bulk_id"], job["last_task_id"], chunk
-            )
+            query = "SELECT (job).*, revived, ended FROM advance_bulk($1, $2, $3)"
+            row = await db.fetchrow(query, job["bulk_id"], job["last_task_id"], chunk)
+            return row and counting.changed(row)
         except asyncpg.DeadlockDetectedError:
             # As with a single revival: generation by generation it may come across a claim the other way round.
             continue

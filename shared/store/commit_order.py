@@ -6,6 +6,7 @@ event's number is on disk with it, while after a crash Postgres may give the num
 """
 
 from dataclasses import dataclass
+from typing import Self
 from uuid import UUID
 
 from shared.db import Database, Row
@@ -21,8 +22,13 @@ class Position:
     task_id: UUID
     seq: int
 
+    @classmethod
+    def before(cls, xid: int) -> Self:
+        """Everything that earlier transactions wrote lies behind."""
+        return cls(xid, UUID(int=0), 0)
 
-BEGINNING = Position(0, UUID(int=0), 0)
+
+BEGINNING = Position.before(0)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,17 @@ class Wanted:
     user_id: str | None = None
     visible_to: str | None = None
     """The only user whose tasks may be seen; none where all may."""
+
+
+async def is_known(db: Database, position: Position) -> bool:
+    """Whether there is such an event; one that was given out and is no more is from a future that a restore undid."""
+    known: bool = await db.fetchval(
+        "SELECT EXISTS (SELECT FROM task_events WHERE task_id = $1 AND seq = $2 AND xid = $3::text::xid8)",
+        position.task_id,
+        position.seq,
+        str(position.xid),
+    )
+    return known or position == BEGINNING
 
 
 async def newest(db: Database) -> Position:
@@ -108,7 +125,7 @@ async def between(
     """
     return await db.fetch(
         f"""
-        SELECT * FROM (
+        SELECT *, clock_timestamp() AS read_at FROM (
             SELECT *, sum(size) OVER (ORDER BY commit_xid, task_id, seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
                 SELECT e.xid AS commit_xid, e.xid::text::bigint AS xid, e.task_id, e.seq, e.type, e.at, e.attempt,
                        e.data, previous.xid::text::bigint AS previous_xid, {PRESENT_STATE},

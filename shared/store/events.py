@@ -6,26 +6,29 @@ from uuid import UUID
 from shared.db import Database, Row
 from shared.phrases import FINISHED
 
+NEXT_SEQ = "(SELECT min(seq)::bigint FROM task_events WHERE task_id = $1 AND seq > $2)"
+
 
 async def page(
     db: Database, task_id: UUID, *, after: int, most_rows: int, most_bytes: int, types: Sequence[str] | None = None
 ) -> list[Row]:
     """The next events, up to so many, or fewer once they hold so many bytes; `bytes` counts them up to each row.
 
-    `seq` has no gaps: the range says how far to read even where the planner would sort a long history before its limit.
+    `seq` has no gaps but where a restore went on beyond what had been seen: from the next event on, the range says how
+    far to read even where the planner would sort a long history before its limit. A page ends before such a gap.
     """
     return await db.fetch(
-        """
+        f"""
         SELECT seq, type, at, attempt, data, bytes FROM (
             SELECT *, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
                 SELECT seq, type, at, attempt, data, pg_column_size(data) AS size FROM task_events
                 WHERE task_id = $1 AND ($3::text[] IS NULL OR type = ANY ($3))
-                  AND seq > $2 AND seq <= CASE WHEN $3::text[] IS NULL THEN $2::bigint + $4 ELSE 2147483647 END
+                  AND seq > $2 AND seq < CASE WHEN $3::text[] IS NULL THEN {NEXT_SEQ} + $4 ELSE 2147483647 END
                 ORDER BY seq LIMIT $4
             ) AS measured
         ) AS summed
         WHERE bytes - size < $5 ORDER BY seq
-        """,
+        """,  # noqa: S608 - a constant
         task_id,
         after,
         types,
@@ -51,11 +54,11 @@ async def follow(db: Database, task_id: UUID, *, after: int, most_rows: int, mos
     """
     return await db.fetch(
         f"""
-        SELECT e.seq, e.type, e.at, e.attempt, e.data, {PRESENT_STATE}
+        SELECT e.seq, e.type, e.at, e.attempt, e.data, {PRESENT_STATE}, clock_timestamp() AS read_at
         FROM tasks t LEFT JOIN LATERAL (
             SELECT *, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
                 SELECT seq, type, at, attempt, data, pg_column_size(data) AS size FROM task_events
-                WHERE task_id = $1 AND seq > $2 AND seq <= $2::bigint + $3
+                WHERE task_id = $1 AND seq > $2 AND seq < {NEXT_SEQ} + $3
             ) AS measured
         ) AS e ON e.bytes - e.size < $4
         WHERE t.task_id = $1 ORDER BY e.seq

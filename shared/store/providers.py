@@ -9,6 +9,7 @@ from uuid import UUID
 from shared.admission import Admission, ProviderView
 from shared.db import Database, Row
 from shared.settings import Settings
+from shared.store.tasks import TRACEPARENT
 
 DUE_COUNTED = 256
 RETRIES_COUNTED = 5001
@@ -89,13 +90,17 @@ async def waiting_retries(db: Database, *, only: str | None = None) -> dict[str,
     return {row["name"]: row["retries"] for row in rows}
 
 
-async def reserve(db: Database, view: ProviderView, admission: Admission, token: UUID) -> list[Row]:
-    """Marks so many rows of each lane as about to be rung for; returns `task_id, queue, actor` in starting order.
+async def reserve(
+    db: Database, view: ProviderView, admission: Admission, token: UUID, *, traced: bool = False
+) -> list[Row]:
+    """Marks so many rows of each lane as about to be rung for; returns `task_id, queue, actor` in starting order, for
+    who asks with their `traceparent`.
 
     None come back when the provider was changed since it was looked at: look again.
     """
+    wanted = f"*, {TRACEPARENT}" if traced else "*"
     return await db.fetch(
-        "SELECT * FROM reserve_tasks($1, $2, $3, $4, $5, $6, $7, $8)",
+        f"SELECT {wanted} FROM reserve_tasks($1, $2, $3, $4, $5, $6, $7, $8) AS answer",  # noqa: S608 - both are ours
         view.name,
         view.dispatch_version,
         admission.resumes,
@@ -120,7 +125,8 @@ async def give_back(db: Database, token: UUID, task_ids: Sequence[UUID]) -> None
 
 
 async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_seconds: float) -> list[Row]:
-    """Rows that were rung for, still wait and are due to be checked again: `task_id, queue, actor, doorbell_count`.
+    """Rows that were rung for, still wait and are due to be checked again: `task_id, queue, actor, doorbell_count,
+    traceparent`.
 
     Each check doubles the time to the next one.
     """
@@ -135,7 +141,7 @@ async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_s
             ORDER BY task_id LIMIT 500 FOR NO KEY UPDATE SKIP LOCKED
         ) AS silent
         WHERE t.task_id = silent.task_id
-        RETURNING t.task_id, t.queue, t.actor, t.doorbell_count
+        RETURNING t.task_id, t.queue, t.actor, t.doorbell_count, t.traceparent
         """,
         first_after_seconds,
         at_most_seconds,

@@ -1,7 +1,7 @@
 """What can be done to tasks, one function per intent, each one a single call that Postgres does whole or not at all."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +12,7 @@ import msgspec
 
 from shared.db import Database, Row, as_json
 from shared.errors import WorkerLost
+from shared.metrics import counting
 from shared.store.flow import Rules
 
 TASK_FIELDS = (
@@ -22,6 +23,10 @@ TASK_FIELDS = (
     "interaction_id", "parent_task_id", "depends_on", "dedupe_key", "provider_job_id", "exit_code",
 )  # fmt: skip
 """The columns that a reader of a task is shown."""
+
+
+TRACEPARENT = "(SELECT t.traceparent FROM tasks t WHERE t.task_id = answer.task_id)"
+"""Beside what a function answers: so that what it returns is the same for programs that know nothing of it."""
 
 
 class UnknownDependency(Exception):
@@ -70,6 +75,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     idempotency_key: str | None = None
     idempotency_ttl_seconds: float = 86400
     body_hash: str | None = None
+    traceparent: str | None = None
+    """The trace that its submit belongs to, while somebody traces."""
 
     @property
     def has_keys(self) -> bool:
@@ -101,6 +108,10 @@ class Claimed:
     stall_count: int
     rate_limited_count: int
     timeout_seconds: float
+    traceparent: str | None = None
+
+
+GRANTED = frozenset(each.name for each in fields(Claimed)) - {"claim_token"}
 
 
 @dataclass(frozen=True)
@@ -124,8 +135,9 @@ class Report:
     events: Sequence[dict[str, Any]] = ()
 
 
-class Ending(msgspec.Struct, frozen=True):
-    """How an attempt ended, as its owner decided; `events` are numbered before the end itself."""
+class Ending(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How an attempt ended, as its owner decided; `events` are numbered before the end itself. Postgres knows the
+    defaults, and need not read them."""
 
     task_id: UUID
     attempt: int
@@ -149,23 +161,28 @@ class Ending(msgspec.Struct, frozen=True):
 
 async def submit(db: Database, submissions: Sequence[Submission]) -> list[Row]:
     """Stores all of them or none; once this returns they are durable. Their keys are not looked at."""
-    return await _submit(db, "SELECT * FROM submit_tasks($1::text::jsonb)", submissions)
+    return counting.stored(await _submit(db, "SELECT * FROM submit_tasks($1::text::jsonb)", submissions))
 
 
 async def submit_keyed(db: Database, submissions: Sequence[Submission]) -> list[Row]:
     """Stores those that were not submitted before under one of their keys, all or none; returns the task of each, in
     their order, with `deduplicated`."""
     query = "SELECT deduplicated, (task).* FROM submit_keyed_tasks($1::text::jsonb)"
-    return await _submit(db, query, submissions)
+    return counting.stored(await _submit(db, query, submissions))
 
 
 async def submit_batch(db: Database, submissions: Sequence[Submission]) -> list[tuple[UUID, bool]]:
     """Stores all of them or none, by their keys where they have some; returns each one's id, and whether it was there
     before."""
     if any(each.has_keys for each in submissions):
-        query = "SELECT deduplicated, (task).task_id FROM submit_keyed_tasks($1::text::jsonb)"
-        return [(row["task_id"], row["deduplicated"]) for row in await _submit(db, query, submissions)]
-    await _submit(db, "SELECT cardinality(store_tasks($1::text::jsonb))", submissions)
+        query = "SELECT deduplicated, (task).* FROM submit_keyed_tasks($1::text::jsonb)"
+        rows = counting.stored(await _submit(db, query, submissions))
+        return [(row["task_id"], row["deduplicated"]) for row in rows]
+    if any(each.depends_on for each in submissions):
+        await submit(db, submissions)
+    else:
+        await _submit(db, "SELECT cardinality(store_tasks($1::text::jsonb))", submissions)
+        counting.submitted(submissions)
     return [(each.task_id, False) for each in submissions]
 
 
@@ -182,24 +199,31 @@ async def _submit(db: Database, query: str, submissions: Sequence[Submission]) -
         raise
 
 
-async def claim(db: Database, worker_id: str, claims: Sequence[Claim], lease_seconds: float) -> list[Claimed | Refused]:
-    """Takes the tasks that are waiting, due and have a slot free; the answers come in the order of the claims."""
+async def claim(
+    db: Database, worker_id: str, claims: Sequence[Claim], lease_seconds: float, *, traced: bool = False
+) -> list[Claimed | Refused]:
+    """Takes the tasks that are waiting, due and have a slot free; the answers come in the order of the claims. Their
+    trace context, which never changes, is read only for who asks."""
     tokens: dict[UUID, UUID] = {}
     for claim in claims:
         tokens.setdefault(claim.task_id, claim.claim_token)
-    rows = await db.fetch(
-        "SELECT * FROM claim_tasks($1, $2, $3, $4)", list(tokens), list(tokens.values()), worker_id, lease_seconds
-    )
-    answers = {row["task_id"]: dict(row) for row in rows}
-    return [_answer(claim, tokens[claim.task_id], answers[claim.task_id]) for claim in claims]
+    wanted = f"*, {TRACEPARENT}" if traced else "*"
+    query = f"SELECT {wanted} FROM claim_tasks($1, $2, $3, $4) AS answer"  # noqa: S608 - both are written here
+    rows = await db.fetch(query, list(tokens), list(tokens.values()), worker_id, lease_seconds)
+    rows_of = {row["task_id"]: row for row in rows}
+    answers = [_answer(claim, tokens[claim.task_id], rows_of[claim.task_id]) for claim in claims]
+    counting.claims_answered((answer, rows_of[answer.task_id]) for answer in answers)
+    return answers
 
 
-def _answer(claim: Claim, granted_to: UUID, row: dict[str, Any]) -> Claimed | Refused:
-    fields = dict(row)
-    refusal = fields.pop("refusal")
+def _answer(claim: Claim, granted_to: UUID, row: Row) -> Claimed | Refused:
+    refusal = row["refusal"]
     if claim.claim_token != granted_to:  # a doubled doorbell: two claims of one task in one call
         refusal = "not-waiting"
-    return Claimed(claim_token=granted_to, **fields) if refusal is None else Refused(claim.task_id, refusal)
+    if refusal is not None:
+        return Refused(claim.task_id, refusal)
+    # A newer schema's function may say more than this version knows: old and new run side by side during an upgrade.
+    return Claimed(claim_token=granted_to, **{name: said for name, said in row.items() if name in GRANTED})
 
 
 async def report(db: Database, reports: Sequence[Report]) -> set[UUID]:
@@ -214,6 +238,7 @@ async def end(db: Database, endings: Sequence[Ending], rules: Rules) -> list[str
     What they say about their providers opens and closes breakers and pauses providers, by the rules.
     """
     rows = await db.fetch("SELECT * FROM end_tasks($1::text::jsonb, $2::text::jsonb)", as_json(endings), as_json(rules))
+    counting.attempts_ended(endings, rows)
     statuses = {row["claim_token"]: row["status"] for row in rows}
     return [statuses.get(ending.claim_token) for ending in endings]
 
@@ -232,10 +257,14 @@ async def stall(
     What is known of a worker's end (`proofs`) is kept with the ends of its attempts.
 
     With `heard_at`, the time at which Postgres last answered the caller, nothing is taken back once that is older than
-    the patience. Returns `task_id, status, worker_id` of each.
+    the patience. Returns `task_id, status, worker_id, attempt, traceparent` of each.
     """
-    return await db.fetch(
-        "SELECT * FROM stall_tasks($1, $2, $3::text::jsonb, $4, $5, $6, $7)",
+    rows = await db.fetch(
+        """
+        SELECT answer.*, t.attempt, t.traceparent
+        FROM stall_tasks($1, $2, $3::text::jsonb, $4, $5, $6, $7) AS answer
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = answer.task_id OFFSET 0) AS t
+        """,
         expired_for_seconds,
         [*dead_workers, *proofs],
         as_json(dict(proofs)),
@@ -244,22 +273,24 @@ async def stall(
         heard_at,
         patience_seconds,
     )
+    return counting.stalled(rows)
 
 
 async def expire(db: Database, *, at_most: int = 500) -> list[Row]:
     """Buries waiting tasks that are older than they may be; returns the `task_id` of each."""
-    return await db.fetch("SELECT expire_tasks AS task_id FROM expire_tasks($1)", at_most)
+    return counting.expired(await db.fetch("SELECT * FROM expire_tasks($1)", at_most))
 
 
 async def settle_blocked(db: Database) -> None:
     """Counts the dependencies of every blocked task anew."""
-    await db.execute(
+    buried = await db.fetchval(
         """
-        SELECT settle_dependents(ARRAY(
+        SELECT counts_of(settle_dependents(ARRAY(
             SELECT DISTINCT d.parent_id FROM tasks t JOIN task_dependencies d ON d.child_id = t.task_id
-            WHERE t.status = 'blocked'))
+            WHERE t.status = 'blocked')))
         """
     )
+    counting.ended(buried)
 
 
 async def seconds_to_next_expiry(db: Database) -> float | None:
@@ -274,14 +305,16 @@ async def seconds_to_next_expiry(db: Database) -> float | None:
 
 
 async def cancel(db: Database, task_id: UUID) -> Row | None:
-    return await db.fetchrow("SELECT * FROM cancel_task($1)", task_id)
+    row = await db.fetchrow("SELECT (task).*, ended FROM cancel_task($1)", task_id)
+    return row and counting.changed(row)
 
 
 async def revive(db: Database, task_id: UUID) -> Row | None:
     """A new life for the task and for the dependents that it had buried."""
     while True:
         try:
-            return await db.fetchrow("SELECT * FROM revive_task($1)", task_id)
+            row = await db.fetchrow("SELECT (task).*, revived, ended FROM revive_task($1)", task_id)
+            return row and counting.changed(row)
         except asyncpg.DeadlockDetectedError:
             # Generation by generation it may come across a claim the other way round; one of the two begins again.
             continue

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from shared.db import Database, Row
+from shared.metrics.services import WORKERS_LOST
 
 
 async def register(
@@ -46,7 +47,7 @@ async def leave(db: Database, worker_id: str, *, state: str, reason: str) -> Non
 
 async def lose_silent(db: Database, *, silent_for_seconds: float) -> list[Row]:
     """Marks as `lost` the workers that were not heard of for so long; returns their `worker_id`."""
-    return await db.fetch(
+    rows = await db.fetch(
         """
         UPDATE workers SET state = 'lost', stop_reason = 'no heartbeat'
         WHERE state IN ('active', 'stopping') AND heartbeat_at < clock_timestamp() - make_interval(secs => $1)
@@ -54,6 +55,8 @@ async def lose_silent(db: Database, *, silent_for_seconds: float) -> list[Row]:
         """,
         silent_for_seconds,
     )
+    WORKERS_LOST.inc(len(rows))
+    return rows
 
 
 async def count_live(db: Database, *, heard_within_seconds: float) -> int:
@@ -82,11 +85,12 @@ async def newest(db: Database, *, limit: int = 500) -> list[Row]:
 
 async def mark_lost(db: Database, worker_ids: Sequence[str], *, reason: str) -> None:
     """Their guardian has seen them die."""
-    await db.execute(
+    rows = await db.fetch(
         """
         UPDATE workers SET state = 'lost', stop_reason = coalesce(stop_reason, $2)
-        WHERE worker_id = ANY ($1) AND state IN ('active', 'stopping')
+        WHERE worker_id = ANY ($1) AND state IN ('active', 'stopping') RETURNING worker_id
         """,
         list(worker_ids),
         reason,
     )
+    WORKERS_LOST.inc(len(rows))

@@ -1,5 +1,6 @@
 """`windlass up` as a person uses it: start, look, kill what it runs, stop, start again."""
 
+import json
 import os
 import re
 import shutil
@@ -7,12 +8,14 @@ import signal
 import stat
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.listening import is_loopback, listening_addresses
+from tests.metrics import Said, ask
 from tests.servers import new_directory
 from tests.waiting import wait_until
 from tests.windlass_up import READY, WINDLASS, WindlassUp, still_running
@@ -54,6 +57,26 @@ def test_says_that_it_is_ready_and_lists_what_runs(up: WindlassUp) -> None:
     assert all(map(is_loopback, addresses)), addresses
 
 
+def test_any_prometheus_can_find_its_services(up: WindlassUp) -> None:
+    """Each answers for itself, under the name that it has in the log."""
+    listed = json.loads((up.directory / "metrics-targets.json").read_text())
+    names = {target["labels"]["instance"]: target["labels"]["service"] for target in listed}
+    services = {"api": "api", "dispatcher": "dispatcher", "actors": "actors", "agents": "actors", "janitor": "janitor"}
+    assert names == services
+    for target in listed:
+        (address,) = target["targets"]
+        said = wait_until("it answers", partial(answered, int(address.rpartition(":")[2])))
+        assert said.values("windlass_build_info", service=target["labels"]["service"]) == [1]
+
+
+def answered(port: int) -> Said | None:
+    """Nothing while the process still starts."""
+    try:
+        return Said(ask(port))
+    except httpx.ConnectError:
+        return None
+
+
 def test_a_second_one_on_the_same_data_directory_is_refused(up: WindlassUp) -> None:
     environment = {**os.environ, "WINDLASS_DATA_DIR": str(up.directory), "WINDLASS_PORT": "0"}
     second = subprocess.run([WINDLASS, "up"], env=environment, capture_output=True, text=True, timeout=20, check=False)
@@ -91,6 +114,7 @@ def test_without_keys_the_fake_providers_answer_and_come_back_with_their_books(u
         found = fake.get(f"/leonardo/generations/{job_id}").raise_for_status().json()
     assert found["generations_by_pk"]["prompt"] == "a lighthouse"
     assert any(line.startswith("providers") for line in up.log.splitlines()), "its lines have its name before them"
+    assert '"message"' not in up.log, "and are written for people"
     for service in ("api", "actors"):
         environment = Path("/proc", str(up.pid_of(service)), "environ").read_bytes()
         assert f"WINDLASS_FAKE_PROVIDERS_URL={before['url']}\0".encode() in environment

@@ -6,6 +6,7 @@ import socket
 import stat
 import threading
 from contextlib import suppress
+from contextvars import copy_context
 from pathlib import Path
 from uuid import UUID
 
@@ -43,7 +44,8 @@ class Workplaces:
 
     def discard(self, place: Path) -> None:
         """Beside the attempt: a hundred thousand files take their time, and the end of the task need not wait."""
-        threading.Thread(target=remove, args=(place,), name="workplace", daemon=True).start()
+        removing = copy_context().run  # its lines are about the task as well
+        threading.Thread(target=removing, args=(remove, place), name="workplace", daemon=True).start()
 
 
 def remove(place: Path) -> None:

@@ -143,7 +143,7 @@ class EventDocument(Document):
     type: Annotated[
         str,
         Field(
-            description="The transition's name, or `dispatch`, `progress`, `output`, `cancel-requested`.",
+            description="The transition's name, or `dispatch`, `progress`, `output`, `cancel-requested`, `restore`.",
             examples=["claim"],
         ),
     ]

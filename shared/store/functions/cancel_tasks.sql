@@ -1,11 +1,10 @@
 -- Cancels tasks: at once while they wait; while they run their workers are asked, and the end is written when the work
--- has stopped. Asking twice changes nothing. Returns the tasks that it changed.
+-- has stopped. Asking twice changes nothing. Returns the tasks that it changed, and those that have ended by it: of the
+-- wanted, and of those that depend on them.
 
-CREATE FUNCTION cancel_tasks(wanted uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION cancel_tasks(wanted uuid[], OUT changed uuid[], OUT ended uuid[]) LANGUAGE plpgsql AS $$
 DECLARE
     moment  timestamptz;
-    changed uuid[];
-    final   uuid[];
     holders text[];
 BEGIN
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
@@ -28,18 +27,21 @@ BEGIN
     )
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status <> 'running'),
            array_agg(DISTINCT m.worker_id) FILTER (WHERE m.status = 'running')
-    INTO changed, final, holders FROM moved m;
+    INTO changed, ended, holders FROM moved m;
 
     PERFORM pg_notify('windlass_cancel', holder) FROM unnest(holders) AS holder;
-    IF final IS NOT NULL THEN
-        PERFORM tally_tasks(final), settle_dependents(final);
+    IF ended IS NOT NULL THEN
+        PERFORM tally_tasks(ended);
+        ended := ended || settle_dependents(ended);
     END IF;
     PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
-    RETURN coalesce(changed, '{}');
+    changed := coalesce(changed, '{}');
 END $$;
 
-CREATE FUNCTION cancel_task(wanted uuid) RETURNS SETOF tasks LANGUAGE plpgsql AS $$
+CREATE FUNCTION cancel_task(wanted uuid) RETURNS TABLE (task tasks, ended jsonb) LANGUAGE plpgsql AS $$
+DECLARE
+    over uuid[];
 BEGIN
-    PERFORM cancel_tasks(ARRAY[wanted]);
-    RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = wanted;
+    SELECT cancelled.ended INTO over FROM cancel_tasks(ARRAY[wanted]) AS cancelled;
+    RETURN QUERY SELECT t, counts_of(over) FROM tasks t WHERE t.task_id = wanted;
 END $$;

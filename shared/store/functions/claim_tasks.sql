@@ -10,19 +10,21 @@ CREATE FUNCTION claim_tasks(wanted uuid[], tokens uuid[], claimant text, lease_s
 RETURNS TABLE (
     task_id uuid, refusal text, actor text, provider text, payload jsonb, checkpoint jsonb, attempt int,
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
-    timeout_seconds float
+    timeout_seconds float, waited_seconds float
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     moment   timestamptz;
+    involved text[];
     locked   text[];
     on_trial text[];
     claimed  uuid[];
 BEGIN
+    SELECT array_agg(DISTINCT t.provider) INTO involved FROM tasks t WHERE t.task_id = ANY (wanted);
     SELECT coalesce(array_agg(guarded.name), '{}'), coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}')
     INTO locked, on_trial FROM (
         SELECT p.name, is_on_trial(p) AS trial FROM providers p
-        WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted)) AND is_guarded(p)
+        WHERE p.name = ANY (involved) AND is_guarded(p)
         ORDER BY p.name FOR NO KEY UPDATE
     ) AS guarded;
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
@@ -30,7 +32,7 @@ BEGIN
 
     WITH gate AS (
         SELECT p.name, free_slots(p, moment) AS slots, free_resumes(p, moment) AS resumes FROM providers p
-        WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted)) AND is_guarded(p)
+        WHERE p.name = ANY (involved) AND is_guarded(p)
     ), ready AS (
         SELECT t.task_id, claim.token, t.provider, t.job_open, row_number() OVER (
                    PARTITION BY t.provider, t.job_open AND t.provider <> ALL (on_trial)
@@ -82,7 +84,11 @@ BEGIN
                 WHEN t.expires_at <= moment THEN 'expired'
                 ELSE coalesce((SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'no-slot') END,
            t.actor::text, t.provider::text, t.payload, t.checkpoint, t.attempt, t.retry_count, t.max_retries,
-           t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds
+           t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds,
+           -- What had to wait for others could not start before the last of them had completed.
+           extract(epoch FROM t.started_at - CASE WHEN t.depends_on = '{}' THEN t.available_at ELSE greatest(
+               t.available_at, (SELECT max(e.at) FROM task_events e WHERE e.task_id = t.task_id AND e.type = 'unblock'))
+               END)::float
     FROM unnest(wanted, tokens) AS claim(task_id, token) LEFT JOIN tasks t ON t.task_id = claim.task_id;
 END $$;
 

@@ -3,9 +3,11 @@
 -- nothing; who repeats an end with its token gets the first outcome. With a cancel requested, every way out of
 -- `running` but `complete` ends in `cancelled`; a retry that would come after the task has expired ends in `dead`, and
 -- so does one that is told 429 for ever while others pass. What an end says about its provider is appended to the
--- provider's results; only where that may change something is the provider locked, before any task.
+-- provider's results; only where that may change something is the provider locked, before any task. The dependents that
+-- it buried come last, without a token.
 
-CREATE FUNCTION end_tasks(endings jsonb, rules jsonb) RETURNS TABLE (claim_token uuid, status text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION end_tasks(endings jsonb, rules jsonb)
+RETURNS TABLE (claim_token uuid, status text, actor text, provider text, age_seconds float) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     wanted  uuid[];
@@ -15,8 +17,14 @@ DECLARE
     longest_pause_seconds float := rules ->> 'longest_pause_seconds';
     moment  timestamptz;
     ended   uuid[];
+    left_by uuid[];
+    outcome text[];
+    actors  text[];
+    owners  text[];
+    ages    float[];
     final   uuid[];
     heard   jsonb;
+    buried  uuid[] := '{}';
 BEGIN
     SELECT array_agg(e.task_id), array_agg(e.claim_token),
            array_agg(e.task_id) FILTER (WHERE e.rate_limited OR e.provider_failed)
@@ -30,7 +38,8 @@ BEGIN
         SELECT e.*, CASE WHEN t.cancel_requested AND e.transition <> 'complete' THEN 'cancel'
                          WHEN e.transition = 'retry'
                               AND (t.expires_at <= moment + make_interval(secs => wait.seconds)
-                                   OR (e.hopeless_if_others_pass AND others_passed(t, t.rate_limited_count))) THEN 'bury'
+                                   OR (e.hopeless_if_others_pass IS TRUE AND others_passed(t, t.rate_limited_count)))
+                         THEN 'bury'
                          ELSE e.transition END AS via,
                CASE WHEN e.rate_limited AND t.rate_limited_count > 0 THEN others_passed(t, 1) ELSE false END AS alone,
                wait.seconds AS wait_seconds
@@ -40,8 +49,8 @@ BEGIN
             hopeless_if_others_pass boolean, timeout_factor float, progress jsonb, checkpoint jsonb, events jsonb,
             proof jsonb)
         JOIN tasks t ON t.task_id = e.task_id
-        CROSS JOIN LATERAL (SELECT CASE WHEN e.rate_limited THEN least(e.delay_seconds, longest_pause_seconds)
-                                        ELSE coalesce(e.delay_seconds, 0) END AS seconds) AS wait
+        CROSS JOIN LATERAL (SELECT least(coalesce(e.delay_seconds, 0),
+                                         CASE WHEN e.rate_limited THEN longest_pause_seconds END) AS seconds) AS wait
         WHERE t.status IN :sources_of_complete AND t.attempt = e.attempt AND t.claim_token = e.claim_token
     ), moved AS (
         UPDATE tasks t SET
@@ -68,8 +77,11 @@ BEGIN
             updated_at = moment,
             last_seq = t.last_seq + 1 + coalesce(jsonb_array_length(e.events), 0)
         FROM ending e WHERE t.task_id = e.task_id
-        RETURNING t.*, e.via, e.events, e.proof, (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms,
-                  e.rate_limited, e.provider_failed, e.alone, e.wait_seconds
+        RETURNING t.task_id, t.claim_token, t.status, t.attempt, t.last_seq, t.user_id, t.actor, t.provider, t.error,
+                  t.created_at, t.started_at, t.completed_at, e.via, e.events, e.proof,
+                  (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms,
+                  coalesce(e.rate_limited, false) AS rate_limited,
+                  coalesce(e.provider_failed, false) AS provider_failed, e.alone, e.wait_seconds
     ), said AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq - 1 - jsonb_array_length(m.events) + line.ordinality, line.event ->> 'type',
@@ -89,29 +101,45 @@ BEGIN
         FROM moved m JOIN providers p ON p.name = m.provider
         WHERE (m.via = 'complete' OR (m.provider_failed AND m.via <> 'cancel'))
           AND (p.breaker_changed_at IS NULL OR m.started_at >= p.breaker_changed_at)
+    ), tallies AS (
+        -- As `tally_tasks` does it, without looking them up once more.
+        INSERT INTO task_tallies (user_id, provider, status, tasks)
+        SELECT m.user_id, m.provider, m.status, count(*) FROM moved m WHERE m.completed_at IS NOT NULL
+        GROUP BY m.user_id, m.provider, m.status
     )
-    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.completed_at IS NOT NULL),
+    SELECT array_agg(m.task_id), array_agg(m.claim_token), array_agg(m.status), array_agg(m.actor),
+           array_agg(m.provider), array_agg(extract(epoch FROM m.completed_at - m.created_at)::float),
+           array_agg(m.task_id) FILTER (WHERE m.completed_at IS NOT NULL),
            jsonb_agg(jsonb_build_object(
                'task_id', m.task_id, 'provider', m.provider, 'claim_token', m.claim_token, 'via', m.via,
                'rate_limited', m.rate_limited, 'provider_failed', m.provider_failed, 'alone', m.alone,
                'wait_seconds', m.wait_seconds, 'message', left(m.error ->> 'message', 300)))
            FILTER (WHERE m.provider = ANY (locked))
-    INTO ended, final, heard FROM moved m;
+    INTO ended, left_by, outcome, actors, owners, ages, final, heard FROM moved m;
 
     IF ended IS NOT NULL THEN
         IF heard IS NOT NULL THEN
             PERFORM judge_providers(heard, rules, moment);
         END IF;
         IF final IS NOT NULL THEN
-            PERFORM tally_tasks(final);
-            PERFORM settle_dependents(final);
+            buried := settle_dependents(final);
         END IF;
         PERFORM wake_streams(ended);
         PERFORM wake_dispatcher();
     END IF;
-    RETURN QUERY
-    SELECT t.claim_token, t.status::text FROM tasks t
-    WHERE t.task_id = ANY (wanted) AND t.claim_token = ANY (tokens) AND t.status NOT IN :sources_of_complete;
+    IF cardinality(ended) = cardinality(wanted) THEN
+        RETURN QUERY SELECT * FROM unnest(left_by, outcome, actors, owners, ages);
+    ELSE
+        RETURN QUERY
+        SELECT t.claim_token, t.status::text, t.actor::text, t.provider::text,
+               extract(epoch FROM t.completed_at - t.created_at)::float
+        FROM tasks t
+        WHERE t.task_id = ANY (wanted) AND t.claim_token = ANY (tokens) AND t.status NOT IN :sources_of_complete;
+    END IF;
+    IF cardinality(buried) > 0 THEN
+        RETURN QUERY SELECT NULL::uuid, t.status::text, t.actor::text, t.provider::text, NULL::float
+        FROM tasks t WHERE t.task_id = ANY (buried);
+    END IF;
 END $$;
 
 -- Locks the providers that these ends may change: one of them is a trial, a 429 or the provider's own fault, or the

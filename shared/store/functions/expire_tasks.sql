@@ -1,8 +1,12 @@
--- Buries the waiting tasks that have grown too old to start. Rows that somebody is just moving are left to them.
+-- Buries the waiting tasks that have grown too old to start. Rows that somebody is just moving are left to them. Returns
+-- also the dependents that were buried with them.
 
-CREATE FUNCTION expire_tasks(at_most int) RETURNS SETOF uuid LANGUAGE plpgsql AS $$
+CREATE FUNCTION expire_tasks(at_most int)
+RETURNS TABLE (task_id uuid, actor text, provider text, is_dependent boolean) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
     stale  uuid[];
+    buried uuid[];
     moment timestamptz := clock_timestamp();
 BEGIN
     SELECT array_agg(locked.task_id) INTO stale FROM (
@@ -28,7 +32,9 @@ BEGIN
     SELECT m.task_id, m.last_seq, 'bury', moment, m.attempt, jsonb_build_object('status', m.status, 'error', m.error)
     FROM moved m;
 
-    PERFORM tally_tasks(stale), settle_dependents(stale);
+    PERFORM tally_tasks(stale);
+    buried := settle_dependents(stale);
     PERFORM wake_streams(stale), wake_dispatcher();
-    RETURN QUERY SELECT unnest(stale);
+    RETURN QUERY SELECT t.task_id, t.actor::text, t.provider::text, t.task_id = ANY (buried)
+    FROM tasks t WHERE t.task_id = ANY (stale || buried);
 END $$;

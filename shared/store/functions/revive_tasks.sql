@@ -1,14 +1,15 @@
 -- Gives dead or cancelled tasks a new life, and with them the dependents that their ends had buried. Returns those of
--- the wanted that it changed.
+-- the wanted that it changed, all that it revived, and of these the ones that it had to bury again.
 
-CREATE FUNCTION revive_tasks(wanted uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION revive_tasks(wanted uuid[], OUT changed uuid[], OUT everybody uuid[], OUT ended uuid[])
+LANGUAGE plpgsql AS $$
 DECLARE
     generation uuid[] := wanted;
     parents    uuid[];
     moment     timestamptz;
     revived    uuid[];
-    everybody  uuid[] := '{}';
 BEGIN
+    everybody := '{}';
     WHILE generation IS NOT NULL LOOP
         -- Parents before children, as everywhere: a parent that completes meanwhile is counted once it is locked.
         SELECT array_agg(d.parent_id) INTO parents FROM task_dependencies d WHERE d.child_id = ANY (generation);
@@ -48,12 +49,16 @@ BEGIN
         WHERE d.parent_id = ANY (revived) AND t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed';
     END LOOP;
     -- What has another parent that is still dead is buried again, with that one named as the reason.
-    PERFORM settle_dependents(settle_children(everybody));
-    RETURN ARRAY(SELECT each FROM unnest(everybody) AS each WHERE each = ANY (wanted));
+    ended := settle_children(everybody);
+    ended := ended || settle_dependents(ended);
+    changed := ARRAY(SELECT each FROM unnest(everybody) AS each WHERE each = ANY (wanted));
 END $$;
 
-CREATE FUNCTION revive_task(wanted uuid) RETURNS SETOF tasks LANGUAGE plpgsql AS $$
+CREATE FUNCTION revive_task(wanted uuid) RETURNS TABLE (task tasks, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
+DECLARE
+    back uuid[];
+    over uuid[];
 BEGIN
-    PERFORM revive_tasks(ARRAY[wanted]);
-    RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = wanted;
+    SELECT r.everybody, r.ended INTO back, over FROM revive_tasks(ARRAY[wanted]) AS r;
+    RETURN QUERY SELECT t, counts_of(back), counts_of(over) FROM tasks t WHERE t.task_id = wanted;
 END $$;

@@ -1,16 +1,19 @@
 -- Tells the children of ended tasks: the last parent completed unblocks them, one that failed buries them, and what it
--- buries is told on.
+-- buries is told on. Returns all that it buried.
 
-CREATE FUNCTION settle_dependents(ended uuid[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION settle_dependents(ended uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     children uuid[];
+    buried   uuid[] := '{}';
 BEGIN
     LOOP
         SELECT array_agg(DISTINCT d.child_id) INTO children FROM task_dependencies d WHERE d.parent_id = ANY (ended);
         EXIT WHEN children IS NULL;
         ended := settle_children(children);
         EXIT WHEN ended IS NULL;
+        buried := buried || ended;
     END LOOP;
+    RETURN buried;
 END $$;
 
 -- Moves blocked tasks by what has become of their parents, and returns those that it buried. Each child is locked, then

@@ -2,12 +2,12 @@
 -- and the claim token goes, so that whatever the old worker still has to say is refused. Rows that somebody is just
 -- moving are left to them. Nothing is judged when the caller's last word from Postgres (`heard_at`) is older than its
 -- patience: this call was held up on the way, and so were the renewals of the living. `proofs` has, by worker, how its
--- guardian ended it and everything below.
+-- guardian ended it and everything below. The dependents that it buried come last, without a worker.
 
 CREATE FUNCTION stall_tasks(
     expired_for_seconds float, dead_workers text[], proofs jsonb, delays float[], at_most int,
     heard_at timestamptz, patience_seconds float)
-RETURNS TABLE (task_id uuid, status text, worker_id text) LANGUAGE plpgsql AS $$
+RETURNS TABLE (task_id uuid, status text, worker_id text, actor text, provider text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     stale  uuid[];
@@ -47,7 +47,7 @@ BEGIN
             completed_at = CASE WHEN j.via = 'cancel' OR j.exhausted THEN moment END,
             updated_at = moment, last_seq = t.last_seq + 1
         FROM judged j WHERE t.task_id = j.task_id
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, j.via, j.holder
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.actor, t.provider, j.via, j.holder
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
@@ -55,9 +55,14 @@ BEGIN
                || CASE m.via WHEN 'stall' THEN jsonb_build_object('error', m.error) ELSE '{}' END
         FROM moved m
     )
-    SELECT m.task_id, m.status::text, m.holder::text FROM moved m;
+    SELECT m.task_id, m.status::text, m.holder::text, m.actor::text, m.provider::text FROM moved m;
 
     SELECT array_agg(t.task_id) INTO final FROM tasks t WHERE t.task_id = ANY (stale) AND t.completed_at IS NOT NULL;
-    PERFORM tally_tasks(final), settle_dependents(final) WHERE final IS NOT NULL;
+    IF final IS NOT NULL THEN
+        PERFORM tally_tasks(final);
+        final := settle_dependents(final);
+        RETURN QUERY SELECT t.task_id, t.status::text, NULL, t.actor::text, t.provider::text
+        FROM tasks t WHERE t.task_id = ANY (final);
+    END IF;
     PERFORM wake_streams(stale), wake_dispatcher();
 END $$;
