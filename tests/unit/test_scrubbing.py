@@ -8,7 +8,7 @@ import pytest
 
 from shared import scrubbing
 from shared.errors import InvalidInput, describe
-from shared.logs import Scrubbed
+from shared.log_lines import TextLines
 from shared.scrubbing import SCRUBBED, redact, scrub, scrub_document, withhold
 from shared.settings import Settings
 
@@ -142,7 +142,7 @@ def test_a_log_line_and_its_stack_trace_are_written_without_secrets() -> None:
         raise ConnectionError(f"cannot reach amqp://windlass:{CANARY}@10.0.0.1")
     failure = (raised.type, raised.value, raised.tb)
     record = logging.LogRecord("x", logging.ERROR, __file__, 1, "asked with %s", (f"Bearer {CANARY}",), failure)
-    line = Scrubbed().format(record)
+    line = TextLines().format(record)
     assert CANARY not in line
     assert "amqp://" in line
     assert "Traceback" in line

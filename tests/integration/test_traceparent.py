@@ -1,0 +1,49 @@
+"""The trace that a task was submitted in: kept with its row, and read again by whoever goes on with it."""
+
+from uuid import uuid4
+
+from shared.admission import Admission
+from shared.store import providers, tasks
+from shared.store.tasks import Claim, Claimed, Refused
+from tests.integration.engine import Engine, a_submission, on_the_engine
+
+TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@on_the_engine
+async def test_every_way_to_submit_keeps_it_and_a_repeat_does_not_change_it(engine: Engine) -> None:
+    alone, batched, silent = (
+        a_submission(traceparent=TRACEPARENT),
+        a_submission(traceparent=TRACEPARENT),
+        a_submission(),
+    )
+    keyed = a_submission(dedupe_key="k", traceparent=TRACEPARENT)
+    repeated = a_submission(dedupe_key="k", traceparent=TRACEPARENT[:-1] + "0")
+    await tasks.submit(engine.pool, [alone, silent])
+    await tasks.submit_keyed(engine.pool, [keyed])
+    await tasks.submit_keyed(engine.pool, [repeated])
+    await tasks.submit_batch(engine.pool, [batched])
+    for each in (alone, keyed, batched):
+        assert (await engine.row(each.task_id))["traceparent"] == TRACEPARENT
+    assert (await engine.row(silent.task_id))["traceparent"] is None
+
+
+@on_the_engine
+async def test_it_is_read_by_who_asks_and_never_by_others(engine: Engine) -> None:
+    task_id = await engine.submit(traceparent=TRACEPARENT)
+    (view,) = await providers.look(engine.pool, heard_within_seconds=30)
+    (row,) = await providers.reserve(engine.pool, view, Admission(fresh=1, retry=0, credit=0), uuid4(), traced=True)
+    assert (row["task_id"], row["queue"], row["traceparent"]) == (task_id, "probe.probe", TRACEPARENT)
+
+    claims = [Claim(task_id, uuid4()), Claim(uuid4(), uuid4())]
+    claimed, unknown = await tasks.claim(engine.pool, "worker-1", claims, 30, traced=True)
+    assert isinstance(claimed, Claimed)
+    assert claimed.traceparent == TRACEPARENT
+    assert isinstance(unknown, Refused)
+    (again,) = await tasks.claim(engine.pool, "worker-1", claims[:1], 30)
+    assert isinstance(again, Claimed)
+    assert again.traceparent is None
+
+    (stalled,) = await tasks.stall(engine.pool, expired_for_seconds=None, dead_workers=["worker-1"])
+    assert (stalled["task_id"], stalled["worker_id"]) == (task_id, "worker-1")
+    assert (stalled["attempt"], stalled["traceparent"]) == (1, TRACEPARENT)
