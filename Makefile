@@ -19,8 +19,8 @@ help: ## list the commands
 up: packages $(VENV)/.runtime ## run everything: Postgres, RabbitMQ, api, dispatcher, actors, janitor (Ctrl-C stops it)
 	@exec $(BIN)/windlass up
 
-test: packages $(VENV)/.dev $(VENV)/.s3 ## run every test against a private Postgres and RabbitMQ
-	@$(BIN)/pytest -n 3 --dist loadfile
+test: packages $(VENV)/.dev $(VENV)/.s3 $(VENV)/.prometheus ## run every test against a private Postgres and RabbitMQ
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder # the long ones first, so that nobody waits for one at the end
 
 check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn documents
 	@$(BIN)/ruff format --check .
@@ -28,11 +28,13 @@ check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m docs.draw --check
+	@$(BIN)/python -m deploy.monitoring.generate --check
 
 fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the documents
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/python -m docs.draw
+	@$(BIN)/python -m deploy.monitoring.generate
 
 bench: packages $(VENV)/.dev $(VENV)/.peers ## measure everything side by side, into docs/proof (BENCH="api streams": only those)
 	@$(BIN)/python -m bench $(BENCH)
@@ -60,6 +62,7 @@ render: ## write what kustomize makes of deploy/k8s into deploy/k8s/rendered
 lock: $(VENV)/.dev ## choose the newest allowed versions anew, with their hashes
 	@$(LOCK) --upgrade -o requirements.lock pyproject.toml
 	@$(LOCK) --upgrade --extra dev --extra tracing -c requirements.lock -o requirements-dev.lock pyproject.toml
+	@$(LOCK) --upgrade --extra tracing -c requirements-dev.lock -o requirements-image.lock pyproject.toml
 	@$(COMPILE) --upgrade -o tests/s3/requirements.lock tests/s3/requirements.in
 	@$(COMPILE) --upgrade -o bench/peers/requirements.lock bench/peers/requirements.in
 
@@ -97,3 +100,14 @@ $(VENV)/.peers: bench/peers/requirements.lock | $(VENV)/bin/python
 	@$(PYTHON) -m venv $(VENV)/peers
 	@$(VENV)/peers/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
 	@touch $@
+
+# Prometheus and promtool for the tests, out of the distribution's package: nothing is installed and nothing started. A
+# machine whose package lists are empty gets some of its own here, which needs no root.
+APT_HERE := -o Dir::State::Lists="$$PWD/lists" -o Dir::Cache="$$PWD/cache" -o APT::Sandbox::User= -o Debug::NoLocking=1
+$(VENV)/.prometheus: | $(VENV)/bin/python
+	@echo "windlass: fetching Prometheus for the tests"
+	@mkdir -p $(VENV)/prometheus/lists/partial $(VENV)/prometheus/cache/archives/partial
+	@cd $(VENV)/prometheus && { apt-get --quiet download prometheus \
+	  || { apt-get --quiet $(APT_HERE) update && apt-get --quiet $(APT_HERE) download prometheus; }; } >log 2>&1 \
+	  && dpkg -x prometheus_*.deb . >>log 2>&1 && rm -rf prometheus_*.deb lists cache && touch ../.prometheus \
+	  || echo "windlass: no Prometheus from apt-get here ($(VENV)/prometheus/log): the tests that need one are skipped"

@@ -94,6 +94,11 @@ def base_name(config_map: Manifest) -> str:
     return str(config_map["metadata"]["name"]).rpartition("-")[0]
 
 
+def is_a_dashboard(manifest: Manifest) -> bool:
+    """A ConfigMap that Grafana looks for by its label, and no pod of ours."""
+    return "grafana_dashboard" in manifest["metadata"].get("labels", {})
+
+
 def environment(pod: Pod, container: Manifest) -> dict[str, str | None]:
     """The variables of a container; none for a value that comes from a Secret."""
     found: dict[str, str | None] = {}

@@ -203,6 +203,59 @@ EXTERNAL_SECRET = resource(
     ),
 )
 
+RULE = {
+    "oneOf": [
+        strict({"record": {"type": "string", "pattern": r"^[a-zA-Z_:][a-zA-Z0-9_:]*$"}, "expr": TEXT}),
+        strict(
+            {
+                "alert": TEXT,
+                "expr": TEXT,
+                "for": {"type": "string", "pattern": r"^\d+(s|m|h)$"},
+                "labels": TEXTS,
+                "annotations": TEXTS,
+            }
+        ),
+    ]
+}
+
+PROMETHEUS_RULE = resource(
+    "monitoring.coreos.com/v1",
+    "PrometheusRule",
+    strict(
+        {
+            "groups": some(
+                strict({"name": TEXT, "interval": {"type": "string", "pattern": r"^\d+(s|m)$"}, "rules": some(RULE)})
+            )
+        }
+    ),
+)
+
+POD_MONITOR = resource(
+    "monitoring.coreos.com/v1",
+    "PodMonitor",
+    strict(
+        {
+            "selector": strict(
+                {
+                    "matchLabels": TEXTS,
+                    "matchExpressions": some(strict({"key": TEXT, "operator": word("In"), "values": some(TEXT)})),
+                }
+            ),
+            "podMetricsEndpoints": some(
+                strict(
+                    {
+                        "port": TEXT,
+                        "path": TEXT,
+                        "interval": {"type": "string", "pattern": r"^\d+s$"},
+                        "scrapeTimeout": {"type": "string", "pattern": r"^\d+s$"},
+                        "relabelings": some(strict({"sourceLabels": some(TEXT), "targetLabel": TEXT})),
+                    }
+                )
+            ),
+        }
+    ),
+)
+
 POOL = resource(
     "windlass.dev/v1",
     "Pool",
@@ -224,4 +277,6 @@ CUSTOM = {
     "Cluster": POSTGRES_CLUSTER,
     "RabbitmqCluster": RABBITMQ_CLUSTER,
     "ExternalSecret": EXTERNAL_SECRET,
+    "PrometheusRule": PROMETHEUS_RULE,
+    "PodMonitor": POD_MONITOR,
 }

@@ -9,6 +9,7 @@ import pytest
 from litestar import Litestar
 
 from services.actors.registry import ACTORS
+from services.api.cluster import DEADLINE_SECONDS
 from services.api.main import create_app
 from services.cli.main import PROCESSES, build_parser
 from shared.payloads import TIMEOUT_SECONDS
@@ -154,7 +155,8 @@ def test_the_api_listens_where_its_probes_and_its_service_look(overlay: str, tmp
     pod = our_pod(overlay, "api")
     (container,) = pod.spec["containers"]
     settings = settings_of(pod, tmp_path)
-    assert container["ports"] == [{"name": "http", "containerPort": settings.port}]
+    (port, _) = container["ports"]
+    assert port == {"name": "http", "containerPort": settings.port}
     assert settings.host == "0.0.0.0"
     paths = {container[probe]["httpGet"]["path"] for probe in ("startupProbe", "readinessProbe", "livenessProbe")}
     assert paths <= served_paths(create_app(Settings(data_dir=tmp_path)))
@@ -169,7 +171,34 @@ def served_paths(app: Litestar) -> set[str]:
 @every_pod_of_ours
 def test_no_port_is_named_that_nobody_serves(pod: Pod) -> None:
     ports = [port["containerPort"] for container in pod.containers for port in container.get("ports", [])]
-    assert ports == {"api": [8800], "fake-providers": [8810]}.get(pod.name, [])
+    answers_prometheus = pod.labels.get("app.kubernetes.io/component") in {"api", "dispatcher", "actors", "janitor"}
+    assert ports == {"api": [8800], "fake-providers": [8810]}.get(pod.name, []) + [9100] * answers_prometheus
+
+
+@both_overlays
+def test_every_process_answers_prometheus_where_it_looks(overlay: str, tmp_path: Path) -> None:
+    """By name: what the monitor and the network policy mean is the port that the process listens on."""
+    policy = of_kind(overlay, "NetworkPolicy")["to-the-metrics"]["spec"]
+    assert [each["port"] for each in policy["ingress"][0]["ports"]] == ["metrics"]
+    assert list(policy["ingress"][0]["from"]) == [
+        {"namespaceSelector": {"matchLabels": {"windlass.dev/monitoring": "true"}}}
+    ]
+    components = set(policy["podSelector"]["matchExpressions"][0]["values"])
+    found = {pod.labels.get("app.kubernetes.io/component"): pod for pod in pods(overlay) if pod.is_ours}
+    assert components == {"api", "dispatcher", "actors", "janitor"} <= found.keys()
+    for pod in (*pools(overlay), *(found[component] for component in components)):
+        settings = settings_of(pod, tmp_path)
+        assert {"name": "metrics", "containerPort": settings.metrics_port} in pod.spec["containers"][0]["ports"]
+        assert (settings.metrics_host or settings.host) == "0.0.0.0"
+
+
+def test_the_monitor_selects_those_who_answer() -> None:
+    spec = of_kind("production", "PodMonitor")["windlass"]["spec"]
+    policy = of_kind("production", "NetworkPolicy")["to-the-metrics"]["spec"]
+    assert spec["selector"] == policy["podSelector"]
+    (endpoint,) = spec["podMetricsEndpoints"]
+    assert (endpoint["port"], endpoint["path"]) == ("metrics", "/metrics")
+    assert float(endpoint["scrapeTimeout"].removesuffix("s")) > 2 * DEADLINE_SECONDS, "Postgres may not answer"
 
 
 @every_pod_of_ours

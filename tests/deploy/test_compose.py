@@ -17,6 +17,7 @@ from tests.deploy.manifests import DEPLOY
 
 SETTINGS = {f"WINDLASS_{name.upper()}" for name in Settings.model_fields}
 SERVERS = {"postgres", "rabbitmq"}
+WATCHERS = {"prometheus", "grafana"}
 
 
 @cache
@@ -26,7 +27,7 @@ def services() -> dict[str, Any]:
 
 
 def ours() -> dict[str, Any]:
-    return {name: service for name, service in services().items() if name not in SERVERS}
+    return {name: service for name, service in services().items() if name not in SERVERS | WATCHERS}
 
 
 def test_the_servers_need_nothing_else_when_make_up_starts_them() -> None:
@@ -35,9 +36,9 @@ def test_the_servers_need_nothing_else_when_make_up_starts_them() -> None:
         assert "build" not in services()[name]
 
 
-@pytest.mark.parametrize("name", ours())
-def test_ours_run_as_they_do_in_a_cluster(name: str) -> None:
-    service = ours()[name]
+@pytest.mark.parametrize("name", [*ours(), *sorted(WATCHERS)])
+def test_ours_and_the_watchers_run_as_they_do_in_a_cluster(name: str) -> None:
+    service = services()[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -70,6 +71,13 @@ def test_every_queue_is_served_once() -> None:
     assert sorted(served) == sorted(Settings(config=DEPLOY / "compose.toml").consumed_queues(ACTORS))
 
 
+@pytest.mark.parametrize("name", ["api", "dispatcher", "actors", "agents", "janitor"])
+def test_each_answers_prometheus_inside_and_not_outside(name: str) -> None:
+    service = ours()[name]
+    assert service["environment"]["WINDLASS_METRICS_PORT"] == 9100
+    assert not any("9100" in port for port in service.get("ports", []))
+
+
 def test_agents_are_apart_and_have_no_provider_s_key() -> None:
     assert not [name for name in ours()["agents"]["environment"] if not name.startswith("WINDLASS_")]
 
@@ -91,6 +99,40 @@ def test_all_wait_for_the_schema_and_it_for_postgres() -> None:
 def test_nothing_is_published_beyond_this_machine() -> None:
     for service in services().values():
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+
+
+@pytest.mark.parametrize("name", sorted(WATCHERS))
+def test_the_watchers_are_pinned_and_run_as_ordinary_users(name: str) -> None:
+    assert re.fullmatch(r"[a-z]+/[a-z]+:v?\d+\.\d+\.\d+", services()[name]["image"])
+    assert int(services()[name]["user"].partition(":")[0]) > 0
+
+
+@pytest.mark.parametrize("name", sorted(WATCHERS))
+def test_what_the_watchers_are_given_is_there(name: str) -> None:
+    """A path that does not exist would be made by the engine, as an empty directory of root's."""
+    for volume in services()[name]["volumes"]:
+        source, _, mode = volume.partition(":")
+        if source.startswith("."):
+            assert (DEPLOY / source).exists()
+            assert mode.endswith(":ro")
+
+
+def test_prometheus_reads_every_process_that_shows_metrics() -> None:
+    (job, _) = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yml").read_text())["scrape_configs"]
+    (group,) = job["static_configs"]
+    read = {target.partition(":")[0] for target in group["targets"]}
+    assert read == ours().keys() - {"migrate", "providers"}
+
+
+def test_a_password_that_an_older_version_did_not_make_is_added(tmp_path: Path) -> None:
+    script = tmp_path / "env.sh"
+    script.write_bytes((DEPLOY / "env.sh").read_bytes())
+    (tmp_path / ".env").write_text("WINDLASS_POSTGRES_PASSWORD=kept\nWINDLASS_API_KEY=kept-too\n")
+    subprocess.run(["sh", script], check=True)
+    made = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines())
+    assert made["WINDLASS_POSTGRES_PASSWORD"] == "kept"
+    assert made["WINDLASS_API_KEY"] == "kept-too"
+    assert len(made["WINDLASS_GRAFANA_PASSWORD"]) >= 32
 
 
 def test_passwords_and_the_key_are_made_once_and_readable_by_their_owner_alone(tmp_path: Path) -> None:

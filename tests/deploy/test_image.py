@@ -49,10 +49,20 @@ def test_it_is_built_in_two_stages_from_a_base_of_a_version() -> None:
 
 
 def test_dependencies_are_the_locked_ones() -> None:
-    (install,) = [rest for rest in given("RUN") if "requirements.lock" in rest]
+    (install,) = [rest for rest in given("RUN") if "requirements-image.lock" in rest]
     assert "--require-hashes" in install
     (ours,) = [rest for rest in given("RUN") if "--no-build-isolation" in rest]
     assert "--no-deps" in ours
+
+
+def test_what_is_locked_for_it_is_what_was_tested_and_can_send_traces() -> None:
+    shipped, needed, tested = map(versions, ("requirements-image.lock", "requirements.lock", "requirements-dev.lock"))
+    assert needed.items() <= shipped.items() <= tested.items()
+    assert shipped.keys() - needed.keys() >= {"opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"}
+
+
+def versions(lock: str) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.-]+)(?:\[\S+\])?==(\S+)", (PROJECT / lock).read_text(), re.MULTILINE))
 
 
 def test_it_runs_as_an_ordinary_user_by_number() -> None:

@@ -1,0 +1,163 @@
+"""Who carries the work: enough of them, alive, and what the dispatcher and the janitor do around them."""
+
+from deploy.monitoring.generate.dashboards.processes import processes
+from deploy.monitoring.generate.expressions import at_times, mean, of_the_cluster, per_second, quantile
+from deploy.monitoring.generate.grafana import Dashboard, Row
+from deploy.monitoring.generate.panels import RED, YELLOW, Panel, Query, graph
+
+NOT_THE_API = 'unless on (instance) windlass_build_info{service="api"}'
+
+
+def dashboard() -> Dashboard:
+    return Dashboard(
+        "workers",
+        "Workers",
+        "Are there enough workers, do they live, and do dispatcher and janitor do their part. `windlass workers` "
+        "lists them.",
+        [
+            Row("Are there enough?", enough()),
+            Row("Do they live?", alive()),
+            Row("Do they get their work, and write it down?", work()),
+            Row("Does the janitor sweep?", janitor()),
+            Row("What do the processes take?", processes(NOT_THE_API)),
+        ],
+    )
+
+
+def enough() -> list[Panel]:
+    busy = 'sum by (instance) (windlass_worker_threads{state="busy"})'
+    return [
+        graph(
+            "Threads",
+            "Busy and idle, over all workers. No idle ones while tasks wait and no limit is reached: add workers.",
+            Query("sum by (state) (windlass_worker_threads)", "{{state}}"),
+            stacked=True,
+            width=8,
+        ),
+        graph(
+            "How busy each worker is",
+            "Good: below 90 %, or at it while the queue gets shorter.",
+            Query(f"{busy} / sum by (instance) (windlass_worker_threads)", "{{instance}}"),
+            unit="percentunit",
+            most=1,
+            width=8,
+        ),
+        graph(
+            "Threads that serve each queue",
+            "0 for a queue with waiting tasks: its pool does not run. See WindlassNoWorker.",
+            Query(of_the_cluster("windlass_queue_capacity", "queue"), "{{queue}}"),
+            width=8,
+            leads_to="queue",
+        ),
+    ]
+
+
+def alive() -> list[Panel]:
+    return [
+        graph(
+            "Since the last heartbeat",
+            "Good: below 10 s. Near 30 s a worker stops its own work, and its guardian replaces it.",
+            Query("windlass_worker_heartbeat_age_seconds", "{{instance}}"),
+            unit="s",
+            steps=[(15, YELLOW), (30, RED)],
+        ),
+        graph(
+            "Oldest lease, by provider",
+            "How long ago the running task that was renewed longest ago was renewed. Past 30 s it is taken back.",
+            Query(of_the_cluster("windlass_lease_age_seconds", "provider"), "{{provider}}"),
+            unit="s",
+            steps=[(20, YELLOW), (30, RED)],
+        ),
+        graph(
+            "Taken back and handed back",
+            "Stalls: a worker died, froze or was cut off. Interrupted: it was told to stop, as in a rollout. Both go "
+            "on elsewhere; often means that workers do not live long enough.",
+            Query(at_times("windlass_stalls_total", "provider"), "{{provider}} stalled"),
+            Query(
+                at_times('windlass_attempts_finished_total{outcome="interrupted"}', "provider"),
+                "{{provider}} interrupted",
+            ),
+            unit="reqps",
+            width=8,
+        ),
+        graph(
+            "Workers lost",
+            "Without a good-bye. Good: 0. Look at memory, at evictions and at the node.",
+            Query(at_times("windlass_workers_lost_total", ""), "lost"),
+            unit="reqps",
+            width=8,
+        ),
+        graph(
+            "Agents that were ended, by reason",
+            "`cancelled` and `stopped` are wishes. `memory`, `cpu` and `processes` are limits: see the agent's "
+            "table in the configuration.",
+            Query(at_times("windlass_agent_kills_total", "reason"), "{{reason}}"),
+            unit="reqps",
+            width=8,
+        ),
+    ]
+
+
+def work() -> list[Panel]:
+    return [
+        graph(
+            "Attempts started",
+            "By provider. 0 while tasks wait: the dashboard of the queue says why.",
+            Query(per_second("windlass_attempts_started_total", "provider"), "{{provider}}"),
+            unit="reqps",
+            width=8,
+        ),
+        graph(
+            "Starts that were refused, by reason",
+            "Doorbells answered with no. Many with few starts: the reason names the bottleneck.",
+            Query(at_times("windlass_claims_refused_total", "reason"), "{{reason}}"),
+            unit="reqps",
+            width=8,
+        ),
+        graph(
+            "Written at once",
+            "Claims, reports and ends in one transaction, on average. Larger under load is good: it is how one process "
+            "keeps up.",
+            Query(mean("windlass_write_batch_size", "what"), "{{what}}"),
+            width=8,
+        ),
+        graph(
+            "Doorbells, by result",
+            "Good: confirmed. `given_back`: RabbitMQ did not confirm, the tasks are rung for again.",
+            Query(per_second("windlass_doorbells_total", "result"), "{{result}}"),
+            unit="reqps",
+            width=8,
+        ),
+        graph(
+            "Doorbells in one batch",
+            "How many tasks the dispatcher rings for at once, on average.",
+            Query(mean("windlass_dispatch_batch_size"), "tasks"),
+            width=8,
+        ),
+        graph(
+            "How long RabbitMQ takes to confirm",
+            "Good: well below a second. Slow: its disk, or a node of the cluster that is away.",
+            Query(quantile(0.5, "windlass_dispatch_confirm_seconds"), "half"),
+            Query(quantile(0.95, "windlass_dispatch_confirm_seconds"), "95 %"),
+            unit="s",
+            steps=[(1, YELLOW)],
+            width=8,
+        ),
+    ]
+
+
+def janitor() -> list[Panel]:
+    return [
+        graph(
+            "Since each duty was last done",
+            "Good: stale below 20 s, sweep about a minute, statistics up to an hour.",
+            Query("time() - max by (duty) (windlass_janitor_last_success_timestamp_seconds)", "{{duty}}"),
+            unit="s",
+        ),
+        graph(
+            "How long duties take, 95 %",
+            "Seconds and growing: Postgres is slow, or its statistics are stale (ANALYZE).",
+            Query(quantile(0.95, "windlass_janitor_duty_seconds", "duty"), "{{duty}}"),
+            unit="s",
+        ),
+    ]
