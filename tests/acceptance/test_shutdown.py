@@ -39,7 +39,7 @@ def test_the_other_services_stop_when_told_and_streams_end_within_two_seconds(wi
         next(stream)
         windlass.api.send_signal(signal.SIGTERM)
         assert list(stream) == []
-        assert windlass.api.wait(4) == 0
+        assert windlass.api.wait(20) == 0
     for process in (windlass.dispatcher, windlass.janitor):
         process.send_signal(signal.SIGTERM)
-        assert process.wait(5) == 0
+        assert process.wait(20) == 0
