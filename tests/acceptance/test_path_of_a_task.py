@@ -13,6 +13,12 @@ TASK_FIELDS = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def client(running_windlass: Windlass) -> Client:
+    """Of one Windlass for all tests."""
+    return running_windlass.client
+
+
 def test_a_task_is_accepted_run_streamed_and_kept(client: Client) -> None:
     response = client.http.post(
         "/api/v1/tasks", json={"actor": "probe", "payload": {"seconds": 0.6, "steps": 3, "result": {"n": 1}}}
@@ -103,11 +109,11 @@ def test_without_a_valid_key_nothing_but_health_answers(client: Client) -> None:
         assert set(stranger.http.get("/health").json()) == {"status", "timestamp"}
 
 
-def test_health_tells_each_part(windlass: Windlass) -> None:
-    document = windlass.client.http.get("/health").json()
+def test_health_tells_each_part(client: Client) -> None:
+    document = client.http.get("/health").json()
     assert document["status"] == "healthy"
     assert set(document["components"]) >= {"postgres", "broker", "dispatcher", "janitor", "workers"}
-    assert "windlass_unaccounted_tasks 0.0" in windlass.client.http.get("/metrics").text
+    assert "windlass_unaccounted_tasks 0.0" in client.http.get("/metrics").text
 
 
 @pytest.mark.parametrize("wait", [0, 10])
