@@ -29,6 +29,10 @@ class TaskView:
     completed_at: datetime | None = None
     rung: bool = False
     holds_a_slot: bool = False
+    runs_alone: bool = False
+    """It may have killed its workers, and starts in a process of its own."""
+    alone_before: int = 0
+    """Of those that run alone, how many go before it or run."""
     ahead: int = 0
     all_counted: bool = True
     unmet: Sequence[dict[str, Any]] = ()
@@ -116,6 +120,8 @@ def _of_limit(view: ProviderView, task: TaskView) -> Explanation | None:
 def _of_place(view: ProviderView, task: TaskView) -> Explanation:
     if view.capacity == 0:
         return Explanation("no-worker", f"no worker that is alive serves the queue of {view.name}")
+    if task.runs_alone and (task.rung or task.holds_a_slot or _goes_now(view, task)):
+        return _of_place_alone(task)
     if task.holds_a_slot:
         message = "its job at the provider is open and its slot its own: the next free worker goes on waiting for it"
         return Explanation("about-to-start", message)
@@ -129,6 +135,16 @@ def _of_place(view: ProviderView, task: TaskView) -> Explanation:
     if before == 0:
         message = f"it is the next of {view.name}; every worker is busy"
     return Explanation("behind-others", message, {"position": before + 1, "exact": task.all_counted})
+
+
+def _of_place_alone(task: TaskView) -> Explanation:
+    """Its turn has come; what it still waits for is a process that nobody else is in."""
+    message = "its worker died twice while it ran among few, so it runs in a process of its own"
+    if task.alone_before == 0:
+        return Explanation("no-worker", f"{message}, which is being started", {"runs_alone": True})
+    others = f"{task.alone_before} such task{'s' * (task.alone_before != 1)}"
+    details = {"runs_alone": True, "position": task.alone_before + 1, "exact": True}
+    return Explanation("behind-others", f"{message}; {others} came before it", details)
 
 
 def _picked_before(view: ProviderView, task: TaskView) -> int:

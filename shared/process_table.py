@@ -50,11 +50,12 @@ def direct_children(pid: int) -> list[ProcessIdentity]:
     return [ProcessIdentity(entry.pid, entry.started) for entry in _entries() if entry.parent == pid]
 
 
-def descendants(*pids: int) -> list[ProcessIdentity]:
-    """All processes below these, nearest first, without these themselves."""
+def descendants(*pids: int, without: int | None = None) -> list[ProcessIdentity]:
+    """All processes below these, nearest first, without these themselves, and without one of them and all below it."""
     below = defaultdict(list)
     for entry in _entries():
-        below[entry.parent].append(entry)
+        if entry.pid != without:
+            below[entry.parent].append(entry)
     found = [entry for pid in pids for entry in below[pid]]
     for entry in found:
         found.extend(below[entry.pid])

@@ -93,6 +93,10 @@ class Client:
         """The names of what happened, in order, progress and output left out."""
         return [event["type"] for event in self.events(task_id) if event["type"] not in {"progress", "output"}]
 
+    def why(self, task_id: str) -> dict[str, Any]:
+        answer: dict[str, Any] = self.http.get(f"/api/v1/tasks/{task_id}/why").raise_for_status().json()
+        return answer
+
     def cancel(self, task_id: str) -> httpx.Response:
         return self.http.post(f"/api/v1/tasks/{task_id}/cancel")
 

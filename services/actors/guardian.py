@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from services.actors.clock import boot_time
+from services.actors.quarantine import NO_LONGER_NEEDED, QUARANTINE, Quarantine, asked_for
 from shared import kernel, logs, subject, tracing
 from shared.process_table import descendants
 from shared.settings import Settings
@@ -29,13 +30,15 @@ LONGEST_POLL_SECONDS = 3600.0
 STEADY_AFTER_SECONDS = 30.0
 REMEMBERED = 8
 PIDS_TO_TELL = 100
+NOT_NEEDED = "nothing is left to do"
 
 
 @dataclass
 class Ward:
     """The worker under guard: its process, the pipe it talks over, and when it has to be dead unless it renews.
 
-    Over the pipe it says first who it is, and then, after every renewal, its new deadline.
+    Over the pipe it says first who it is, and then, after every renewal, its new deadline; or that it was offered a
+    task that must run alone.
     """
 
     process: subprocess.Popen[bytes]
@@ -44,6 +47,7 @@ class Ward:
     started_at: float = field(default_factory=time.monotonic)
     worker_id: str | None = None
     unfinished: bytes = b""
+    asks_for_quarantine: bool = False
 
     def listen(self) -> bool:
         """Reads what the worker has said; false when it has closed the pipe."""
@@ -52,17 +56,26 @@ class Ward:
         for line in lines:
             if self.worker_id is None:
                 self.worker_id = line.decode()
+            elif line == QUARANTINE.encode():
+                self.asks_for_quarantine = True
             else:
                 self.deadline = float(line)
         return bool(chunk)
 
 
 class Guardian:
-    """Keeps one worker alive until it is told to stop; `worker` is the module that it runs."""
+    """Keeps one worker alive until it is told to stop; `worker` is the module that it runs.
 
-    def __init__(self, settings: Settings, *, worker: str = "services.actors.main") -> None:
+    In quarantine, it runs what must run alone, until nothing is left.
+    """
+
+    def __init__(
+        self, settings: Settings, *, worker: str = "services.actors.main", in_quarantine: bool = False
+    ) -> None:
         self._settings = settings
         self._worker = worker
+        self._company = "alone" if in_quarantine else "shared"
+        self._quarantine = Quarantine(worker)
         self._stop_signal: int | None = None
         self._buried: list[dict[str, Any]] = []
         self._signals, self._signalled = os.pipe()
@@ -80,10 +93,13 @@ class Guardian:
             reason = self._guard(ward)
             with subject.about(worker=ward.worker_id):
                 self._bury(ward, reason)
+            if reason == NOT_NEEDED:
+                break
             if self._stop_signal is None:
                 steady = time.monotonic() - ward.started_at > STEADY_AFTER_SECONDS
                 pause = 0.2 if steady else min(pause * 2, LONGEST_PAUSE_SECONDS)
                 self._wait_for_signal(pause)
+        self._close_quarantine()
         log.info("stopped")
 
     def _told_to_stop(self, number: int, _frame: object) -> None:
@@ -92,7 +108,10 @@ class Guardian:
     def _start(self) -> Ward:
         ours, theirs = os.pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", self._worker, str(os.getpid()), str(theirs), *map(json.dumps, self._buried)],
+            [
+                *(sys.executable, "-m", self._worker),
+                *(str(os.getpid()), str(theirs), self._company, *map(json.dumps, self._buried)),
+            ],
             pass_fds=[theirs],
         )
         os.close(theirs)
@@ -109,6 +128,8 @@ class Guardian:
             if self._stop_signal is not None and math.isinf(drained):
                 drained = self._begin_to_drain(ward)
             if ward.process.poll() is not None:
+                if ward.process.returncode == NO_LONGER_NEEDED:
+                    return NOT_NEEDED
                 told = self._stop_signal is not None
                 return "told to stop" if told else f"it ended by itself ({_how(ward.process.returncode)})"
             left = min(ward.deadline, drained) - boot_time()
@@ -121,18 +142,32 @@ class Guardian:
                     self._reap(sparing=ward.process.pid)
                 elif not ward.listen():
                     poll.unregister(ward.pipe)
+            if ward.asks_for_quarantine and self._stop_signal is None and self._quarantine.open():
+                log.warning("a task that may have killed its workers is given a process of its own")
+            ward.asks_for_quarantine = False
 
     def _begin_to_drain(self, ward: Ward) -> float:
         """Passes the stop on, and says until when the worker may take to hand everything back."""
         ward.process.send_signal(signal.SIGTERM)
-        return boot_time() + self._settings.drain_seconds + 3 * self._settings.stop_grace_seconds
+        self._quarantine.tell_to_close()
+        return boot_time() + self._drain_seconds()
+
+    def _drain_seconds(self) -> float:
+        return self._settings.drain_seconds + 3 * self._settings.stop_grace_seconds
+
+    def _close_quarantine(self) -> None:
+        """It was told when the worker was, if there was one, and takes no longer."""
+        self._quarantine.tell_to_close()
+        self._quarantine.wait_until_closed(self._drain_seconds() + self._settings.stop_grace_seconds)
+        for process in descendants(os.getpid()):
+            process.send(signal.SIGKILL)
 
     def _bury(self, ward: Ward, reason: str) -> None:
-        """Kills the worker and everything below it, and returns when none of it lives."""
-        told = log.info if reason == "told to stop" else log.warning
+        """Kills the worker and all below it, and returns when none of it lives; the quarantine is not below it."""
+        told = log.info if reason in {"told to stop", NOT_NEEDED} else log.warning
         told("worker %d: %s", ward.process.pid, reason)
         killed: dict[int, str] = {}
-        while below := descendants(os.getpid()):
+        while below := descendants(os.getpid(), without=self._quarantine.pid):
             # All are noted before the first is sent anything: with the worker its keepers die, and their agents.
             for process in [each for each in below if each.is_running()]:
                 killed.setdefault(process.pid, _now())
@@ -156,6 +191,9 @@ class Guardian:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
                 if ended is None or ended.si_pid == sparing:
                     return
+                if ended.si_pid == self._quarantine.pid:
+                    self._quarantine.is_open()
+                    continue
                 os.waitpid(ended.si_pid, os.WNOHANG)
             except ChildProcessError:
                 return
@@ -186,4 +224,9 @@ def main() -> None:
     settings = Settings()
     logs.start(settings, "guardian")
     tracing.check(settings)  # here, or it would start its worker again and again
-    Guardian(settings).run()
+    if quarantine := asked_for(sys.argv[1:]):
+        belongs_to, worker = quarantine
+        kernel.die_with_parent(belongs_to, signal.SIGTERM)
+        Guardian(settings, worker=worker, in_quarantine=True).run()
+    else:
+        Guardian(settings).run()

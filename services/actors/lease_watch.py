@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Callable
 
+from services.actors.quarantine import QUARANTINE
 from shared.settings import Settings
 
 
@@ -45,6 +46,10 @@ class LeaseWatch:
             if self._deadline is None or not math.isinf(self._deadline):
                 self._deadline = math.inf
                 self._tell(str(self._deadline))
+
+    def ask_for_quarantine(self) -> None:
+        """A task came that must run alone, and not in this process."""
+        self._tell(QUARANTINE)
 
     def _tell(self, line: str) -> None:
         try:

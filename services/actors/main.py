@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import dramatiq
 
@@ -20,15 +21,15 @@ from services.actors.calls import Calls
 from services.actors.figures import begin, watch_threads
 from services.actors.heartbeat import Heartbeat
 from services.actors.lease_watch import LeaseWatch
+from services.actors.loner import Loner
 from services.actors.mirror import StateMirror
-from services.actors.registry import ACTORS, Actor, Resident, make_actors
-from services.actors.solitude import LOST_WORKERS_BEFORE_ALONE, Solitude
+from services.actors.quarantine import NO_LONGER_NEEDED
+from services.actors.registry import ACTORS, Resident, make_actors
+from services.actors.runners import boot, runners
 from services.actors.writer import Writer
 from shared import db, kernel, logs, subject, tracing
-from shared.broker import DoorbellBroker, threads_live
-from shared.errors import ResultTooLarge
+from shared.broker import threads_live
 from shared.metrics import serving
-from shared.payloads import PAYLOADS, Payload
 from shared.pulse import Pulse
 from shared.settings import Settings
 from shared.store import providers, tasks, workers
@@ -37,10 +38,19 @@ log = logging.getLogger("actors")
 
 
 class WorkerProcess:
-    """Everything that runs in one worker, and the order in which it starts and stops."""
+    """Everything that runs in one worker, and the order in which it starts and stops.
+
+    `alone`, in quarantine, it runs one task at a time, only those that must have a process for themselves.
+    """
 
     def __init__(
-        self, settings: Settings, guardian_pid: int, guardian_pipe: int, predecessors: dict[str, dict[str, Any]]
+        self,
+        settings: Settings,
+        guardian_pid: int,
+        guardian_pipe: int,
+        predecessors: dict[str, dict[str, Any]],
+        *,
+        alone: bool = False,
     ) -> None:
         self.settings = settings
         self.guardian_pid = guardian_pid
@@ -51,16 +61,15 @@ class WorkerProcess:
             settings, guardian_pipe, guardian_gone=lambda: self._told_to_stop("the guardian is gone")
         )
         self.attempts = Attempts()
-        self.writer = Writer(settings, self.worker_id, on_claim=self.lease_watch.claimed)
-        self.solitude = Solitude()
+        self.writer = Writer(settings, self.worker_id, on_claim=self.lease_watch.claimed, alone=alone)
         self.calls = Calls(patience_seconds=0.6 * settings.stop_grace_seconds)
         self.mirror = StateMirror(
             self.writer,
             self.attempts,
-            self.solitude,
             self.calls,
             self.worker_id,
             largest_output_bytes=settings.largest_output_bytes,
+            on_suspect=self.lease_watch.ask_for_quarantine,
         )
         self.heartbeat = Heartbeat(
             settings,
@@ -72,13 +81,9 @@ class WorkerProcess:
         if not settings.consumed_queues(ACTORS):
             raise SystemExit(f"WINDLASS_QUEUES names no queue of the actors there are: {', '.join(ACTORS)}")
         self.actors = make_actors(settings)
-        self.worker = dramatiq.Worker(
-            boot(settings, self.actors, self.mirror, self.solitude),
-            queues=set(settings.consumed_queues(ACTORS)),
-            worker_threads=settings.actor_threads,
-        )
-        # What waits inside a busy worker is work that another one could have started.
-        self.worker.queue_prefetch = settings.actor_threads
+        self.alone = alone
+        self.worker = self._loner() if alone else self._dramatiq_worker()
+        self.exit_code = 0
         self.pulse = Pulse(settings, lives=self.lives)
         self.stop_reason: str | None = None
         self._stop = threading.Event()
@@ -94,16 +99,41 @@ class WorkerProcess:
         asyncio.run(self._register())
         self.heartbeat.start()
         self.worker.start()
-        for resident in self._residents():
+        for resident in [] if self.alone else self._residents():
             self.calls.begin(resident.accompany(self._ask), on_end=lambda: None)
         log.info("worker %s serves %s", self.worker_id, ", ".join(self.settings.consumed_queues(ACTORS)))
         self.pulse.is_ready = True
         self._stop.wait()
         self._shut_down()
 
+    def _dramatiq_worker(self) -> dramatiq.Worker:
+        settings = self.settings
+        worker = dramatiq.Worker(
+            boot(settings, self.actors, self.mirror),
+            queues=set(settings.consumed_queues(ACTORS)),
+            worker_threads=settings.actor_threads,
+        )
+        # What waits inside a busy worker is work that another one could have started.
+        worker.queue_prefetch = settings.actor_threads
+        return worker
+
+    def _loner(self) -> Loner:
+        queues = self.settings.consumed_queues(ACTORS)
+
+        def find() -> tuple[UUID, str] | None:
+            row = self.writer.call(lambda pool: tasks.next_alone(pool, queues))
+            return None if row is None else (row["task_id"], row["actor"])
+
+        return Loner(self.mirror, runners(self.settings, self.actors, self.mirror), find=find, on_idle=self._not_needed)
+
+    def _not_needed(self) -> None:
+        self.exit_code = NO_LONGER_NEEDED
+        self._told_to_stop("nothing is left that must run alone")
+
     def lives(self) -> bool:
         """Its threads and its heartbeat, whatever Postgres and RabbitMQ do. On its way out they end one by one."""
-        return self._stop.is_set() or (threads_live(self.worker) and self.heartbeat.is_watching())
+        at_work = self.worker.lives() if isinstance(self.worker, Loner) else threads_live(self.worker)
+        return self._stop.is_set() or (at_work and self.heartbeat.is_watching())
 
     def _tell_how_it_is(self) -> None:
         serving.serve(self.settings, "actors")
@@ -145,7 +175,8 @@ class WorkerProcess:
                 self.worker_id,
                 hostname=socket.gethostname(),
                 pid=os.getpid(),
-                queues=settings.consumed_queues(ACTORS),
+                # What must run alone is found in the rows: for everybody else there is no room here.
+                queues=[] if self.alone else settings.consumed_queues(ACTORS),
                 capacity=settings.actor_threads,
             )
 
@@ -155,9 +186,13 @@ class WorkerProcess:
     async def _take_back(self, pool: db.Database) -> None:
         """The guardian has proven our predecessors dead: their tasks need not wait for their leases to end."""
         if self.predecessors:
-            for row in await tasks.stall(pool, expired_for_seconds=None, proofs=self.predecessors):
-                with subject.about(task_id=row["task_id"], attempt=row["attempt"], traceparent=row["traceparent"]):
-                    log.warning("task %s: taken back from %s; now %s", row["task_id"], row["worker_id"], row["status"])
+            # In as many calls as it takes: what a worker with a thousand tasks leaves behind is more than one takes.
+            while rows := await tasks.stall(pool, expired_for_seconds=None, proofs=self.predecessors):
+                for row in rows:
+                    with subject.about(task_id=row["task_id"], attempt=row["attempt"], traceparent=row["traceparent"]):
+                        log.warning(
+                            "task %s: taken back from %s; now %s", row["task_id"], row["worker_id"], row["status"]
+                        )
             await workers.mark_lost(pool, list(self.predecessors), reason="died")
 
     async def _leave(self, state: str) -> None:
@@ -189,7 +224,7 @@ class WorkerProcess:
         log.info("worker %s stopped", self.worker_id)
         logging.shutdown()
         # Threads that still hang in a system call must not hold up the exit: the guardian buries what is left.
-        os._exit(0)
+        os._exit(self.exit_code)
 
     def _drain_seconds(self) -> float:
         """Time for the work to end by itself; none when this process must go or nobody guards it any more."""
@@ -202,59 +237,17 @@ class WorkerProcess:
             time.sleep(0.02)
 
 
-def boot(settings: Settings, actors: dict[str, Actor], mirror: StateMirror, solitude: Solitude) -> DoorbellBroker:
-    """The broker with the one middleware that Windlass needs; Dramatiq's defaults are left out on purpose."""
-    broker = DoorbellBroker(settings, middleware=[mirror])
-    for name, run in actors.items():
-        runner = _runner(mirror, solitude, run, PAYLOADS[name], settings.largest_result_bytes)
-        dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(runner)
-    # Dramatiq wants a queue for every actor; ours are a provider's, and this process serves only some of them.
-    broker.queues.clear()
-    broker.queues_pending.clear()
-    for queue in settings.consumed_queues(ACTORS):
-        broker.declare_queue(queue)
-    return broker
-
-
-def _runner(
-    mirror: StateMirror,
-    solitude: Solitude,
-    run: Actor,
-    payload_type: type[Payload],
-    largest_result_bytes: int,
-) -> Callable[[str], None]:
-    def act(task_id: str) -> None:  # noqa: ARG001 - the mirror has claimed it and knows everything about it
-        running = mirror.running
-        context = running.context
-        place = solitude.alone if context.task.stall_count >= LOST_WORKERS_BEFORE_ALONE else solitude.shared
-        with place(context.check):
-            context.begin()
-            result = run(context, payload_type.model_validate(context.task.payload))
-            running.result = fitting(result, largest_result_bytes)
-
-    return act
-
-
-def fitting(result: Any, most_bytes: int) -> Any:
-    """The result, if it can be kept: another attempt would only bring one as large."""
-    try:
-        size = len(db.as_json(result).encode())
-    except db.Unstorable:
-        return result  # told apart where it is written
-    if size > most_bytes:
-        message = f"the result has {size:,} bytes as JSON and {most_bytes:,} can be kept"
-        raise ResultTooLarge(message, size_bytes=size, limit_bytes=most_bytes)
-    return result
-
-
 def main() -> None:
-    guardian_pid, guardian_pipe = int(sys.argv[1]), int(sys.argv[2])
-    predecessors = {each["worker_id"]: each["proof"] for each in map(json.loads, sys.argv[3:])}
+    guardian_pid, guardian_pipe, alone = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "alone"
+    predecessors = {each["worker_id"]: each["proof"] for each in map(json.loads, sys.argv[4:])}
     kernel.die_with_parent(guardian_pid, signal.SIGTERM)
     settings = Settings()
+    if alone:
+        # One task at a time; the port and the pulse are those of the worker beside it.
+        settings = settings.model_copy(update={"actor_threads": 1, "metrics_port": None, "pulse_file": None})
     logs.start(settings, "actors")
     tracing.start(settings, "actors")
-    WorkerProcess(settings, guardian_pid, guardian_pipe, predecessors).run()
+    WorkerProcess(settings, guardian_pid, guardian_pipe, predecessors, alone=alone).run()
 
 
 if __name__ == "__main__":

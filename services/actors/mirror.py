@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,12 +18,11 @@ from services.actors.calls import Calls
 from services.actors.context import Context, Stopped
 from services.actors.figures import attempt_ended
 from services.actors.rates import Rates
-from services.actors.solitude import Solitude
 from services.actors.writer import Writer
 from shared import subject, tracing
 from shared.limits import LeaseLimiter
 from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
-from shared.store.tasks import Claimed, Ending, Refused, Report
+from shared.store.tasks import MUST_RUN_ALONE, Claimed, Ending, Refused, Report
 
 log = logging.getLogger("actors")
 
@@ -50,15 +50,15 @@ class StateMirror(dramatiq.Middleware):
         self,
         writer: Writer,
         attempts: Attempts,
-        solitude: Solitude,
         calls: Calls,
         worker_id: str,
         *,
         largest_output_bytes: int,
+        on_suspect: Callable[[], None],
     ) -> None:
         self._writer = writer
         self._attempts = attempts
-        self._solitude = solitude
+        self._on_suspect = on_suspect
         self._worker_id = worker_id
         self._largest_output_bytes = largest_output_bytes
         self._rates = Rates(writer)
@@ -73,14 +73,6 @@ class StateMirror(dramatiq.Middleware):
         return running
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002
-        self._solitude.wait_for_company()
-        try:
-            self._claim(message)
-        except BaseException:
-            self._solitude.turned_away()
-            raise
-
-    def _claim(self, message: Any) -> None:
         if self.closed:
             message.put_back = True
             raise SkipMessage("the worker stops; the message goes back to its queue")
@@ -92,6 +84,8 @@ class StateMirror(dramatiq.Middleware):
             raise ClaimFailed(f"task {message.args[0]} could not be claimed") from error
         if not acquired:
             assert isinstance(limiter.answer, Refused)
+            if limiter.answer.reason == MUST_RUN_ALONE:
+                self._on_suspect()
             raise SkipMessage(f"not claimed: {limiter.answer.reason}")
         assert isinstance(limiter.answer, Claimed)
         context = Context(

@@ -30,11 +30,14 @@ Answer = TypeVar("Answer")
 class Writer:
     """A thread with an event loop of its own, which the worker threads hand their claims and ends to."""
 
-    def __init__(self, settings: Settings, worker_id: str, *, on_claim: Callable[[float], None]) -> None:
+    def __init__(
+        self, settings: Settings, worker_id: str, *, on_claim: Callable[[float], None], alone: bool = False
+    ) -> None:
         self._settings = settings
         self._rules = Rules.of(settings)
         self._worker_id = worker_id
         self._on_claim = on_claim
+        self._alone = alone
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._claims: Batcher[Claim, Claimed | Refused] = Batcher(self._loop, self._write_claims)
@@ -125,7 +128,9 @@ class Writer:
     async def _write_claims(self, claims: Sequence[Claim]) -> Sequence[Claimed | Refused]:
         sent_at = boot_time()
         seconds = self._settings.lease_seconds
-        answers = await tasks.claim(self._pool, self._worker_id, claims, seconds, traced=tracing.is_on())
+        answers = await tasks.claim(
+            self._pool, self._worker_id, claims, seconds, alone=self._alone, traced=tracing.is_on()
+        )
         self._claimed_at_once.observe(len(claims))
         if any(isinstance(answer, Claimed) for answer in answers):
             self._on_claim(sent_at + seconds)

@@ -13,7 +13,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-from shared.models.columns import document, moment
+from shared.models.columns import counter, document, moment
 
 
 class Worker(SQLModel, table=True):
@@ -35,6 +35,7 @@ class Worker(SQLModel, table=True):
     started_at: datetime = moment(optional=False)
     heartbeat_at: datetime = moment(optional=False)
     stop_reason: str | None = None
+    lost_tasks: int = counter()
 
 
 class ServiceReport(SQLModel, table=True):

@@ -15,6 +15,10 @@ DUE_COUNTED = 256
 RETRIES_COUNTED = 5001
 """Backlogs are counted only as far as a decision can depend on it, so that looking costs the same at any length."""
 
+CHECKS_A_PLACE_IS_KEPT = 3
+"""For a task that must run alone, until its doorbell was checked so often: about 14 seconds, in which the process that
+it needs can start. Should none come, a provider with few slots must not wait for it."""
+
 
 async def configure(db: Database, settings: Settings) -> None:
     """Writes the configured providers; what an operator has set over them stays."""
@@ -48,7 +52,11 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
                has_trial_running(p) AS trial_running
         FROM providers p CROSS JOIN LATERAL due_counts(p.name, $2::int) AS due
         CROSS JOIN LATERAL (
-            SELECT count(*) FILTER (WHERE NOT t.job_open) AS others, count(*) FILTER (WHERE t.job_open) AS resumes
+            SELECT count(*) FILTER (WHERE NOT t.job_open AND NOT runs_alone(t.suspicion))
+                   -- Who must run alone waits for a process of its own: one place is kept for all of them, for a while.
+                   + least(1, count(*) FILTER (
+                       WHERE NOT t.job_open AND runs_alone(t.suspicion) AND t.doorbell_count <= $4)) AS others,
+                   count(*) FILTER (WHERE t.job_open) AS resumes
             FROM tasks t
             WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
         ) AS rung
@@ -65,6 +73,7 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
         heard_within_seconds,
         DUE_COUNTED,
         only,
+        CHECKS_A_PLACE_IS_KEPT,
     )
     return [ProviderView(**row) for row in rows]
 

@@ -29,6 +29,10 @@ TRACEPARENT = "(SELECT t.traceparent FROM tasks t WHERE t.task_id = answer.task_
 """Beside what a function answers: so that what it returns is the same for programs that know nothing of it."""
 
 
+MUST_RUN_ALONE = "must-run-alone"
+"""Why a task that may have killed its workers is refused to a process that runs others, too."""
+
+
 class UnknownDependency(Exception):
     """A task cannot depend on one that does not exist."""
 
@@ -200,16 +204,23 @@ async def _submit(db: Database, query: str, submissions: Sequence[Submission]) -
 
 
 async def claim(
-    db: Database, worker_id: str, claims: Sequence[Claim], lease_seconds: float, *, traced: bool = False
+    db: Database,
+    worker_id: str,
+    claims: Sequence[Claim],
+    lease_seconds: float,
+    *,
+    alone: bool = False,
+    traced: bool = False,
 ) -> list[Claimed | Refused]:
-    """Takes the tasks that are waiting, due and have a slot free; the answers come in the order of the claims. Their
-    trace context, which never changes, is read only for who asks."""
+    """Takes the tasks that are waiting, due and have a slot free; the answers come in the order of the claims. Those
+    that must run alone are for a process that does nothing else (`alone`). Their trace context, which never changes,
+    is read only for who asks."""
     tokens: dict[UUID, UUID] = {}
     for claim in claims:
         tokens.setdefault(claim.task_id, claim.claim_token)
     wanted = f"*, {TRACEPARENT}" if traced else "*"
-    query = f"SELECT {wanted} FROM claim_tasks($1, $2, $3, $4) AS answer"  # noqa: S608 - both are written here
-    rows = await db.fetch(query, list(tokens), list(tokens.values()), worker_id, lease_seconds)
+    query = f"SELECT {wanted} FROM claim_tasks($1, $2, $3, $4, $5) AS answer"  # noqa: S608 - both are written here
+    rows = await db.fetch(query, list(tokens), list(tokens.values()), worker_id, lease_seconds, alone)
     rows_of = {row["task_id"]: row for row in rows}
     answers = [_answer(claim, tokens[claim.task_id], rows_of[claim.task_id]) for claim in claims]
     counting.claims_answered((answer, rows_of[answer.task_id]) for answer in answers)
@@ -224,6 +235,19 @@ def _answer(claim: Claim, granted_to: UUID, row: Row) -> Claimed | Refused:
         return Refused(claim.task_id, refusal)
     # A newer schema's function may say more than this version knows: old and new run side by side during an upgrade.
     return Claimed(claim_token=granted_to, **{name: said for name, said in row.items() if name in GRANTED})
+
+
+async def next_alone(db: Database, queues: Sequence[str]) -> Row | None:
+    """The first of these queues that was rung for and must run alone: its `task_id` and `actor`."""
+    return await db.fetchrow(
+        """
+        SELECT t.task_id, t.actor FROM (
+            SELECT * FROM tasks WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL OFFSET 0
+        ) AS t
+        WHERE runs_alone(t.suspicion) AND t.queue = ANY ($1) ORDER BY t.priority, t.available_at, t.task_id LIMIT 1
+        """,
+        list(queues),
+    )
 
 
 async def report(db: Database, reports: Sequence[Report]) -> set[UUID]:

@@ -12,6 +12,7 @@ AHEAD_COUNTED = 1000
 
 async def look_at(db: Database, task: Row) -> TaskView:
     rung = task["doorbell_token"] is not None
+    runs_alone = await db.fetchval("SELECT runs_alone($1)", task["suspicion"])
     counted = await (_count_rung_before(db, task) if rung else _count_due_before(db, task))
     return TaskView(
         status=State(task["status"]),
@@ -23,6 +24,8 @@ async def look_at(db: Database, task: Row) -> TaskView:
         completed_at=task["completed_at"],
         rung=rung,
         holds_a_slot=task["job_open"],
+        runs_alone=runs_alone,
+        alone_before=await _count_alone_before(db, task) if runs_alone else 0,
         ahead=counted,
         all_counted=counted < AHEAD_COUNTED,
         unmet=await _unmet(db, task["task_id"]) if task["status"] == State.BLOCKED else (),
@@ -60,7 +63,7 @@ async def _count_rung_before(db: Database, task: Row) -> int:
         SELECT count(*) FROM (
             SELECT 1 FROM tasks t
             WHERE t.provider = $1 AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
-              AND (t.priority, t.available_at, t.task_id) < ($2, $3, $4)
+              AND NOT runs_alone(t.suspicion) AND (t.priority, t.available_at, t.task_id) < ($2, $3, $4)
             LIMIT $5
         ) AS before
         """,
@@ -69,6 +72,25 @@ async def _count_rung_before(db: Database, task: Row) -> int:
         task["available_at"],
         task["task_id"],
         AHEAD_COUNTED,
+    )
+    return number
+
+
+async def _count_alone_before(db: Database, task: Row) -> int:
+    """Of all providers: the processes for those that run alone take whoever comes first."""
+    number: int = await db.fetchval(
+        """
+        SELECT count(*) FROM (
+            SELECT * FROM tasks WHERE status = 'running'
+            UNION ALL
+            SELECT * FROM tasks WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL
+        ) AS t
+        WHERE runs_alone(t.suspicion) AND t.task_id <> $3
+          AND (t.status = 'running' OR (t.priority, t.available_at, t.task_id) < ($1, $2, $3))
+        """,
+        task["priority"],
+        task["available_at"],
+        task["task_id"],
     )
     return number
 

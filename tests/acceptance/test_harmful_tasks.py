@@ -1,6 +1,9 @@
 """Tasks that harm their worker: the process goes, the others lose nothing."""
 
+from tests.waiting import wait_until
 from tests.windlass import Windlass
+
+THREADS = 8
 
 
 def test_a_task_that_hangs_condemns_its_process_and_its_siblings_are_handed_back(windlass: Windlass) -> None:
@@ -33,7 +36,48 @@ def test_a_task_that_always_kills_its_worker_ends_dead_and_takes_nobody_along(wi
     assert ended["error"]["details"]["retries_exhausted"] is True
     third = [event["data"]["worker_id"] for event in client.events(crashing) if event["type"] == "claim"][2]
     for task_id in others:
-        task = client.finished(task_id)
-        assert task["status"] == "completed"
-        losses = [event["data"]["error"]["details"] for event in client.events(task_id) if event["type"] == "stall"]
-        assert third not in [details["worker_id"] for details in losses], "from the third time on it runs alone"
+        assert client.finished(task_id)["status"] == "completed"
+        workers = [event["data"]["worker_id"] for event in client.events(task_id) if event["type"] == "claim"]
+        assert third not in workers, "from the third time on it has a process of its own"
+
+
+def kill_the_worker_of(number: int, windlass: Windlass) -> None:
+    """Once it runs so many tasks; returns when they are taken back."""
+    client = windlass.client
+    wait_until("all run", lambda: len(client.tasks(status="running")) == number, seconds=60)
+    (worker,) = {task["worker_id"] for task in client.tasks(status="running")}
+    (pid,) = [each["pid"] for each in client.workers() if each["worker_id"] == worker]
+    windlass.kill(pid)
+    wait_until("it is lost", lambda: worker in [each["worker_id"] for each in client.workers("lost")], seconds=60)
+
+
+def test_of_a_worker_killed_twice_the_suspects_run_one_by_one_and_nobody_else_waits_for_them(
+    windlass: Windlass,
+) -> None:
+    client = windlass.client
+    together = client.submit_many([{"payload": {"seconds": 60}}] * THREADS)
+    kill_the_worker_of(THREADS, windlass)
+    kill_the_worker_of(THREADS, windlass)
+    (first,) = wait_until("one of them runs", lambda: client.tasks(status="running"), seconds=60)
+    (alone,) = [each for each in client.workers() if each["worker_id"] == first["worker_id"]]
+    assert (alone["queues"], alone["capacity"]) == ([], 1)
+
+    others = client.submit_many([{"payload": {"seconds": 60}}] * (THREADS - 1))
+    wait_until("the others run", lambda: {client.get(each)["status"] for each in others} == {"running"}, seconds=30)
+    assert client.submit(wait=20)["status"] == "completed", "a fresh task finds a thread"
+
+    (_, *waiting) = sorted(together, key=lambda task_id: task_id != first["task_id"])
+    assert {client.get(each)["status"] for each in waiting} == {"retrying"}, "none sits as running and does nothing"
+    answer = wait_until(
+        "it says why",
+        lambda: (why := client.why(waiting[0]))["details"].get("runs_alone") and why,
+        seconds=20,
+    )
+    assert answer["reason"] == "behind-others"
+    client.cancel(first["task_id"])
+    (second,) = wait_until(
+        "the next of them runs",
+        lambda: [each for each in client.tasks(status="running") if each["task_id"] in waiting],
+        seconds=20,
+    )
+    assert second["worker_id"] == first["worker_id"]

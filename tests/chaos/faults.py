@@ -21,7 +21,7 @@ from tests.chaos.schedule import Planned
 from tests.waiting import wait_until
 from tests.windlass import KEY
 
-WORKER = b"services.actors.main"
+WORKER = b"-m\0services.actors.main\0"
 AGENT = b"WINDLASS_TASK_ID="
 AGENT_WAIT_SECONDS = 3
 STOP_SECONDS = 15

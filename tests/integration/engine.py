@@ -130,14 +130,23 @@ class Engine:
     # What workers do
 
     async def claim(
-        self, task_id: UUID, *, token: UUID | None = None, worker: str = "worker-1", lease_seconds: float = 30
+        self,
+        task_id: UUID,
+        *,
+        token: UUID | None = None,
+        worker: str = "worker-1",
+        lease_seconds: float = 30,
+        alone: bool = False,
     ) -> Claimed | Refused:
-        (answer,) = await tasks.claim(self.pool, worker, [Claim(task_id, token or uuid4())], lease_seconds)
+        claim = Claim(task_id, token or uuid4())
+        (answer,) = await tasks.claim(self.pool, worker, [claim], lease_seconds, alone=alone)
         return answer
 
-    async def start(self, task_id: UUID, *, worker: str = "worker-1", lease_seconds: float = 30) -> Claimed:
+    async def start(
+        self, task_id: UUID, *, worker: str = "worker-1", lease_seconds: float = 30, alone: bool = False
+    ) -> Claimed:
         """A claim that has to be granted."""
-        answer = await self.claim(task_id, worker=worker, lease_seconds=lease_seconds)
+        answer = await self.claim(task_id, worker=worker, lease_seconds=lease_seconds, alone=alone)
         assert isinstance(answer, Claimed), answer
         return answer
 

@@ -88,10 +88,11 @@ class Dispatch:
 @dataclass(frozen=True)
 class ClaimSome:
     which: frozenset[int]
+    alone: bool
 
     async def happen(self, world: World) -> None:
         claims = [Claim(task_id, uuid4()) for which in self.which if (task_id := world.task(which))]
-        answers = await persistently(lambda: tasks.claim(world.pool, "worker-1", claims, 30))
+        answers = await persistently(lambda: tasks.claim(world.pool, "worker-1", claims, 30, alone=self.alone))
         world.attempts += [answer for answer in answers if isinstance(answer, Claimed)]
 
 
@@ -266,8 +267,8 @@ submissions = st.builds(
 )
 steps: st.SearchStrategy[Step] = st.one_of(
     submissions,
-    st.builds(ClaimSome, which=several),
-    st.builds(ClaimSome, which=st.frozensets(which, min_size=NEWEST)),
+    st.builds(ClaimSome, which=several, alone=st.booleans()),
+    st.builds(ClaimSome, which=st.frozensets(which, min_size=NEWEST), alone=st.booleans()),
     *(st.builds(End, which=which, transition=st.just(each)) for each in ("complete", "retry", "interrupt", "bury")),
     st.builds(Cancel, which=which),
     st.builds(Revive, which=which),

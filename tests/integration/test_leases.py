@@ -14,7 +14,7 @@ from tests.integration.engine import Engine, on_the_engine
 async def lose_worker(engine: Engine, task_id: UUID) -> str:
     """Somebody takes the task, is never heard of again, and the sweep finds out."""
     await engine.become_due(task_id)
-    await engine.start(task_id)
+    await engine.start(task_id, alone=True)
     await engine.lapse(task_id)
     (row,) = await tasks.stall(engine.pool)
     assert row["task_id"] == task_id

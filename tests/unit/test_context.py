@@ -9,7 +9,7 @@ import pytest
 
 from services.actors.attempts import Attempts
 from services.actors.context import Context, Stopped
-from services.actors.main import fitting
+from services.actors.runners import fitting
 from shared.errors import ResultTooLarge, TimedOut
 from shared.store.tasks import Claimed
 

@@ -67,6 +67,8 @@ BEGIN
             lane = CASE e.via WHEN 'retry' THEN 'retry' ELSE t.lane END,
             retry_count = t.retry_count + coalesce(e.retry_cost, 0),
             interrupt_count = t.interrupt_count + (e.via = 'interrupt')::int,
+            -- Who came to an end of its own has not killed its worker.
+            suspicion = CASE WHEN e.retry_cost > 0 THEN 0 ELSE t.suspicion END,
             rate_limited_count = CASE WHEN e.via = 'interrupt' THEN t.rate_limited_count
                                       WHEN e.rate_limited THEN t.rate_limited_count + 1 ELSE 0 END,
             available_at = CASE WHEN e.via IN ('retry', 'interrupt')

@@ -3,6 +3,9 @@
 -- moving are left to them. Nothing is judged when the caller's last word from Postgres (`heard_at`) is older than its
 -- patience: this call was held up on the way, and so were the renewals of the living. `proofs` has, by worker, how its
 -- guardian ended it and everything below. The dependents that it buried come last, without a worker.
+-- A task that was among few when its worker was lost may have been the cause, and is the more suspected for it. What an
+-- earlier loss had made it suspected of is forgotten if it ran well this time. How many a worker had is kept with it, as
+-- they may be taken back in several calls.
 
 CREATE FUNCTION stall_tasks(
     expired_for_seconds float, dead_workers text[], proofs jsonb, delays float[], at_most int,
@@ -10,11 +13,26 @@ CREATE FUNCTION stall_tasks(
 RETURNS TABLE (task_id uuid, status text, worker_id text, actor text, provider text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    stale  uuid[];
-    moment timestamptz := clock_timestamp();
-    final  uuid[];
+    stale   uuid[];
+    moment  timestamptz := clock_timestamp();
+    final   uuid[];
+    holders text[];
+    held    bigint[];
 BEGIN
     IF moment > heard_at + make_interval(secs => patience_seconds) THEN RETURN; END IF;
+    SELECT array_agg(losing.worker_id), array_agg(losing.tasks) INTO holders, held FROM (
+        SELECT t.worker_id, count(*) AS tasks FROM tasks t WHERE t.status IN :sources_of_stall GROUP BY t.worker_id
+        HAVING bool_or(t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds))
+               OR t.worker_id = ANY (dead_workers)
+    ) AS losing;
+    IF holders IS NULL THEN RETURN; END IF;
+    -- Before the tasks, as a renewal does it; one that is just under way is not waited for.
+    WITH losing AS (SELECT * FROM unnest(holders, held) AS l(worker_id, tasks)), free AS (
+        SELECT w.worker_id FROM workers w WHERE w.worker_id = ANY (holders) FOR NO KEY UPDATE SKIP LOCKED
+    )
+    UPDATE workers w SET lost_tasks = losing.tasks FROM losing JOIN free USING (worker_id)
+    WHERE w.worker_id = losing.worker_id AND w.lost_tasks < losing.tasks;
+
     SELECT array_agg(locked.task_id) INTO stale FROM (
         SELECT t.task_id FROM tasks t
         WHERE t.status IN :sources_of_stall
@@ -28,14 +46,19 @@ BEGIN
     RETURN QUERY
     WITH judged AS (
         SELECT t.task_id, t.worker_id AS holder, t.retry_count >= t.max_retries AS exhausted,
-               CASE WHEN t.cancel_requested THEN 'cancel' ELSE 'stall' END AS via
-        FROM tasks t WHERE t.task_id = ANY (stale)
+               CASE WHEN t.cancel_requested THEN 'cancel' ELSE 'stall' END AS via,
+               ran_well(t.report_count, t.started_at, t.heartbeat_at) AS ran_well,
+               were_few(greatest(l.tasks, w.lost_tasks)) AS among_few
+        FROM tasks t LEFT JOIN unnest(holders, held) AS l(worker_id, tasks) ON l.worker_id = t.worker_id
+        LEFT JOIN workers w ON w.worker_id = t.worker_id
+        WHERE t.task_id = ANY (stale)
     ), moved AS (
         UPDATE tasks t SET
             status = CASE WHEN j.via = 'cancel' THEN :target_of_cancel
                           WHEN j.exhausted THEN 'dead' ELSE 'retrying' END,
             claim_token = NULL, lease_expires_at = NULL, lane = 'retry',
             retry_count = t.retry_count + (j.via = 'stall' AND NOT j.exhausted)::int, stall_count = t.stall_count + 1,
+            suspicion = CASE WHEN j.ran_well THEN 0 ELSE t.suspicion END + coalesce(j.among_few, false)::int,
             available_at = CASE WHEN j.via = 'cancel' OR j.exhausted THEN t.available_at ELSE moment + make_interval(
                 secs => delays[least(t.stall_count + 1, cardinality(delays))] * (1 + random() * 0.1)) END,
             error = CASE WHEN j.via = 'cancel' THEN t.error ELSE jsonb_build_object(
