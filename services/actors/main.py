@@ -26,6 +26,7 @@ from services.actors.mirror import StateMirror
 from services.actors.quarantine import NO_LONGER_NEEDED
 from services.actors.registry import ACTORS, Resident, make_actors
 from services.actors.runners import boot, runners
+from services.actors.take_back import take_back
 from services.actors.writer import Writer
 from shared import db, kernel, logs, subject, tracing
 from shared.broker import threads_live
@@ -167,7 +168,7 @@ class WorkerProcess:
 
         async def register() -> None:
             await providers.configure(pool, settings)
-            await self._take_back(pool)
+            await take_back(pool, self.predecessors)
             for resident in self._residents():
                 await resident.prepare(pool)
             await workers.register(
@@ -182,18 +183,6 @@ class WorkerProcess:
 
         await db.until_available("actors", register)
         await pool.close()
-
-    async def _take_back(self, pool: db.Database) -> None:
-        """The guardian has proven our predecessors dead: their tasks need not wait for their leases to end."""
-        if self.predecessors:
-            # In as many calls as it takes: what a worker with a thousand tasks leaves behind is more than one takes.
-            while rows := await tasks.stall(pool, expired_for_seconds=None, proofs=self.predecessors):
-                for row in rows:
-                    with subject.about(task_id=row["task_id"], attempt=row["attempt"], traceparent=row["traceparent"]):
-                        log.warning(
-                            "task %s: taken back from %s; now %s", row["task_id"], row["worker_id"], row["status"]
-                        )
-            await workers.mark_lost(pool, list(self.predecessors), reason="died")
 
     async def _leave(self, state: str) -> None:
         pool = await db.open_pool(self.settings, "actors", most=1)
