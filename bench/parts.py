@@ -5,6 +5,7 @@ from typing import Final
 PARTS: Final = {
     "contest": "Side by side with the others",
     "engine": "From submit to start, and what each stage costs",
+    "many": "A thousand at once in one process",
     "flow": "Flow control",
     "api": "The API",
     "streams": "Streams",
