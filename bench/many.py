@@ -111,7 +111,7 @@ def measure(crowd: Crowd) -> list[Figure]:
     handed_back = crowd.terminate()
     everything = crowd.cancel_all()
     return [
-        within("from submit to all of them running", ramp, 10),
+        within("from submit to all of them running", ramp, 5),
         Figure(
             "memory of the worker",
             f"{idle / MEGABYTE:.0f} MB idle, {busy / MEGABYTE:.0f} MB with {MANY:,} running",

@@ -37,6 +37,8 @@ async def dispatch_due(db: Database, publisher: Publisher, backlog: RetryBacklog
         if not rows:
             again = True  # somebody else was quicker: what was seen is no longer true
             continue
+        if max(admission.fresh, admission.retry) >= providers.DUE_COUNTED:
+            again = True  # everything that a look counts goes: there may be more, and nothing else would say so
         missed = await _ring(publisher, rows)
         if missed:
             await providers.give_back(db, token, [bell.task_id for bell in missed])
