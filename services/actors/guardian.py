@@ -30,6 +30,7 @@ LONGEST_POLL_SECONDS = 3600.0
 STEADY_AFTER_SECONDS = 30.0
 REMEMBERED = 8
 PIDS_TO_TELL = 100
+BURIAL_SECONDS = 1.0
 NOT_NEEDED = "nothing is left to do"
 
 
@@ -76,6 +77,7 @@ class Guardian:
         self._worker = worker
         self._company = "alone" if in_quarantine else "shared"
         self._quarantine = Quarantine(worker)
+        self._drained = 0.0
         self._stop_signal: int | None = None
         self._buried: list[dict[str, Any]] = []
         self._signals, self._signalled = os.pipe()
@@ -150,15 +152,13 @@ class Guardian:
         """Passes the stop on, and says until when the worker may take to hand everything back."""
         ward.process.send_signal(signal.SIGTERM)
         self._quarantine.tell_to_close()
-        return boot_time() + self._drain_seconds()
-
-    def _drain_seconds(self) -> float:
-        return self._settings.drain_seconds + 3 * self._settings.stop_grace_seconds
+        self._drained = boot_time() + self._settings.drain_seconds + 3 * self._settings.stop_grace_seconds
+        return self._drained
 
     def _close_quarantine(self) -> None:
-        """It was told when the worker was, if there was one, and takes no longer."""
+        """It was told when the worker was, if there was one, and takes hardly longer."""
         self._quarantine.tell_to_close()
-        self._quarantine.wait_until_closed(self._drain_seconds() + self._settings.stop_grace_seconds)
+        self._quarantine.wait_until_closed(self._drained - boot_time() + BURIAL_SECONDS)
         for process in descendants(os.getpid()):
             process.send(signal.SIGKILL)
 

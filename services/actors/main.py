@@ -102,7 +102,8 @@ class WorkerProcess:
         self.worker.start()
         for resident in [] if self.alone else self._residents():
             self.calls.begin(resident.accompany(self._ask), on_end=lambda: None)
-        log.info("worker %s serves %s", self.worker_id, ", ".join(self.settings.consumed_queues(ACTORS)))
+        serves = "runs what must run alone of" if self.alone else "serves"
+        log.info("worker %s %s %s", self.worker_id, serves, ", ".join(self.settings.consumed_queues(ACTORS)))
         self.pulse.is_ready = True
         self._stop.wait()
         self._shut_down()

@@ -3,12 +3,15 @@
 It has a guardian of its own so that neither takes the other along: each kills, and proves dead, what is below itself.
 """
 
+import logging
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+
+log = logging.getLogger("guardian")
 
 QUARANTINE = "quarantine"
 """The worker's word to its guardian: there is a task that must run alone."""
@@ -30,11 +33,15 @@ class Quarantine:
         return None if self._guardian is None else self._guardian.pid
 
     def open(self) -> bool:
-        """Whether it had to be opened."""
+        """Whether it had to be opened, and could be; who asks is offered the task again, and asks again."""
         if self.is_open():
             return False
         command = [sys.executable, "-m", "services.actors", QUARANTINE, str(os.getpid()), self._worker]
-        self._guardian = subprocess.Popen(command)
+        try:
+            self._guardian = subprocess.Popen(command)
+        except OSError as error:  # no memory or no process left: the worker must not lose its guardian for it
+            log.warning("no process of its own can be started for a task (%s)", error)
+            return False
         return True
 
     def is_open(self) -> bool:

@@ -37,15 +37,15 @@ def test_a_task_that_always_kills_its_worker_ends_dead_and_takes_nobody_along(wi
     third = [event["data"]["worker_id"] for event in client.events(crashing) if event["type"] == "claim"][2]
     for task_id in others:
         assert client.finished(task_id)["status"] == "completed"
-        workers = [event["data"]["worker_id"] for event in client.events(task_id) if event["type"] == "claim"]
-        assert third not in workers, "from the third time on it has a process of its own"
+        losses = [event["data"]["error"]["details"] for event in client.events(task_id) if event["type"] == "stall"]
+        assert third not in [details["worker_id"] for details in losses], "from the third time on it runs alone"
 
 
-def kill_the_worker_of(number: int, windlass: Windlass) -> None:
-    """Once it runs so many tasks; returns when they are taken back."""
+def kill_the_worker_of(tasks: list[str], windlass: Windlass) -> None:
+    """Once it runs all of them; returns when they are taken back."""
     client = windlass.client
-    wait_until("all run", lambda: len(client.tasks(status="running")) == number, seconds=60)
-    (worker,) = {task["worker_id"] for task in client.tasks(status="running")}
+    wait_until("all run", lambda: {client.get(each)["status"] for each in tasks} == {"running"}, seconds=60)
+    (worker,) = {client.get(each)["worker_id"] for each in tasks}
     (pid,) = [each["pid"] for each in client.workers() if each["worker_id"] == worker]
     windlass.kill(pid)
     wait_until("it is lost", lambda: worker in [each["worker_id"] for each in client.workers("lost")], seconds=60)
@@ -56,8 +56,8 @@ def test_of_a_worker_killed_twice_the_suspects_run_one_by_one_and_nobody_else_wa
 ) -> None:
     client = windlass.client
     together = client.submit_many([{"payload": {"seconds": 60}}] * THREADS)
-    kill_the_worker_of(THREADS, windlass)
-    kill_the_worker_of(THREADS, windlass)
+    kill_the_worker_of(together, windlass)
+    kill_the_worker_of(together, windlass)
     (first,) = wait_until("one of them runs", lambda: client.tasks(status="running"), seconds=60)
     (alone,) = [each for each in client.workers() if each["worker_id"] == first["worker_id"]]
     assert (alone["queues"], alone["capacity"]) == ([], 1)
@@ -81,3 +81,11 @@ def test_of_a_worker_killed_twice_the_suspects_run_one_by_one_and_nobody_else_wa
         seconds=20,
     )
     assert second["worker_id"] == first["worker_id"]
+
+    kill_the_worker_of(others, windlass)
+    assert client.get(second["task_id"])["worker_id"] == first["worker_id"], "neither takes the other along"
+    assert client.get(second["task_id"])["status"] == "running"
+    windlass.actors.terminate()
+    windlass.actors.wait(60)
+    assert client.tasks(status="running") == [], "both hand back what they run"
+    assert client.get(second["task_id"])["interrupt_count"] == 1
