@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 from services.api.auth import Caller
 from services.api.bodies import field_problem
 from services.api.errors import invalid_fields
+from services.api.provider_actions import refuse_what_it_does_not_take
 from services.api.schemas import NewTask
 from shared import tracing
 from shared.payloads import (
@@ -54,6 +55,8 @@ def accept(
     payload = check_payload(wanted, settings, below_payload)
     refuse_faults(payload, caller, settings, below_payload)
     refuse_unknown_agent(payload, settings, below_payload)
+    if isinstance(payload, MediaPayload):
+        refuse_what_it_does_not_take(payload, provider, settings, below_payload)
     return Submission(
         task_id=uuid7(),
         actor=wanted.actor,
@@ -111,11 +114,15 @@ def check_payload(wanted: NewTask, settings: Settings, below: str) -> Payload:
 
 
 def refuse_faults(payload: Payload, caller: Caller, settings: Settings, below: str) -> None:
-    """A probe that harms its worker is for drills only."""
-    harmful = isinstance(payload, ProbePayload) and payload.outcome in {"crash", "hang"}
-    if harmful and not (caller.is_admin and settings.probe_faults):
+    """A probe that harms its worker is for drills only, and one that pauses its provider for all is an admin's."""
+    if not isinstance(payload, ProbePayload):
+        return
+    if payload.outcome in {"crash", "hang"} and not (caller.is_admin and settings.probe_faults):
         detail = "`crash` and `hang` need an admin and WINDLASS_PROBE_FAULTS=1"
         raise field_problem(f"{below}/outcome", "forbidden", detail, status=403)
+    if payload.error_type == "RateLimited" and not caller.is_admin:
+        detail = "`RateLimited` pauses the provider for everybody, and needs an admin"
+        raise field_problem(f"{below}/error_type", "forbidden", detail, status=403)
 
 
 def refuse_unknown_agent(payload: Payload, settings: Settings, below: str) -> None:

@@ -180,6 +180,13 @@ def test_a_harmful_probe_is_accepted_from_an_admin_where_drills_are_on(outcome: 
     assert accepted({"actor": "probe", "payload": {"outcome": outcome}}, ADMIN, DRILLS).payload == {"outcome": outcome}
 
 
+def test_a_probe_that_pauses_its_provider_for_everybody_is_an_admin_s() -> None:
+    stormy = {"actor": "probe", "payload": {"error_type": "RateLimited", "retry_after": 600, "fail_times": 1}}
+    problem = refused(stormy, USER, DRILLS)
+    assert (problem.status, problem.code, pointers(problem)) == (403, "forbidden", {"/payload/error_type"})
+    assert accepted(stormy, ADMIN).payload == stormy["payload"]
+
+
 def test_only_an_admin_submits_for_somebody_else() -> None:
     problem = refused({"actor": "probe", "user_id": "bob"}, USER)
     assert (problem.status, problem.code) == (403, "forbidden")
