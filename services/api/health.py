@@ -14,7 +14,7 @@ from shared.scrubbing import scrub
 from shared.settings import Settings
 from shared.store import flow, reports, workers
 
-OLDEST_SUPPORTED_REVISION = "0003"
+OLDEST_SUPPORTED_REVISION = "0007"
 NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
 
 
