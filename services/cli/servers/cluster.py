@@ -67,11 +67,11 @@ def place_for(directory: Path, account: Account | None, say: Callable[[str], Non
 def _new_shelter(directory: Path) -> Path:
     """Never one that exists: its database would belong to a data directory that was removed."""
     name = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:12]
-    make_directory(SHELTER)
+    make_directory(SHELTER, leads_to_postgres=True)
     number = 1
     while (shelter := SHELTER / (name if number == 1 else f"{name}-{number}")).exists():
         number += 1
-    return make_directory(shelter)
+    return make_directory(shelter, leads_to_postgres=True)
 
 
 def programs_for(data: Path) -> Path:

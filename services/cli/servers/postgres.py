@@ -30,7 +30,7 @@ class PrivatePostgres:
     name = "postgres"
 
     def __init__(self, directory: Path, children: Children, on_line: Callable[[str], None]) -> None:
-        self._directory = make_directory(directory.absolute())
+        self._directory = make_directory(directory.absolute(), leads_to_postgres=True)
         self._children = children
         self._on_line = on_line
         self._account = account_for_postgres()
