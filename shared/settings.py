@@ -193,6 +193,11 @@ class Settings(BaseSettings):
         return os.environ.get(self.providers[provider].callback_key_env or "") or None
 
     @property
+    def report_seconds(self) -> float:
+        """For how long what a dispatcher or a janitor has said of itself is believed."""
+        return 3 * self.safety_poll_seconds
+
+    @property
     def agent_grace_seconds(self) -> float:
         """From TERM to KILL: well within the time after which an attempt that does not stop condemns its worker."""
         return 0.4 * self.stop_grace_seconds

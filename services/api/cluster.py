@@ -50,7 +50,7 @@ class ClusterReader:
             self._latest = await figures.read(
                 self._pool,
                 workers_within_seconds=self._settings.lease_seconds,
-                janitors_within_seconds=3 * self._settings.safety_poll_seconds,
+                janitors_within_seconds=self._settings.report_seconds,
             )
         except db.AWAY_OR_BUSY + db.NOT_MIGRATED:
             return None

@@ -13,6 +13,7 @@ from shared import db
 from shared.scrubbing import scrub
 from shared.settings import Settings
 from shared.store import flow, reports, workers
+from shared.store.reports import BrokerReport
 
 OLDEST_SUPPORTED_REVISION = "0007"
 NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
@@ -94,14 +95,14 @@ async def look_at_components(pool: db.Database, settings: Settings) -> dict[str,
     postgres = await postgres_health(pool)
     if postgres["status"] != "healthy":
         return known_through_postgres(postgres)
-    said = await reports.recent(pool, within_seconds=3 * settings.safety_poll_seconds)
+    said = await reports.recent(pool, within_seconds=settings.report_seconds)
     dispatchers = [row for row in said if row["service"] == "dispatcher"]
     janitors = [row for row in said if row["service"] == "janitor"]
     open_breakers = await flow.open_breakers(pool)
     live_workers = await workers.count_live(pool, heard_within_seconds=settings.lease_seconds)
     return {
         "postgres": postgres,
-        "broker": of(any(row["details"].get("broker") == "connected" for row in dispatchers), "as the dispatcher says"),
+        "broker": broker_health(reports.broker_among(said)),
         "dispatcher": of(bool(dispatchers), f"{len(dispatchers)} heard of lately"),
         "janitor": of(any(row["healthy"] for row in janitors), f"{len(janitors)} heard of lately"),
         "workers": of(live_workers > 0, f"{live_workers} heard of within a lease"),
@@ -109,6 +110,20 @@ async def look_at_components(pool: db.Database, settings: Settings) -> dict[str,
         if open_breakers
         else of(healthy=True, detail="all closed"),
     }
+
+
+def broker_health(report: BrokerReport | None) -> dict[str, Any]:
+    """RabbitMQ, as the dispatchers say: nobody else rings."""
+    if report is None:
+        return of(healthy=False, detail="not known: no dispatcher was heard of lately")
+    if report.state == "blocked":
+        said = report.blocked_for or ""
+        short_of = next((word for word in ("memory", "disk") if word in said), "memory or disk")
+        detail = f"it takes no messages, for it is short of {short_of}: tasks are accepted and wait, what runs runs on"
+        return {"status": "degraded", "detail": detail}
+    if report.state == "away":
+        return of(healthy=False, detail="no dispatcher reaches it: tasks are accepted and wait, what runs runs on")
+    return of(healthy=True, detail="as the dispatcher says")
 
 
 def of(healthy: bool, detail: str) -> dict[str, Any]:  # noqa: FBT001 - reads as a sentence
