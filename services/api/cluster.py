@@ -68,6 +68,7 @@ class ClusterFigures:
         yield family(cluster.DATABASE_ANSWERS, [([], float(self._read is not None))])
         if self._read is None:
             return
+        yield family(cluster.DATABASE_WRITABLE, [([], float(self._read.refusal is None))])
         yield from self._of_queues(self._read)
         yield from self._of_providers(self._read)
         if self._read.unaccounted is not None:

@@ -9,13 +9,19 @@ from litestar.datastructures import State
 
 from services.api.auth import bearer
 from services.api.errors import RETRY_AFTER_SECONDS
+from services.api.room import Room
 from shared import db
 from shared.scrubbing import scrub
 from shared.settings import Settings
 from shared.store import flow, reports, workers
 from shared.store.reports import BrokerReport
+from shared.store.room import Refusal
 
 OLDEST_SUPPORTED_REVISION = "0007"
+REFUSALS: dict[Refusal, str] = {
+    "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
+    "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
+}
 NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
 
 
@@ -48,7 +54,7 @@ async def health(request: Request[Any, Any, State], state: State) -> dict[str, A
     # Before the look, which may take its time: a key that was known as the question came stays known for the answer.
     is_known = await has_valid_key(request)
     try:
-        components = await look_at_components(state.pool, state.settings)
+        components = await look_at_components(state.pool, state.room, state.settings)
     except db.AWAY_OR_BUSY as error:
         components = known_through_postgres(unreachable(error))
     statuses = {component["status"] for component in components.values()}
@@ -91,10 +97,12 @@ def known_through_postgres(postgres: dict[str, Any]) -> dict[str, dict[str, Any]
     return {"postgres": postgres, **dict.fromkeys(("broker", "dispatcher", "janitor", "workers"), unknown)}
 
 
-async def look_at_components(pool: db.Database, settings: Settings) -> dict[str, dict[str, Any]]:
+async def look_at_components(pool: db.Database, room: Room, settings: Settings) -> dict[str, dict[str, Any]]:
     postgres = await postgres_health(pool)
     if postgres["status"] != "healthy":
         return known_through_postgres(postgres)
+    if refusal := await room.refusal():
+        postgres |= {"status": "degraded", "detail": REFUSALS[refusal]}
     said = await reports.recent(pool, within_seconds=settings.report_seconds)
     dispatchers = [row for row in said if row["service"] == "dispatcher"]
     janitors = [row for row in said if row["service"] == "janitor"]

@@ -23,6 +23,7 @@ from services.api.keyring import Keyring
 from services.api.media_links import MediaLinks
 from services.api.numbering import number_requests
 from services.api.reference.serving import openapi_config
+from services.api.room import Room
 from services.api.routes import ROUTES
 from services.api.stream_tokens import StreamTokens
 from services.api.throttle import Throttle
@@ -52,7 +53,7 @@ def create_app(settings: Settings) -> Litestar:
         preparing = asyncio.create_task(prepare(pool, settings, storage, media_links))
         app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
-        app.state.update({"gatherer": Gatherer(pool), "bulk_runner": bulk_runner})
+        app.state.update({"gatherer": Gatherer(pool), "bulk_runner": bulk_runner, "room": Room(pool)})
         app.state.update({"storage": storage, "media_links": media_links})
         app.state.metrics = metrics.Metrics(settings, pool)
         app.state.metrics.start()

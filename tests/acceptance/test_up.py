@@ -58,7 +58,7 @@ def test_says_that_it_is_ready_and_lists_what_runs(up: WindlassUp) -> None:
 
 
 def test_no_other_user_of_the_machine_can_read_what_it_keeps(up: WindlassUp) -> None:
-    """Media, the fake providers' books, RabbitMQ's files; but for the way to Postgres, whose own directory is closed."""
+    """Media, the fake providers' books, RabbitMQ's files; but for the way to Postgres, whose own place is closed."""
     order = {"provider": "leonardo", "action": "txt2img", "prompt": "a lighthouse"}
     with up.client() as client:
         task = client.post("/api/v1/tasks/media", json=order, params={"wait": 30}).raise_for_status().json()
