@@ -96,6 +96,7 @@ class Settings(BaseSettings):
     pulse_file: Path | None = None
     pulse_seconds: float = Field(15, gt=0)
     safety_poll_seconds: float = Field(15, gt=0)
+    unserved_seconds: float = Field(60, gt=0)
     probe_faults: bool = False
 
     public_url: str | None = Field(None, pattern=r"^https?://[^/?#]+(/[^?#]*)?$")

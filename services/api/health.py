@@ -22,6 +22,7 @@ REFUSALS: dict[Refusal, str] = {
     "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
     "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
 }
+NOT_MIGRATED = "the schema is missing or too old: run `windlass migrate`"
 NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
 
 
@@ -55,7 +56,7 @@ async def health(request: Request[Any, Any, State], state: State) -> dict[str, A
     is_known = await has_valid_key(request)
     try:
         components = await look_at_components(state.pool, state.room, state.settings)
-    except db.AWAY_OR_BUSY as error:
+    except db.AWAY_OR_BUSY + db.NOT_MIGRATED as error:
         components = known_through_postgres(unreachable(error))
     statuses = {component["status"] for component in components.values()}
     if components["postgres"]["status"] == "unhealthy":
@@ -84,11 +85,13 @@ async def postgres_health(pool: db.Database) -> dict[str, Any]:
     except db.AWAY_OR_BUSY as error:
         return unreachable(error)
     if revision is None or revision < OLDEST_SUPPORTED_REVISION:
-        return {"status": "unhealthy", "detail": "the schema is missing or too old: run `windlass migrate`"}
+        return {"status": "unhealthy", "detail": NOT_MIGRATED}
     return {"status": "healthy", "revision": revision}
 
 
 def unreachable(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, db.NOT_MIGRATED):
+        return {"status": "unhealthy", "detail": NOT_MIGRATED}
     return {"status": "unhealthy", "detail": scrub(f"cannot be reached: {error or type(error).__name__}")}
 
 
@@ -108,12 +111,13 @@ async def look_at_components(pool: db.Database, room: Room, settings: Settings) 
     janitors = [row for row in said if row["service"] == "janitor"]
     open_breakers = await flow.open_breakers(pool)
     live_workers = await workers.count_live(pool, heard_within_seconds=settings.lease_seconds)
+    unserved = await workers.unserved_queues(pool, for_seconds=settings.unserved_seconds)
     return {
         "postgres": postgres,
         "broker": broker_health(reports.broker_among(said)),
         "dispatcher": of(bool(dispatchers), f"{len(dispatchers)} heard of lately"),
         "janitor": of(any(row["healthy"] for row in janitors), f"{len(janitors)} heard of lately"),
-        "workers": of(live_workers > 0, f"{live_workers} heard of within a lease"),
+        "workers": workers_health(live_workers, unserved),
         "breakers": {"status": "degraded", "detail": "not closed: " + ", ".join(open_breakers)}
         if open_breakers
         else of(healthy=True, detail="all closed"),
@@ -132,6 +136,15 @@ def broker_health(report: BrokerReport | None) -> dict[str, Any]:
     if report.state == "away":
         return of(healthy=False, detail="no dispatcher reaches it: tasks are accepted and wait, what runs runs on")
     return of(healthy=True, detail="as the dispatcher says")
+
+
+def workers_health(live: int, unserved: list[str]) -> dict[str, Any]:
+    health = of(live > 0, f"{live} heard of within a lease")
+    if live and unserved:
+        health["status"] = "degraded"
+    if unserved:
+        health["detail"] += f"; tasks wait, and nobody serves them, in {', '.join(unserved)}"
+    return health
 
 
 def of(healthy: bool, detail: str) -> dict[str, Any]:  # noqa: FBT001 - reads as a sentence

@@ -10,8 +10,8 @@ from services.cli.supervision.unit import StartFailure
 
 REPORT_SECONDS: Final = 3
 GIVE_UP_SECONDS: Final = 120
-# A provider's open breaker is weather: it keeps some tasks waiting and nobody from submitting them.
-NOT_WAITED_FOR: Final = frozenset({"breakers"})
+# What is degraded keeps some tasks waiting and nobody from submitting them: an open breaker, a queue left to others.
+GOOD_ENOUGH: Final = frozenset({"healthy", "degraded"})
 
 
 class ApiHealth:
@@ -61,6 +61,4 @@ class ApiHealth:
             return ["the api's /health"]
         if health["status"] == "healthy":
             return []
-        return [
-            f"{name} ({state})" for name, state in states.items() if state != "healthy" and name not in NOT_WAITED_FOR
-        ]
+        return [f"{name} ({state})" for name, state in states.items() if state not in GOOD_ENOUGH]
