@@ -107,9 +107,16 @@ async def prepare(pool: db.Database, settings: Settings, storage: MediaStorage, 
         await media_links.secret()
         await providers.configure(pool, settings)
         if settings.api_key is not None:
-            await keys.ensure(pool, settings.api_key, role="admin", user_id="admin")
+            await store_first_key(pool, settings.api_key)
 
     await db.until_available("api", write)
+
+
+async def store_first_key(pool: db.Database, key: str) -> None:
+    """An api goes on without it: others may have keys that open."""
+    refusal = await keys.ensure(pool, key, role="admin", user_id="admin", created_by="settings")
+    if refusal is not None:
+        log.critical("the key in WINDLASS_API_KEY opens nothing: %s; set one with another id, or none", refusal)
 
 
 class Server(uvicorn.Server):

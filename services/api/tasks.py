@@ -18,7 +18,7 @@ from services.api.errors import Problem, invalid_fields
 from services.api.relatives import refuse_unknown_parents
 from services.api.schemas import Sweep, task_document
 from services.api.submission import accept, check_idempotency_key, read, under_idempotency_key
-from services.api.waiting import wait_for_end
+from services.api.waiting import KeyEnded, wait_for_end
 from shared import store, tracing
 from shared.db import Database, Row
 from shared.states import State as TaskState
@@ -106,7 +106,7 @@ async def get_task(
     row = await visible_task(state.pool, request.user, task_id)
     ended = True
     if wait is not None:
-        row, ended = await wait_for_end(state, task_id, wait)
+        row, ended = await wait_for_end(state, request.user, task_id, wait)
     return json_response(task_document(row, request.user, state.media_links), 200 if ended else 202)
 
 
@@ -170,7 +170,10 @@ async def submit_one(
         span.note(windlass__task_id=str(row["task_id"]), messaging__destination__name=row["queue"])
     status = 200 if deduplicated else 201
     if wait is not None:
-        row, ended = await wait_for_end(state, row["task_id"], wait)
+        try:
+            row, ended = await wait_for_end(state, request.user, row["task_id"], wait)
+        except KeyEnded:
+            ended = False  # it is stored, and its submitter has to know; what became of it is for a key that opens
         status = 200 if ended else 202
     document = task_document(row, request.user, state.media_links)
     headers = {"Location": f"/api/v1/tasks/{row['task_id']}"}

@@ -1,5 +1,6 @@
 """Keys over HTTP: made, shown once, listed, revoked everywhere at once; guesses are slowed down, valid keys never."""
 
+import asyncio
 import json
 import os
 import socket
@@ -13,6 +14,8 @@ import pytest
 
 from services.api.keyring import KEPT_SECONDS
 from services.api.throttle import FAILURES
+from services.cli.api_health import ApiHealth
+from services.cli.supervision.unit import StartFailure
 from tests.an_api import an_api, new_key
 from tests.databases import ask, execute
 from tests.servers import Servers
@@ -103,6 +106,24 @@ def test_a_revocation_holds_in_every_api_process_at_once(windlass: Windlass, adm
     wait_until("revoked there too", lambda: there.http.get("/api/v1/tasks").status_code == 401, seconds=told)
     again = admin.http.delete(f"/api/v1/keys/{made['key_id']}")
     assert (again.status_code, again.json()) == (200, revoked.json())
+
+
+def test_a_first_key_that_was_revoked_stays_so_when_an_api_starts_with_it_and_it_says_so(
+    windlass: Windlass, admin: Client
+) -> None:
+    made = make(admin, role="admin", user_id="root")
+    admin.http.delete(f"/api/v1/keys/{made['key_id']}").raise_for_status()
+    started = windlass.start_api(WINDLASS_API_KEY=made["key"]).with_key(made["key"])
+    assert started.http.get("/api/v1/keys").status_code == 401
+    assert "the key in WINDLASS_API_KEY opens nothing: it was revoked at" in windlass.log()
+    assert made["key"] not in windlass.log()
+
+    async def wait_as_up_does() -> None:
+        async with ApiHealth(str(started.http.base_url), made["key"]) as health:
+            await health.until_healthy(print)
+
+    with pytest.raises(StartFailure, match="the first key was revoked or has expired"):
+        asyncio.run(wait_as_up_does())
 
 
 def test_a_request_with_a_known_key_costs_no_question_about_it(windlass: Windlass, admin: Client) -> None:
@@ -234,7 +255,7 @@ def test_the_first_key_is_made_where_the_database_is(
     (row,) = ask(database_url, "SELECT * FROM api_keys")
     assert (row["role"], row["user_id"], row["key_id"]) == ("admin", "root", key.split("_")[1])
     (entry,) = ask(database_url, "SELECT * FROM audit_log")
-    assert (entry["action"], entry["target"]) == ("key.create", row["key_id"])
+    assert (entry["user_id"], entry["action"], entry["target"]) == ("bootstrap", "key.create", row["key_id"])
     opened = windlass.start_api(WINDLASS_DATABASE_URL=database_url, WINDLASS_API_KEY=KEY).with_key(key)
     assert opened.http.get("/api/v1/keys").status_code == 200
     refused = bootstrap(empty_database_url)
