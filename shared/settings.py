@@ -80,6 +80,7 @@ class Settings(BaseSettings):
     largest_result_bytes: int = Field(5_000_000, ge=1000)
     largest_output_bytes: int = Field(10_000_000, ge=1000)
     deepest_json: int = Field(64, ge=8, le=200)
+    header_seconds: float = Field(20, gt=0)
     body_seconds: float = Field(30, gt=0)
 
     actor_processes: int = Field(1, ge=1)

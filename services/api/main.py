@@ -5,6 +5,7 @@ import logging
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import uvicorn
 from litestar import Litestar, Router
@@ -165,7 +166,7 @@ def main() -> None:
         Counted(app),
         host=settings.host,
         port=settings.port,
-        http=Connection,
+        http=partial(Connection, header_seconds=settings.header_seconds),  # type: ignore[arg-type]
         log_config=None,
         access_log=False,
         proxy_headers=False,  # whom to believe about a client's address is WINDLASS_TRUSTED_PROXIES' to say
