@@ -16,6 +16,7 @@ from litestar.middleware import DefineMiddleware
 from services.api import health, metrics
 from services.api.auth import Authentication
 from services.api.bulk_runner import BulkRunner
+from services.api.caution import cautious
 from services.api.connections import Connection
 from services.api.errors import HANDLERS
 from services.api.gathering import Gatherer
@@ -163,7 +164,7 @@ def main() -> None:
     except UnusableStorage as error:
         raise SystemExit(f"windlass: {error}") from None
     config = uvicorn.Config(
-        Counted(app),
+        Counted(cautious(app)),
         host=settings.host,
         port=settings.port,
         http=partial(Connection, header_seconds=settings.header_seconds),  # type: ignore[arg-type]
