@@ -7,7 +7,7 @@ from typing import Any
 from litestar import Request, Response, get
 from litestar.datastructures import State
 
-from services.api.auth import bearer
+from services.api.auth import TOO_MANY_KEYS, bearer, count_failure
 from services.api.errors import RETRY_AFTER_SECONDS
 from services.api.room import Room
 from shared import db
@@ -70,12 +70,18 @@ async def health(request: Request[Any, Any, State], state: State) -> dict[str, A
 
 
 async def has_valid_key(request: Request[Any, Any, State]) -> bool:
-    """While Postgres is away only a key that was seen a moment ago is known to be valid."""
+    """While Postgres is away only a key that was seen a moment ago is known to be valid. A wrong one is a guess here as
+    anywhere else."""
     key = bearer(request.headers.get("authorization", ""))
+    if not key:
+        return False
     try:
-        return key is not None and await request.app.state.keyring.open(key) is not None
+        caller = await request.app.state.keyring.open(key)
     except db.AWAY_OR_BUSY:
         return False
+    if caller is None:
+        count_failure(request, TOO_MANY_KEYS)
+    return caller is not None
 
 
 async def postgres_health(pool: db.Database) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from litestar.datastructures import State
 from litestar.params import FromPath, HeaderParameter, QueryParameter
 from pydantic import ValidationError
 
-from services.api.audit import audit, audit_foreign_task
+from services.api.audit import audit, audit_foreign_submissions, audit_foreign_task
 from services.api.auth import Caller, require_admin, require_writer
 from services.api.bodies import field_problem, read_json
 from services.api.errors import Problem, invalid_fields
@@ -90,6 +90,7 @@ async def submit_batch(
         if idempotency_key is not None:
             submissions = under_idempotency_key(idempotency_key, submissions, [read(each) for each in wanted])
         await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
+        await audit_foreign_submissions(request, submissions)
         with refusals_explained(submissions, batch=True):
             answers = await store.tasks.submit_batch(state.pool, submissions)
         span.note(messaging__batch__message_count=len(answers))
@@ -165,6 +166,7 @@ async def submit_one(
             wanted = [read(body, shortcut_for=shortcut_for)]
             (submission,) = under_idempotency_key(idempotency_key, [submission], wanted)
         await refuse_unknown_parents(state.pool, request.user, [submission])
+        await audit_foreign_submissions(request, [submission])
         with refusals_explained([submission]):
             row, deduplicated = await store_one(state, submission)
         span.note(windlass__task_id=str(row["task_id"]), messaging__destination__name=row["queue"])

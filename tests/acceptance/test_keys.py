@@ -165,6 +165,19 @@ def test_guesses_from_one_address_are_slowed_down_and_valid_keys_never(admin: Cl
     assert attempt(admin, A_WRONG_KEY, f"{guessing}, 192.0.2.1").status_code == 401
 
 
+def test_guesses_at_the_health_page_are_guesses(admin: Client) -> None:
+    def ask_about_health(key: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "198.51.100.8"}
+        return admin.http.get("/health", headers=headers)
+
+    told = [ask_about_health(A_WRONG_KEY) for _ in range(FAILURES)]
+    assert {(each.status_code, "components" in each.json()) for each in told} == {(200, False)}
+    slowed = ask_about_health(A_WRONG_KEY)
+    assert (slowed.status_code, slowed.json()["code"]) == (429, "too-many-attempts")
+    assert attempt(admin, A_WRONG_KEY, "198.51.100.8").status_code == 429, "one count for all doors"
+    assert "components" in ask_about_health(KEY).json()
+
+
 def test_a_header_from_somebody_who_is_no_trusted_proxy_is_not_believed(windlass: Windlass) -> None:
     untrusting = windlass.start_api(WINDLASS_TRUSTED_PROXIES="")
     answers = [attempt(untrusting, A_WRONG_KEY, f"198.51.100.{number}") for number in range(FAILURES + 1)]
@@ -230,6 +243,32 @@ def test_what_operators_do_is_in_the_audit_log(admin: Client) -> None:
         each["audit_id"] for each in entries(limit=4)
     ]
     assert entries(user_id="nobody") == []
+
+
+def test_what_is_done_in_somebody_else_s_name_is_in_the_audit_log(admin: Client) -> None:
+    def newest(number: int) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = admin.http.get("/api/v1/audit", params={"limit": number}).json()["items"]
+        return items
+
+    viewer = admin.with_key(new_key(admin, "viewer", "eve"))
+    mine = admin.submit(delay_seconds=3600)["task_id"]
+    hers = admin.submit(delay_seconds=3600, user_id="ann")["task_id"]
+    later = {"actor": "probe", "delay_seconds": 3600}
+    batch = [later, *({**later, "user_id": user} for user in ("ann", "ben", "ann", "admin"))]
+    assert admin.http.post("/api/v1/tasks/batch", json={"tasks": batch}).status_code == 201
+    for reader in (admin, viewer):
+        for task_id in (mine, hers):
+            assert reader.http.post(f"/api/v1/tasks/{task_id}/stream-token").status_code == 201
+    told = [(each["user_id"], each["action"], each["target"], each["details"]) for each in newest(6)]
+    of_hers = {"owner": "ann", "status": "queued"}
+    assert told[:5] == [
+        ("eve", "task.stream-token", hers, of_hers),
+        ("eve", "task.stream-token", mine, {**of_hers, "owner": "admin"}),
+        ("admin", "task.stream-token", hers, of_hers),
+        ("admin", "task.submit", None, {"owners": {"ann": 2, "ben": 1}}),
+        ("admin", "task.submit", hers, {"owners": {"ann": 1}}),
+    ]
+    assert told[5][1] == "key.create", "what an admin does in its own name is no operator's action"
 
 
 def bootstrap(database_url: str, *arguments: str) -> subprocess.CompletedProcess[str]:

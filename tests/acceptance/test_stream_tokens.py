@@ -109,6 +109,13 @@ async def test_a_token_is_good_at_every_api_process(api: Windlass, engine: Engin
 
 
 @with_workers
+async def test_its_address_is_the_configured_one_whatever_host_the_request_names(api: Windlass, engine: Engine) -> None:
+    task_id = await engine.completed()
+    issued = api.client.http.post(f"/api/v1/tasks/{task_id}/stream-token", headers={"Host": "evil.example"})
+    assert issued.json()["url"].startswith(f"http://127.0.0.1:{api.port}/api/v1/tasks/{task_id}/stream?token=")
+
+
+@with_workers
 async def test_nobody_gets_a_token_for_a_foreign_task(api: Windlass, engine: Engine) -> None:
     task_id = await engine.submit(user_id="ben")
     refused = issue(api, task_id, ANN)
