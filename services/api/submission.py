@@ -24,7 +24,7 @@ from shared.payloads import (
     Payload,
     ProbePayload,
 )
-from shared.scrubbing import withhold
+from shared.scrubbing import withhold, withhold_label
 from shared.settings import Settings
 from shared.store.tasks import Submission
 
@@ -69,8 +69,7 @@ def accept(
         reach=None if caller.is_admin else caller.user_id,
         traceparent=tracing.traceparent(),
         **{name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set},
-        workflow_run_id=payload.workflow_run_id if isinstance(payload, MediaPayload) else None,
-        interaction_id=payload.interaction_id if isinstance(payload, MediaPayload) else None,
+        **(run_of(payload) if isinstance(payload, MediaPayload) else {}),
     )
 
 
@@ -132,6 +131,12 @@ def refuse_unknown_agent(payload: Payload, settings: Settings, below: str) -> No
         raise field_problem(f"{below}/subagent_type", "unknown-agent", detail)
 
 
+def run_of(payload: MediaPayload) -> dict[str, Any]:
+    """What lists find media by stands in columns of its own as well."""
+    named = {"workflow_run_id": payload.workflow_run_id, "interaction_id": payload.interaction_id}
+    return {name: withhold_label(value) for name, value in named.items() if value is not None}
+
+
 def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:
     """What an operator has set for an agent is what its tasks get, and the most that a client may ask for. An attempt
     that follows a timeout gets half as much again all the same: else it would only time out again."""
@@ -144,6 +149,9 @@ def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:
 def check_idempotency_key(key: str | None) -> None:
     if key is not None and not (0 < len(key) <= 255 and all("!" <= character <= "~" for character in key)):
         detail = "an Idempotency-Key has 1 to 255 visible ASCII characters"
+        raise field_problem("/Idempotency-Key", "invalid-idempotency-key", detail)
+    if key is not None and withhold_label(key) != key:
+        detail = "an Idempotency-Key is stored, and this one holds a key or credentials; take a random one"
         raise field_problem("/Idempotency-Key", "invalid-idempotency-key", detail)
 
 
