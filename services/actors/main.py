@@ -50,7 +50,7 @@ class WorkerProcess:
         self.lease_watch = LeaseWatch(
             settings, guardian_pipe, guardian_gone=lambda: self._told_to_stop("the guardian is gone")
         )
-        self.attempts = Attempts()
+        self.attempts = Attempts(on_over=self.lease_watch.let_go)
         self.writer = Writer(settings, self.worker_id, on_claim=self.lease_watch.claimed)
         self.solitude = Solitude()
         self.calls = Calls(patience_seconds=0.6 * settings.stop_grace_seconds)

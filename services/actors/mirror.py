@@ -18,11 +18,12 @@ from services.actors.context import Context, Stopped
 from services.actors.figures import attempt_ended
 from services.actors.rates import Rates
 from services.actors.solitude import Solitude
+from services.actors.words import before_the_end
 from services.actors.writer import Writer
 from shared import subject, tracing
 from shared.limits import LeaseLimiter
 from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
-from shared.store.tasks import Claimed, Ending, Refused, Report
+from shared.store.tasks import Claimed, Refused
 
 log = logging.getLogger("actors")
 
@@ -124,7 +125,7 @@ class StateMirror(dramatiq.Middleware):
         if running is None:
             return
         self._thread.running = None
-        running.context.is_over = True
+        self._attempts.over(running.context)
         try:
             self._end(running, exception)
         except Exception:
@@ -144,7 +145,7 @@ class StateMirror(dramatiq.Middleware):
         else:
             ending = ending_of_failure(task, exception)
         ending = replace(ending, exit_code=running.context.exit_code, proof=running.context.proof)
-        running.limiter.ending = with_last_words(ending, last_words)
+        running.limiter.ending = before_the_end(last_words, ending)
         running.limiter.ending_if_unstorable = lambda error: ending_of_failure(
             task, ValueError(f"what the attempt said or returned cannot be stored: {error}")
         )
@@ -159,10 +160,3 @@ class StateMirror(dramatiq.Middleware):
             log.info("task %s: attempt %d ended (%s); now %s", task.task_id, task.attempt, why, running.limiter.outcome)
         if running.limiter.outcome is None:
             log.warning("task %s: attempt %d had lost it; its end is dropped", task.task_id, task.attempt)
-
-
-def with_last_words(ending: Ending, report: Report | None) -> Ending:
-    """What the attempt said and nobody has written yet goes before its end, in the same call."""
-    if report is None:
-        return ending
-    return replace(ending, progress=report.progress, checkpoint=report.checkpoint, events=report.events)

@@ -29,6 +29,13 @@ TRACEPARENT = "(SELECT t.traceparent FROM tasks t WHERE t.task_id = answer.task_
 """Beside what a function answers: so that what it returns is the same for programs that know nothing of it."""
 
 
+BRIEFLY = "(SELECT set_config('lock_timeout', '50ms', true) AS wait OFFSET 0) AS patience CROSS JOIN LATERAL"
+"""For a call that had rather come again than wait long for a lock; over with the statement. What is called has to be
+given something of it (`WITH_PATIENCE`), or it might be called first."""
+
+WITH_PATIENCE = "CASE WHEN patience.wait IS NOT NULL THEN {} END"
+
+
 class UnknownDependency(Exception):
     """A task cannot depend on one that does not exist."""
 
@@ -200,15 +207,22 @@ async def _submit(db: Database, query: str, submissions: Sequence[Submission]) -
 
 
 async def claim(
-    db: Database, worker_id: str, claims: Sequence[Claim], lease_seconds: float, *, traced: bool = False
+    db: Database,
+    worker_id: str,
+    claims: Sequence[Claim],
+    lease_seconds: float,
+    *,
+    traced: bool = False,
+    briefly: bool = False,
 ) -> list[Claimed | Refused]:
     """Takes the tasks that are waiting, due and have a slot free; the answers come in the order of the claims. Their
-    trace context, which never changes, is read only for who asks."""
+    trace context, which never changes, is read only for who asks. For a lock it waits long, or only briefly."""
     tokens: dict[UUID, UUID] = {}
     for claim in claims:
         tokens.setdefault(claim.task_id, claim.claim_token)
-    wanted = f"*, {TRACEPARENT}" if traced else "*"
-    query = f"SELECT {wanted} FROM claim_tasks($1, $2, $3, $4) AS answer"  # noqa: S608 - both are written here
+    wanted = f"answer.*, {TRACEPARENT}" if traced else "answer.*"
+    called = f"claim_tasks($1, $2, $3, {_patient('$4::float', briefly)}) AS answer"
+    query = f"SELECT {wanted} FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - all are written here
     rows = await db.fetch(query, list(tokens), list(tokens.values()), worker_id, lease_seconds)
     rows_of = {row["task_id"]: row for row in rows}
     answers = [_answer(claim, tokens[claim.task_id], rows_of[claim.task_id]) for claim in claims]
@@ -226,18 +240,39 @@ def _answer(claim: Claim, granted_to: UUID, row: Row) -> Claimed | Refused:
     return Claimed(claim_token=granted_to, **{name: said for name, said in row.items() if name in GRANTED})
 
 
-async def report(db: Database, reports: Sequence[Report]) -> set[UUID]:
-    """Keeps progress, output and checkpoints; returns the tasks that are still the reporter's own."""
-    rows = await db.fetch("SELECT * FROM report_tasks($1::text::jsonb)", as_json(reports))
-    return {row["task_id"] for row in rows}
+def _patient(argument: str, briefly: bool) -> str:
+    return WITH_PATIENCE.format(argument) if briefly else argument
 
 
-async def end(db: Database, endings: Sequence[Ending], rules: Rules) -> list[str | None]:
+@dataclass(frozen=True)
+class Heard:
+    """What became of reports: whose task is still their own, and whose row somebody else has locked: to be offered
+    again. The others have lost it."""
+
+    kept: frozenset[UUID]
+    skipped: frozenset[UUID]
+
+
+async def report(db: Database, reports: Sequence[Report]) -> Heard:
+    """Keeps progress, output and checkpoints, and waits for nobody."""
+    rows = await db.fetch("SELECT * FROM report_tasks($1::text::jsonb, skip_locked => true)", as_json(reports))
+    return Heard(
+        frozenset(row["task_id"] for row in rows if not row["skipped"]),
+        frozenset(row["task_id"] for row in rows if row["skipped"]),
+    )
+
+
+async def end(
+    db: Database, endings: Sequence[Ending], rules: Rules, *, briefly: bool = False
+) -> list[str | None]:
     """Ends attempts and returns each task's status after it, or none where it no longer belonged to the caller.
 
-    What they say about their providers opens and closes breakers and pauses providers, by the rules.
+    What they say about their providers opens and closes breakers and pauses providers, by the rules. For a lock it
+    waits long, or only briefly.
     """
-    rows = await db.fetch("SELECT * FROM end_tasks($1::text::jsonb, $2::text::jsonb)", as_json(endings), as_json(rules))
+    called = f"end_tasks($1::text::jsonb, {_patient('$2::text::jsonb', briefly)}) AS answer"
+    query = f"SELECT answer.* FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - both are written here
+    rows = await db.fetch(query, as_json(endings), as_json(rules))
     counting.attempts_ended(endings, rows)
     statuses = {row["claim_token"]: row["status"] for row in rows}
     return [statuses.get(ending.claim_token) for ending in endings]

@@ -25,7 +25,8 @@ async def register(
 
 
 async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seconds: float) -> list[Row]:
-    """One heartbeat; returns `claim_token, owned, cancel_requested` for each task held."""
+    """One heartbeat; returns `claim_token, owned, skipped, cancel_requested` for each task held. One whose row somebody
+    else has locked is skipped: neither renewed nor lost."""
     return await db.fetch(
         "SELECT * FROM renew_leases($1, $2, $3, $4)",
         worker_id,

@@ -163,12 +163,13 @@ class Engine:
         """Whether a report was heard."""
         fields.setdefault("number", next(self._report_numbers))
         report = Report(attempt.task_id, attempt.attempt, attempt.claim_token, **fields)
-        return await tasks.report(self.pool, [report]) == {attempt.task_id}
+        return (await tasks.report(self.pool, [report])).kept == {attempt.task_id}
 
     async def renew(self, *attempts: Claimed, lease_seconds: float = 30) -> list[tuple[bool, bool]]:
-        """Whether each one still owns its task, and whether it is to be cancelled."""
+        """Whether each one still owns its task, and whether it is to be cancelled. Nobody has locked any."""
         held = {attempt.claim_token: attempt.task_id for attempt in attempts}
         rows = await workers.renew(self.pool, "worker-1", held, lease_seconds)
+        assert not any(row["skipped"] for row in rows)
         answers = {row["claim_token"]: (row["owned"], row["cancel_requested"]) for row in rows}
         return [answers[attempt.claim_token] for attempt in attempts]
 
