@@ -52,7 +52,7 @@ CONTENDED: tuple[type[BaseException], ...] = (
 """Somebody else was in the way; the call was rolled back whole and can be repeated."""
 
 HELD_UP: tuple[type[BaseException], ...] = (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError)
-"""Among them: somebody keeps something locked. Of a call for many it is known that one of them has to wait, not which."""
+"""Among them: somebody keeps something locked. A call for many does not say which of them has to wait."""
 
 
 def refused_to_store(error: BaseException) -> str | None:

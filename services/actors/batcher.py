@@ -1,6 +1,6 @@
 """Gathers what many threads want written and hands it on together: whatever came while the last call was under way
-goes as one call, so that a busy process pays one commit for many tasks. Where somebody's lock holds a call up, its items
-go on one by one, beside the next calls: only who is locked waits."""
+goes as one call, so that a busy process pays one commit for many tasks. Where somebody's lock holds a call up, what it
+carried goes on one by one, beside the next calls: only who is locked waits."""
 
 import asyncio
 import logging
@@ -150,22 +150,17 @@ class Batcher(Generic[Item, Answer]):
             try:
                 answers = await self._call([item for item, _ in batch])
             except db.HELD_UP as error:
-                log.warning("somebody keeps a row locked: %d writes go on one by one (%s)", len(batch), error)
-                self._held_up.extend(batch)
-                self._any_held_up.set()
+                self._put_aside(batch, error)
                 return
             except db.AWAY_OR_BUSY as error:
                 log.warning("writing again in %.2f s (%s)", pause, error or type(error).__name__)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 1.0)
-            except db.UNSTORABLE as error:
-                if len(batch) == 1:
-                    batch[0][1].fail(error)
-                    return
-                for each in batch:
-                    await self._write([each])
-                return
             except Exception as error:  # noqa: BLE001 - recorded by the threads that wait for it
+                if len(batch) > 1 and isinstance(error, db.UNSTORABLE):
+                    for each in batch:
+                        await self._write([each])
+                    return
                 for _, reply in batch:
                     reply.fail(error)
                 return
@@ -173,3 +168,8 @@ class Batcher(Generic[Item, Answer]):
                 for (_, reply), answer in zip(batch, answers, strict=True):
                     reply.give(answer)
                 return
+
+    def _put_aside(self, batch: list[tuple[Item, Reply[Answer]]], error: BaseException) -> None:
+        log.warning("somebody keeps a row locked: %d writes go on one by one (%s)", len(batch), error)
+        self._held_up.extend(batch)
+        self._any_held_up.set()

@@ -35,6 +35,8 @@ from shared.store import providers, tasks, workers
 
 log = logging.getLogger("actors")
 
+LEAVE_SECONDS = 2.0
+
 
 class WorkerProcess:
     """Everything that runs in one worker, and the order in which it starts and stops."""
@@ -61,6 +63,7 @@ class WorkerProcess:
             self.calls,
             self.worker_id,
             largest_output_bytes=settings.largest_output_bytes,
+            condemn=self.condemn,
         )
         self.heartbeat = Heartbeat(
             settings,
@@ -122,7 +125,8 @@ class WorkerProcess:
         return await asyncio.to_thread(self.writer.call, intent)
 
     def condemn(self, reason: str) -> None:
-        """Something in this process cannot be stopped: save the others, then let the guardian end it all."""
+        """Something in this process cannot be stopped, or be had any more: save the others, then let the guardian end
+        it all."""
         if self.stop_reason is None:
             log.error("this process has to go: %s", reason)
             self._told_to_stop(f"condemned: {reason}")
@@ -160,21 +164,22 @@ class WorkerProcess:
                     log.warning("task %s: taken back from %s; now %s", row["task_id"], row["worker_id"], row["status"])
             await workers.mark_lost(pool, list(self.predecessors), reason="died")
 
-    async def _leave(self, state: str) -> None:
-        pool = await db.open_pool(self.settings, "actors", most=1)
+    def _leave(self, state: str) -> None:
+        """By the connections that are open: a process without descriptors cannot open another."""
+        reason = self.stop_reason or ""
         try:
-            async with asyncio.timeout(2):
-                await workers.leave(pool, self.worker_id, state=state, reason=self.stop_reason or "")
+            self.writer.call(
+                lambda pool: workers.leave(pool, self.worker_id, state=state, reason=reason),
+                patience_seconds=LEAVE_SECONDS,
+            )
         except db.AWAY_OR_BUSY as error:
             log.warning("could not say that this worker is %s (%s)", state, error or type(error).__name__)
-        finally:
-            pool.terminate()
 
     def _shut_down(self) -> None:
         """Take nothing new, let the running work end or stop it, hand it back, say good-bye."""
         log.info("stopping: %s", self.stop_reason)
         self.mirror.closed = True
-        asyncio.run(self._leave("stopping"))
+        self._leave("stopping")
         self._wait_for_attempts(self._drain_seconds())
         self.attempts.stop_all()
         self._wait_for_attempts(self.settings.stop_grace_seconds)
@@ -183,8 +188,8 @@ class WorkerProcess:
         else:
             self.worker.stop(timeout=round(self.settings.stop_grace_seconds * 1000))
         self.heartbeat.stop()
+        self._leave("stopped")
         self.writer.close(timeout=self.settings.stop_grace_seconds)
-        asyncio.run(self._leave("stopped"))
         tracing.stop()
         log.info("worker %s stopped", self.worker_id)
         logging.shutdown()

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from services.actors.attempts import Attempts
 from services.actors.calls import Calls
 from services.actors.context import Context, Stopped
+from services.actors.exhaustion import lack_behind
 from services.actors.figures import attempt_ended
 from services.actors.rates import Rates
 from services.actors.solitude import Solitude
@@ -23,7 +25,7 @@ from services.actors.writer import Writer
 from shared import subject, tracing
 from shared.limits import LeaseLimiter
 from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
-from shared.store.tasks import Claimed, Refused
+from shared.store.tasks import Claimed, Ending, Refused
 
 log = logging.getLogger("actors")
 
@@ -56,12 +58,14 @@ class StateMirror(dramatiq.Middleware):
         worker_id: str,
         *,
         largest_output_bytes: int,
+        condemn: Callable[[str], None],
     ) -> None:
         self._writer = writer
         self._attempts = attempts
         self._solitude = solitude
         self._worker_id = worker_id
         self._largest_output_bytes = largest_output_bytes
+        self._condemn = condemn
         self._rates = Rates(writer)
         self._calls = calls
         self._thread = threading.local()
@@ -135,15 +139,22 @@ class StateMirror(dramatiq.Middleware):
             running.span.__exit__(None, None, None)
             subject.lay_down()
 
+    def _ending_of(self, running: Running, exception: BaseException | None) -> Ending:
+        task = running.context.task
+        if exception is None:
+            return ending_of_success(task, running.result)
+        if isinstance(exception, Stopped):
+            return ending_of_interrupt(task)
+        if lack := lack_behind(exception):
+            # Not what the task did, and the next one would fare no better here: a new process may.
+            self._condemn(f"{lack} (task {task.task_id} met it)")
+            return ending_of_interrupt(task, after_a_lack=True)
+        return ending_of_failure(task, exception)
+
     def _end(self, running: Running, exception: BaseException | None) -> None:
         task = running.context.task
         last_words = running.context.take_report()
-        if exception is None:
-            ending = ending_of_success(task, running.result)
-        elif isinstance(exception, Stopped):
-            ending = ending_of_interrupt(task)
-        else:
-            ending = ending_of_failure(task, exception)
+        ending = self._ending_of(running, exception)
         ending = replace(ending, exit_code=running.context.exit_code, proof=running.context.proof)
         running.limiter.ending = before_the_end(last_words, ending)
         running.limiter.ending_if_unstorable = lambda error: ending_of_failure(

@@ -69,13 +69,15 @@ class Writer:
         """Notes that an attempt has something to say; it is read and written a few times a second."""
         self._loop.call_soon_threadsafe(self._note_speaker, context)
 
-    def call(self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]]) -> Answer:
+    def call(
+        self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]], *, patience_seconds: float | None = None
+    ) -> Answer:
         """Another call of the store, on the same connections: `TimeoutError` when it is not answered soon.
 
         One that is under way is not cancelled then, for the driver would wait for the server's consent: its answer is
         dropped. One that has not begun never will.
         """
-        patience = self._settings.stop_grace_seconds / 2
+        patience = patience_seconds or self._settings.stop_grace_seconds / 2
         calling = self._call_alone(intent, until=time.monotonic() + patience)
         return asyncio.run_coroutine_threadsafe(calling, self._loop).result(patience)
 

@@ -221,7 +221,7 @@ async def claim(
     for claim in claims:
         tokens.setdefault(claim.task_id, claim.claim_token)
     wanted = f"answer.*, {TRACEPARENT}" if traced else "answer.*"
-    called = f"claim_tasks($1, $2, $3, {_patient('$4::float', briefly)}) AS answer"
+    called = f"claim_tasks($1, $2, $3, {_patient('$4::float', briefly=briefly)}) AS answer"
     query = f"SELECT {wanted} FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - all are written here
     rows = await db.fetch(query, list(tokens), list(tokens.values()), worker_id, lease_seconds)
     rows_of = {row["task_id"]: row for row in rows}
@@ -240,7 +240,7 @@ def _answer(claim: Claim, granted_to: UUID, row: Row) -> Claimed | Refused:
     return Claimed(claim_token=granted_to, **{name: said for name, said in row.items() if name in GRANTED})
 
 
-def _patient(argument: str, briefly: bool) -> str:
+def _patient(argument: str, *, briefly: bool) -> str:
     return WITH_PATIENCE.format(argument) if briefly else argument
 
 
@@ -249,28 +249,25 @@ class Heard:
     """What became of reports: whose task is still their own, and whose row somebody else has locked: to be offered
     again. The others have lost it."""
 
-    kept: frozenset[UUID]
-    skipped: frozenset[UUID]
+    kept: set[UUID]
+    skipped: set[UUID]
 
 
 async def report(db: Database, reports: Sequence[Report]) -> Heard:
     """Keeps progress, output and checkpoints, and waits for nobody."""
     rows = await db.fetch("SELECT * FROM report_tasks($1::text::jsonb, skip_locked => true)", as_json(reports))
     return Heard(
-        frozenset(row["task_id"] for row in rows if not row["skipped"]),
-        frozenset(row["task_id"] for row in rows if row["skipped"]),
+        {row["task_id"] for row in rows if not row["skipped"]}, {row["task_id"] for row in rows if row["skipped"]}
     )
 
 
-async def end(
-    db: Database, endings: Sequence[Ending], rules: Rules, *, briefly: bool = False
-) -> list[str | None]:
+async def end(db: Database, endings: Sequence[Ending], rules: Rules, *, briefly: bool = False) -> list[str | None]:
     """Ends attempts and returns each task's status after it, or none where it no longer belonged to the caller.
 
     What they say about their providers opens and closes breakers and pauses providers, by the rules. For a lock it
     waits long, or only briefly.
     """
-    called = f"end_tasks($1::text::jsonb, {_patient('$2::text::jsonb', briefly)}) AS answer"
+    called = f"end_tasks($1::text::jsonb, {_patient('$2::text::jsonb', briefly=briefly)}) AS answer"
     query = f"SELECT answer.* FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - both are written here
     rows = await db.fetch(query, as_json(endings), as_json(rules))
     counting.attempts_ended(endings, rows)

@@ -1,6 +1,10 @@
 """Tasks that harm their worker: the process goes, the others lose nothing."""
 
-from tests.windlass import Windlass
+from pathlib import Path
+
+from tests.windlass import PROJECT, Windlass
+
+EXHAUSTING_ACTOR = Path(__file__).parent / "exhausting_actor"
 
 
 def test_a_task_that_hangs_condemns_its_process_and_its_siblings_are_handed_back(windlass: Windlass) -> None:
@@ -37,3 +41,19 @@ def test_a_task_that_always_kills_its_worker_ends_dead_and_takes_nobody_along(wi
         assert task["status"] == "completed"
         losses = [event["data"]["error"]["details"] for event in client.events(task_id) if event["type"] == "stall"]
         assert third not in [details["worker_id"] for details in losses], "from the third time on it runs alone"
+
+
+def test_a_worker_out_of_descriptors_hands_all_of_its_tasks_back_for_free(stopped_windlass: Windlass) -> None:
+    """What it lacks is no task's fault; and what it needs for handing back it has open."""
+    windlass, client = stopped_windlass, stopped_windlass.client
+    windlass.environment |= {"PYTHONPATH": f"{PROJECT}:{EXHAUSTING_ACTOR}"}
+    windlass.start_all()
+    sibling = client.submit(payload={"seconds": 3})["task_id"]
+    client.wait_until(sibling, "running")
+    exhausting = client.submit(payload={"result": "exhaust"}, max_retries=0)["task_id"]
+    for task_id in (exhausting, sibling):
+        task = client.finished(task_id)
+        assert (task["status"], task["attempt"]) == ("completed", 2)
+        assert (task["retry_count"], task["interrupt_count"]) == (0, 1)
+    (condemned,) = client.workers("stopped")
+    assert "no file descriptors left" in condemned["stop_reason"]

@@ -57,7 +57,7 @@ async def run_many_others(engine: Engine) -> None:
     await engine.sql(RUN_THEM)
 
 
-async def rows_read(connection: asyncpg.Connection, statement: str, *arguments: Any) -> int:
+async def rows_read(connection: asyncpg.pool.PoolConnectionProxy, statement: str, *arguments: Any) -> int:
     """Of tasks, by one more call, which answers for all of ours."""
     async with connection.transaction():
         assert len(await connection.fetch(statement, *arguments)) == OURS

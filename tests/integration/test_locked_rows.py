@@ -39,9 +39,7 @@ def leases_of(attempts: list[Claimed]) -> dict[UUID, UUID]:
 
 async def renewed(engine: Engine, attempts: list[Claimed]) -> list[str]:
     rows = await asyncio.wait_for(workers.renew(engine.pool, "worker-1", leases_of(attempts), 60), SOON)
-    said = {
-        row["claim_token"]: "skipped" if row["skipped"] else "renewed" if row["owned"] else "lost" for row in rows
-    }
+    said = {row["claim_token"]: "skipped" if row["skipped"] else "renewed" if row["owned"] else "lost" for row in rows}
     return [said[attempt.claim_token] for attempt in attempts]
 
 
@@ -95,7 +93,7 @@ async def test_reports_of_rows_that_are_locked_are_left_to_be_offered_again(engi
         heard = await asyncio.wait_for(tasks.report(engine.pool, [first, second, lost]), SOON)
     assert (heard.kept, heard.skipped) == ({second.task_id}, {first.task_id})
     again = await tasks.report(engine.pool, [first, second])
-    assert (again.kept, again.skipped) == ({first.task_id}, frozenset())
+    assert (again.kept, again.skipped) == ({first.task_id}, set())
     assert [(await engine.story(each.task_id)).count("output") for each in (first, second)] == [1, 1]
 
 
@@ -196,7 +194,9 @@ def test_an_attempt_whose_row_stays_locked_is_stopped_before_its_lease_ends_and_
         with held_up(database_url, A_STRANGER, locked.task_id), beating(settings, attempts, watch):
             wait_until("it is stopped", lambda: locked.stop_reason)
             assert ask(database_url, lease_lasts)
-            assert set(heard()) == {taken_at + 6 - spare}, "the least of the leases binds, however often others are renewed"
+            assert set(heard()) == {taken_at + 6 - spare}, (
+                "the least of the leases binds, however often others are renewed"
+            )
             attempts.over(locked)
             assert heard()[-1] > taken_at + 6 - spare, "and no longer than it is worked under"
         assert (locked.stop_reason, free.stop_reason) == ("stopping", None)

@@ -37,8 +37,8 @@ BEGIN
         SELECT lease.token, false, coalesce(t.is_ours, false), coalesce(t.is_ours AND t.cancel_requested, false)
         FROM unnest(held, tokens) AS lease(task_id, token)
         LEFT JOIN LATERAL (
-            SELECT tasks.heartbeat_at, tasks.cancel_requested,
-                   tasks.claim_token = lease.token AND tasks.status = 'running' AND tasks.lease_expires_at > moment AS is_ours
+            SELECT tasks.heartbeat_at, tasks.cancel_requested, tasks.claim_token = lease.token
+                   AND tasks.status = 'running' AND tasks.lease_expires_at > moment AS is_ours
             FROM tasks WHERE tasks.task_id = lease.task_id OFFSET 0
         ) AS t ON true
         WHERE (t.is_ours AND t.heartbeat_at = moment) IS NOT TRUE;
