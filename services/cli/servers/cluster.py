@@ -33,6 +33,9 @@ max_connections = 200
 fsync = on
 synchronous_commit = on
 full_page_writes = on
+# A session that somebody has left open in a transaction may keep tasks locked: whoever it is, it is ended while the
+# leases of those still last. A session that has to be longer about it says so itself, as pg_dump does.
+idle_in_transaction_session_timeout = '10s'
 timezone = 'UTC'
 log_timezone = 'UTC'
 log_destination = 'stderr'
