@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 
 LACKING = {
@@ -10,6 +11,7 @@ LACKING = {
     errno.ENOSPC: "the disk is full",
     errno.ENOMEM: "there is no memory left",
 }
+OF_THE_STORAGE = re.compile(r"\(os error (\d+)\)")
 
 
 def lack_behind(error: BaseException) -> str | None:
@@ -18,9 +20,17 @@ def lack_behind(error: BaseException) -> str | None:
     A name cannot be looked up without descriptors either, and the resolver does not say why it failed: for errors of
     the system that say nothing, it is tried whether there are any.
     """
-    met = [each for each in _behind(error) if isinstance(each, OSError)]
-    said = next((LACKING[each.errno] for each in met if each.errno in LACKING), None)
-    return said or (_lack_of_descriptors() if met else None)
+    numbers = [number for each in _behind(error) if (number := _number_of(each)) is not None]
+    said = next((LACKING[number] for number in numbers if number in LACKING), None)
+    return said or (_lack_of_descriptors() if numbers else None)
+
+
+def _number_of(error: BaseException) -> int | None:
+    """What the system called it; the library behind the storage, which is none of Python's, has it in its text."""
+    if isinstance(error, OSError):
+        return error.errno or 0
+    told = OF_THE_STORAGE.search(str(error)) if type(error).__module__.startswith("obstore") else None
+    return int(told[1]) if told else None
 
 
 def _behind(error: BaseException) -> Iterator[BaseException]:

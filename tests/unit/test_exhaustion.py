@@ -8,9 +8,12 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore
 
 from services.actors.exhaustion import lack_behind
 from shared.errors import NetworkTimeout, SubprocessFailed
@@ -78,6 +81,14 @@ def test_a_request_that_could_not_be_sent_without_descriptors_is_not_the_provide
 def test_a_subprocess_that_could_not_be_started_without_descriptors_has_not_failed() -> None:
     with no_descriptors_left(), pytest.raises(OSError, match="open files") as failure:
         subprocess.run(["/bin/true"], check=True, capture_output=True)
+    assert "descriptors" in (lack_behind(failure.value) or "")
+
+
+def test_a_file_that_could_not_be_stored_without_descriptors_says_nothing_about_the_storage(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.put("first", b"it has its threads by now")
+    with no_descriptors_left(), pytest.raises(BaseError) as failure:
+        store.put("second", b"content")
     assert "descriptors" in (lack_behind(failure.value) or "")
 
 
