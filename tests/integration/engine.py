@@ -160,16 +160,16 @@ class Engine:
         return attempt.task_id
 
     async def say(self, attempt: Claimed, **fields: Any) -> bool:
-        """Whether a report was heard."""
+        """Whether a report was heard; one that somebody is in the way of is offered again."""
         fields.setdefault("number", next(self._report_numbers))
         report = Report(attempt.task_id, attempt.attempt, attempt.claim_token, **fields)
-        return (await tasks.report(self.pool, [report])).kept == {attempt.task_id}
+        heard = await tasks.report(self.pool, [report])
+        return await self.say(attempt, **fields) if heard.skipped else heard.kept == {attempt.task_id}
 
     async def renew(self, *attempts: Claimed, lease_seconds: float = 30) -> list[tuple[bool, bool]]:
-        """Whether each one still owns its task, and whether it is to be cancelled. Nobody has locked any."""
+        """Whether each one still owns its task, and whether it is to be cancelled."""
         held = {attempt.claim_token: attempt.task_id for attempt in attempts}
         rows = await workers.renew(self.pool, "worker-1", held, lease_seconds)
-        assert not any(row["skipped"] for row in rows)
         answers = {row["claim_token"]: (row["owned"], row["cancel_requested"]) for row in rows}
         return [answers[attempt.claim_token] for attempt in attempts]
 
