@@ -14,9 +14,9 @@ import asyncpg
 import pika
 import pytest
 
-from services.cli.servers.account import account_for_postgres
 from services.cli.servers.cluster import place_for
 from services.cli.supervision.unit import StartFailure
+from shared.accounts import account_for_postgres
 from shared.process_table import ProcessIdentity, descendants
 from tests.listening import is_loopback, listening_addresses
 from tests.servers import Servers, new_directory, running_servers

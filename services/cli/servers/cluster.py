@@ -12,10 +12,10 @@ from typing import Final
 from services.cli.kept_files import make_directory, write_kept
 from services.cli.packages import find_postgres
 from services.cli.ports import LOOPBACK
-from services.cli.servers.account import Account
 from services.cli.supervision.children import Children
 from services.cli.supervision.unit import StartFailure
 from services.cli.supervision.waiting import until
+from shared.accounts import Account
 from shared.process_table import running_in
 
 SUPERUSER: Final = "windlass"

@@ -9,7 +9,6 @@ from typing import Final
 
 from services.cli.kept_files import kept_secret, make_directory, random_word
 from services.cli.ports import LOOPBACK, kept_port
-from services.cli.servers.account import account_for_postgres
 from services.cli.servers.cluster import (
     SUPERUSER,
     clear_leftovers,
@@ -21,6 +20,7 @@ from services.cli.servers.cluster import (
 )
 from services.cli.supervision.children import Child, Children, Finished
 from services.cli.supervision.unit import StartFailure, ending
+from shared.accounts import account_for_postgres
 
 DATABASE: Final = "windlass"
 STOP_SECONDS: Final = 20
