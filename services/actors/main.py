@@ -255,8 +255,10 @@ def fitting(result: Any, most_bytes: int) -> Any:
 def main() -> None:
     guardian_pid, guardian_pipe = int(sys.argv[1]), int(sys.argv[2])
     predecessors = {each["worker_id"]: each["proof"] for each in map(json.loads, sys.argv[3:])}
+    kernel.keep_private()
     kernel.die_with_parent(guardian_pid, signal.SIGTERM)
     settings = Settings()
+    settings.take_secrets_out_of_the_environment()
     logs.start(settings, "actors")
     tracing.start(settings, "actors")
     WorkerProcess(settings, guardian_pid, guardian_pipe, predecessors).run()
