@@ -70,7 +70,7 @@ async def orders_for(
 ) -> AsyncIterator[Orders]:
     """As a worker has them: requests and statements on threads of their own."""
     settings = Settings(database_url=engine.database_url, providers={"one": {"actor": "media", "limit": 1}})
-    writer, calls = Writer(settings, "worker-1", on_claim=lambda _: None), Calls(patience_seconds=0.2)
+    writer, calls = Writer(settings, "worker-1", on_claim=lambda _tokens, _until: None), Calls(patience_seconds=0.2)
     writer.start()
     calls.start()
     context = Context(
