@@ -96,6 +96,10 @@ def cpu_of(pids: Iterable[int]) -> float:
 
 
 def proportional_bytes(pid: int) -> int:
-    """What the process adds to the memory in use: pages that others share are divided among them."""
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    """What the process adds to the memory in use: pages that others share are divided among them. Of guardians and
+    workers only root is told that: for others, pages that they share count in full."""
+    try:
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except PermissionError:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return int(rollup.partition("\nPss:")[2].split()[0]) * 1024

@@ -88,7 +88,7 @@ async def report(url: str, attempts: Sequence[Claimed]) -> None:
             for attempt in crew:
                 numbers[attempt.task_id] += 1
             heard = await tasks.report(engine.pool, [progress(each, numbers[each.task_id]) for each in crew])
-            assert len(heard) == len(crew)
+            assert len(heard.kept) == len(crew)
 
 
 def progress(attempt: Claimed, number: int) -> Report:

@@ -13,7 +13,10 @@ WINDOW_FLOOR = 16
 WINDOW_PER_CAPACITY = 2
 """Doorbells out per worker thread: one that runs, one that is ready when it is done."""
 
-Bar = Literal["provider-paused", "rate-limited-until", "breaker-open"]
+Broker = Literal["connected", "blocked", "away"]
+"""How RabbitMQ is, as a dispatcher sees it; blocked, it takes no messages: its memory or its disk is nearly used up."""
+
+Bar = Literal["broker-away", "broker-blocked", "provider-paused", "rate-limited-until", "breaker-open"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class ProviderView:
     trial_running: bool = False
     waiting_retries: int | None = None
     """How many retries wait, when there are more than a look counts (`retry_due`)."""
+    broker: Broker = "connected"
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,12 @@ def retry_share(waiting_retries: int) -> int:
 
 
 def bar(view: ProviderView) -> Bar | None:
-    """What keeps everything from starting: an operator, the weather or the breaker (without end, if an operator's)."""
+    """What keeps everything from starting: nobody who would carry the doorbells, an operator, the weather or the
+    breaker (without end, if an operator's)."""
+    if view.broker == "away":
+        return "broker-away"
+    if view.broker == "blocked":
+        return "broker-blocked"
     if view.paused:
         return "provider-paused"
     if view.paused_until is not None and view.paused_until > view.at:

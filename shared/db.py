@@ -37,6 +37,12 @@ UNAVAILABLE: tuple[type[BaseException], ...] = (
 )
 """Postgres is away, starting, stopping, closed or full: nothing is known to have happened; trying again is right."""
 
+REFUSED_TO_STORE: tuple[tuple[type[BaseException], str], ...] = (
+    (asyncpg.DiskFullError, "its disk is full"),
+    (asyncpg.ReadOnlySQLTransactionError, "it is read-only"),
+)
+"""Postgres is there, and is known to have stored nothing of the call."""
+
 CONTENDED: tuple[type[BaseException], ...] = (
     asyncpg.DeadlockDetectedError,
     asyncpg.LockNotAvailableError,
@@ -44,6 +50,14 @@ CONTENDED: tuple[type[BaseException], ...] = (
     asyncpg.QueryCanceledError,
 )
 """Somebody else was in the way; the call was rolled back whole and can be repeated."""
+
+HELD_UP: tuple[type[BaseException], ...] = (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError)
+"""Among them: somebody keeps something locked. A call for many does not say which of them has to wait."""
+
+
+def refused_to_store(error: BaseException) -> str | None:
+    """Why it was not stored, in our words, or none where that is not what happened."""
+    return next((words for kind, words in REFUSED_TO_STORE if isinstance(error, kind)), None)
 
 
 class Unstorable(ValueError):

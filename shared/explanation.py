@@ -10,8 +10,9 @@ from shared.admission import ProviderView, bar, free_places, is_on_trial, picks
 from shared.states import TERMINAL, Lane, State
 
 Reason = Literal[
-    "running", "finished", "waiting-for-time", "waiting-for-dependencies", "provider-limit", "provider-paused",
-    "rate-limited-until", "breaker-open", "no-worker", "behind-others", "about-to-start",
+    "running", "finished", "waiting-for-time", "waiting-for-dependencies", "broker-away", "broker-blocked",
+    "provider-limit", "provider-paused", "rate-limited-until", "breaker-open", "no-worker", "behind-others",
+    "about-to-start",
 ]  # fmt: skip
 
 
@@ -53,7 +54,11 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
         message = "it has grown too old to start and is about to be buried"
         return Explanation("finished", message, {"status": task.status, "expires_at": task.expires_at})
     return (
-        _of_time(view, task) or _of_bar(view) or _of_trial(view, task) or _of_limit(view, task) or _of_place(view, task)
+        _of_time(view, task)
+        or _of_bar(view, task)
+        or _of_trial(view, task)
+        or _of_limit(view, task)
+        or _of_place(view, task)
     )
 
 
@@ -79,8 +84,19 @@ def _of_time(view: ProviderView, task: TaskView) -> Explanation | None:
     return Explanation("waiting-for-time", "it is not to start before the time given", {"until": task.available_at})
 
 
-def _of_bar(view: ProviderView) -> Explanation | None:
+def _of_bar(view: ProviderView, task: TaskView) -> Explanation | None:
+    if task.rung and view.broker == "blocked":
+        view = replace(view, broker="connected")  # it hands out what it has: this one's doorbell is there already
     match bar(view):
+        case "broker-away":
+            message = "RabbitMQ cannot be reached, and nobody can be rung for; the task starts when it is back"
+            return Explanation("broker-away", message)
+        case "broker-blocked":
+            message = (
+                "RabbitMQ takes no messages, for its memory or its disk is nearly used up; the task starts when it has "
+                "room again"
+            )
+            return Explanation("broker-blocked", message)
         case "provider-paused":
             return Explanation("provider-paused", f"an operator has paused {view.name}")
         case "rate-limited-until":

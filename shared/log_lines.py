@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import traceback
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,9 @@ from shared import scrubbing, subject, tracing
 
 LONGEST_TEXT = 20_000
 """Of a message or a stack trace, its beginning and its end are kept."""
+
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What moves a cursor, ends a line for some reader, or turns the direction of what follows."""
 
 UNREADABLE = "(a message that cannot be put into words)"
 
@@ -22,13 +26,16 @@ class TextLines(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
         """Names the task or the request that it is about, unless the message does."""
-        line = super().formatMessage(record)
+        line = _harmless(super().formatMessage(record))
         known = subject.facts()
         named = ((name, str(known[name])) for name in ("task_id", "request_id") if name in known)
-        return line + "".join(f" [{name}={value}]" for name, value in named if value not in record.message)
+        told = "".join(f" [{name}={value}]" for name, value in named if value not in record.message)
+        return line + _harmless(told)
 
     def format(self, record: logging.LogRecord) -> str:
-        return scrubbing.scrub(super().format(record))
+        """What follows the first line, a stack trace, stands further in: none of it can be taken for a line of ours."""
+        first, *others = scrubbing.scrub(super().format(record)).split("\n")
+        return "\n".join((first, *(f"  {_harmless(other)}" for other in others)))
 
 
 class JsonLines(logging.Formatter):
@@ -49,8 +56,14 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = _error(record.exc_info[1])
-        # Written in ASCII: no character is left that some reader takes for the end of a line.
-        return json.dumps(line, separators=(",", ":"))
+        # Written in ASCII: no character is left that some reader takes for the end of a line. DEL is the one control
+        # character that JSON lets stand.
+        return json.dumps(line, separators=(",", ":")).replace("\x7f", "\\u007f")
+
+
+def _harmless(text: str) -> str:
+    """As Python writes it in a string: agents and clients have a say in what we log, and none in what a log is."""
+    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -1,10 +1,12 @@
 """What each actor takes: the schema that the API checks at submit time and the actor reads when it runs."""
 
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from shared.errors import ERROR_TYPES
+from shared.urls import check_url
 
 
 class Payload(BaseModel):
@@ -22,8 +24,10 @@ class ProbePayload(Payload):
         Literal["ok", "transient", "permanent", "crash", "hang"],
         Field(description="What it does at the end. `crash` and `hang` need an admin and WINDLASS_PROBE_FAULTS=1."),
     ] = "ok"
-    error_type: Annotated[str, Field(description="The error that it fails with.")] = "ServiceUnavailable"
-    retry_after: Annotated[float, Field(ge=0)] | None = None
+    error_type: Annotated[
+        str, Field(description="The error that it fails with. `RateLimited` needs an admin: it pauses the provider.")
+    ] = "ServiceUnavailable"
+    retry_after: Annotated[float, Field(ge=0, description="What a `RateLimited` says.")] | None = None
     fail_times: Annotated[int, Field(ge=0, description="Fail the first n attempts, then succeed.")] | None = None
     result: Annotated[Any, Field(description="Comes back as `echo`.")] = None
 
@@ -54,9 +58,9 @@ class MediaPayload(Payload):
         ]
         | None
     ) = Field(default=None, validate_default=True)
-    params: Annotated[Params, Field(description="Handed to the provider as they are: size, seed, model, style, …")] = (
-        Field(default_factory=dict)
-    )
+    params: Annotated[
+        Params, Field(description="What the provider takes for the action, by its own names: size, seed, …")
+    ] = Field(default_factory=dict)
     prompt_id: Annotated[ShortName, Field(description="Your own name for the prompt.")] | None = None
     source_data: Annotated[Params, Field(description="Anything of yours that should stay with the task.")] | None = None
     workflow_run_id: (
@@ -74,6 +78,23 @@ class MediaPayload(Payload):
         if source_image is None and action != "txt2img":
             raise ValueError(f"{action} begins with a picture: give its URL or content_id")
         return source_image
+
+    @field_validator("source_image")
+    @classmethod
+    def _can_be_asked_for(cls, source_image: str | None) -> str | None:
+        if source_image is not None and "://" in source_image:
+            check_url(source_image)
+        elif source_image is not None and not _is_content_id(source_image):
+            raise ValueError("neither a URL nor a content_id")
+        return source_image
+
+
+def _is_content_id(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 class SummarizePayload(Payload):

@@ -48,14 +48,17 @@ def ending_of_failure(task: Claimed, error: BaseException) -> Ending:
     )
 
 
-def ending_of_interrupt(task: Claimed) -> Ending:
-    """Handed back because the worker stops: for free the first times, lest a task be interrupted for ever."""
+def ending_of_interrupt(task: Claimed, *, after_a_lack: bool = False) -> Ending:
+    """Handed back because the worker stops: for free the first times, lest a task be interrupted for ever. What was
+    interrupted before, and now met a lack of something, waits a while: the next worker may lack it as well."""
     costs = task.interrupt_count + 1 >= INTERRUPTED_FOR_FREE
     if costs and task.retry_count >= task.max_retries:
         error = describe(TaskError("interrupted again and again, and no retries are left"), task.attempt)
         error |= {"type": "WorkerLost", "details": {"retries_exhausted": True}, "stack_trace": None}
         return _ending(task, "bury", error=error)
-    return _ending(task, "interrupt", retry_cost=int(costs))
+    waits = after_a_lack and task.interrupt_count > 0
+    delay = min(5 * task.interrupt_count**2, LONGEST_DELAY_SECONDS) if waits else 0
+    return _ending(task, "interrupt", retry_cost=int(costs), delay_seconds=delay)
 
 
 def ending_of_success(task: Claimed, result: Any) -> Ending:

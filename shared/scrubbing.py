@@ -29,6 +29,8 @@ _TOKENS = (
 )  # fmt: skip
 """Keys that their makers begin with a word of their own."""
 
+_BEGINNINGS = "sk- _live_ _test_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xox hf_ r8_ whsec_ akia aiza"
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -43,6 +45,8 @@ class Shape:
 def _shape(hints: str, pattern: str, replacement: str = SCRUBBED) -> Shape:
     return Shape(tuple(hints.split()), re.compile(pattern, re.IGNORECASE | re.DOTALL), replacement)
 
+
+_OWN_KEYS = _shape("wl_", r"\b(wl_[0-9a-z]+_)[0-9a-z]+", rf"\1{SCRUBBED}")
 
 # None of these can go over the same stretch of text again and again: a provider's error page may be long, and is not
 # ours to choose.
@@ -69,13 +73,41 @@ SHAPES = (
         rf"\1{SCRUBBED}",
     ),
     _shape("key= sig=", r"""([?&](?:key|sig)=)[^\s&"'<>]+""", rf"\1{SCRUBBED}"),
-    _shape("wl_", r"\b(wl_[0-9a-z]+_)[0-9a-z]+", rf"\1{SCRUBBED}"),
+    _OWN_KEYS,
     _shape(
-        "sk- _live_ _test_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- xox hf_ r8_ whsec_ akia aiza",
+        _BEGINNINGS,
         rf"\b(?:{'|'.join(_TOKENS)})",
     ),
     _shape("eyj", r"(?<![\w-])(?-i:eyJ)[\w-]{8,}\.[\w-]{8,}\.[\w-]*"),
 )
+
+_RANDOM = r"(?=[\w.~+/-]{0,200}\d)[\w.~+/=-]{16,}"
+"""Long and with a digit: what a client's sentence goes on with after "bearer" is neither."""
+
+CLIENT_SHAPES = (
+    _shape("://", r"""(://)(?:[^\s/?#"'<>\\@:]*:[^\s/?#"'<>\\]+|[\w.~-]{16,})@""", rf"\1{SCRUBBED}@"),
+    _shape(
+        "authorization",
+        r"""\b((?:proxy-)?authorization\\?["']?\s*[:=]\s*(?:b?\\?["'])?)"""
+        r"""(?:(?:bearer|basic|token|apikey|negotiate|ntlm)\s+[\w.~+/=-][^\s"'\\,;()<>]*"""
+        rf"""|(?:digest|signature|hmac[\w-]*|aws4[\w-]+)\s[^\r\n]+|{_RANDOM})""",
+        rf"\1{SCRUBBED}",
+    ),
+    _shape("bearer", rf"\b(bearer\s+){_RANDOM}", rf"\1{SCRUBBED}"),
+)
+"""What is taken out of a client's own words: Authorization values and credentials in URLs. Tighter than what is taken
+out of ours, for a summary of a text about such things should still be one: `git@` is a name, and no password."""
+
+LABEL_SHAPES = (
+    *CLIENT_SHAPES,
+    _OWN_KEYS,
+    _shape(_BEGINNINGS, rf"\b(?=[\w-]{{20}})(?=[\w-]{{0,200}}\d)(?:{'|'.join(_TOKENS)})"),
+)
+"""A label is a few words to find a task by: a key among them is there by mistake."""
+
+_LABEL_HINT = re.compile("|".join(re.escape(hint) for shape in LABEL_SHAPES for hint in shape.hints), re.IGNORECASE)
+_URL_HINT = re.compile(rb"""://[^\s/?#"'<>\\]+@""")
+_AUTHORIZATION_FIELD = re.compile(r"(?:proxy-)?authorization", re.IGNORECASE)
 
 _SECRET_FIELD = re.compile(rf"(?:.*[_-])?(?:{_NAMES}|{_HEADERS}|cookie)", re.IGNORECASE | re.DOTALL)
 _NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -102,12 +134,7 @@ def learn(secrets: Iterable[str]) -> None:
 
 def scrub(text: str) -> str:
     """For text that we write: errors, log lines, problem documents."""
-    text = _withhold_text(text, at_least=0)
-    lower = text.lower()
-    for shape in SHAPES:
-        if any(hint in lower for hint in shape.hints):
-            text = shape.pattern.sub(shape.replacement, text)
-    return text
+    return _without(SHAPES, _without_configured(text, at_least=0))
 
 
 def scrub_document(value: Any) -> Any:
@@ -124,24 +151,50 @@ def redact(value: Any) -> Any:
 
 
 def withhold(value: Any) -> Any:
-    """For what belongs to the client (payload, result, output, progress): configured secrets alone are taken out."""
-    if not _may_hold_secrets(value):
-        return value
-    return _in_document(value, _withhold_text, lambda _name, field: withhold(field))
+    """For what belongs to the client (payload, result, output, progress): configured secrets, Authorization values and
+    credentials in URLs are taken out, and nothing else is ours to change."""
+    return _in_document(value, _withhold_text, _withhold_field) if _may_hold_secrets(value) else value
+
+
+def withhold_label(text: str) -> str:
+    """The same for the words that a task is found by: tags, names of projects and the like."""
+    text = _without_configured(text, at_least=LEAST_OF_A_CLIENT_S_TEXT)
+    return _without(LABEL_SHAPES, text) if _LABEL_HINT.search(text) else text
 
 
 def _may_hold_secrets(value: Any) -> bool:
     """Looks at the whole at once: walking through a document takes ten times as long, and nearly none has one."""
-    if not _Configured.needles:
-        return False
     try:
         written = msgspec.json.encode(value)
     except (TypeError, ValueError, RecursionError):
         return True
-    return any(needle in written for needle in _Configured.needles)
+    if any(needle in written for needle in _Configured.needles):
+        return True
+    lower = written.lower()
+    if b"authorization" in lower or b"bearer" in lower:
+        return True
+    return b"@" in written and b"://" in written and _URL_HINT.search(written) is not None
 
 
-def _withhold_text(text: str, *, at_least: int = LEAST_OF_A_CLIENT_S_TEXT) -> str:
+def _withhold_text(text: str) -> str:
+    return _without(CLIENT_SHAPES, _without_configured(text, at_least=LEAST_OF_A_CLIENT_S_TEXT))
+
+
+def _withhold_field(name: object, value: Any) -> Any:
+    if isinstance(value, str) and value and _AUTHORIZATION_FIELD.fullmatch(str(name)):
+        return SCRUBBED
+    return _in_document(value, _withhold_text, _withhold_field)
+
+
+def _without(shapes: Iterable[Shape], text: str) -> str:
+    lower = text.lower()
+    for shape in shapes:
+        if any(hint in lower for hint in shape.hints):
+            text = shape.pattern.sub(shape.replacement, text)
+    return text
+
+
+def _without_configured(text: str, *, at_least: int) -> str:
     for secret in _Configured.secrets:
         if len(secret) >= at_least and secret in text:
             text = text.replace(secret, SCRUBBED)

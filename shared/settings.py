@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from shared.toml_tables import AgentSettings, Endpoint, NetworkSettings, ProviderSettings
+from shared.toml_tables import AgentSettings, Endpoint, NetworkSettings, ProviderSettings, SandboxMode
 
 SHORTEST_SECRET = 8
 """What is shorter would be found by chance in text that has nothing to do with it."""
@@ -45,6 +45,8 @@ DEFAULT_PROVIDERS: dict[str, dict[str, Any]] = {
 
 DEMO_AGENT = Path(__file__).parent / "demo_agent.py"
 DEFAULT_AGENTS: dict[str, dict[str, Any]] = {"demo": {"command": (sys.executable, "-I", str(DEMO_AGENT))}}
+
+SECRET_SETTINGS = ("database_url", "database_direct_url", "amqp_url", "api_key")
 
 FAKE_KEY = "fake-provider-key"
 """What the bundled fake provider server is spoken to with."""
@@ -80,6 +82,7 @@ class Settings(BaseSettings):
     largest_result_bytes: int = Field(5_000_000, ge=1000)
     largest_output_bytes: int = Field(10_000_000, ge=1000)
     deepest_json: int = Field(64, ge=8, le=200)
+    header_seconds: float = Field(20, gt=0)
     body_seconds: float = Field(30, gt=0)
 
     actor_processes: int = Field(1, ge=1)
@@ -96,7 +99,10 @@ class Settings(BaseSettings):
     pulse_file: Path | None = None
     pulse_seconds: float = Field(15, gt=0)
     safety_poll_seconds: float = Field(15, gt=0)
+    unserved_seconds: float = Field(60, gt=0)
     probe_faults: bool = False
+    agent_sandbox: SandboxMode = "required"
+    """For agents whose table does not say it: anything weaker is somebody's decision."""
 
     public_url: str | None = Field(None, pattern=r"^https?://[^/?#]+(/[^?#]*)?$")
     fake_providers_url: str | None = Field(None, pattern=r"^http://[^/?#]+$")
@@ -117,6 +123,9 @@ class Settings(BaseSettings):
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     agents: dict[str, AgentSettings] = Field(default_factory=dict)
     network: NetworkSettings = NetworkSettings()
+
+    _keys: dict[str, str] = PrivateAttr(default_factory=dict)
+    """The providers', by the variables that they came in."""
 
     @classmethod
     def settings_customise_sources(
@@ -172,6 +181,18 @@ class Settings(BaseSettings):
             raise ValueError(f"queues: no provider serves {', '.join(sorted(unknown))}")
         return self
 
+    def model_post_init(self, _context: object) -> None:
+        named = (name for each in self.providers.values() for name in (each.api_key_env, each.callback_key_env))
+        self._keys.update({name: os.environ[name] for name in named if name and name in os.environ})
+
+    def take_secrets_out_of_the_environment(self) -> None:
+        """They are here now. What libraries read by themselves whenever they need it, Amazon's variables, stays."""
+        for name in (*self._keys, *(f"WINDLASS_{name.upper()}" for name in SECRET_SETTINGS)):
+            os.environ.pop(name, None)
+
+    def sandbox_of(self, agent: str) -> SandboxMode:
+        return self.agents[agent].sandbox or self.agent_sandbox
+
     def all_queues(self) -> tuple[str, ...]:
         return tuple(queue_name(provider.actor, name) for name, provider in self.providers.items())
 
@@ -182,7 +203,7 @@ class Settings(BaseSettings):
     def endpoint_of(self, provider: str) -> Endpoint | None:
         """The real one where its key is set, else the fake server's if there is one."""
         configured = self.providers[provider]
-        key = os.environ.get(configured.api_key_env or "")
+        key = self._keys.get(configured.api_key_env or "")
         if key and configured.base_url:
             return Endpoint(configured.base_url.rstrip("/"), key)
         if self.fake_providers_url is not None:
@@ -190,7 +211,12 @@ class Settings(BaseSettings):
         return None
 
     def callback_key_of(self, provider: str) -> str | None:
-        return os.environ.get(self.providers[provider].callback_key_env or "") or None
+        return self._keys.get(self.providers[provider].callback_key_env or "") or None
+
+    @property
+    def report_seconds(self) -> float:
+        """For how long what a dispatcher or a janitor has said of itself is believed."""
+        return 3 * self.safety_poll_seconds
 
     @property
     def agent_grace_seconds(self) -> float:
@@ -213,8 +239,7 @@ class Settings(BaseSettings):
             # What equals its user's name (`guest:guest`) is no secret, and a word that log lines are full of.
             if parts.password != parts.username:
                 found |= {parts.password, unquote(parts.password or "")}
-        for provider in self.providers.values():
-            found |= {os.environ.get(name or "") for name in (provider.api_key_env, provider.callback_key_env)}
+        found |= {*self._keys.values()}
         found |= {os.environ.get(name) for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")}
         for name in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"):
             values = [pair.partition("=")[2].strip() for pair in os.environ.get(name, "").split(",")]

@@ -47,15 +47,21 @@ class Endpoint:
     is_fake: bool = False
 
 
+SandboxMode = Literal["required", "best-effort", "off"]
+
+
 class AgentLimits(BaseModel):
-    """What one agent may use at most; none is no limit."""
+    """What one agent may use at most, with all of its processes; none is no limit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     memory_mb: Annotated[int, Field(ge=1)] | None = 2048
     cpu_seconds: Annotated[int, Field(ge=1)] | None = 3600
     file_mb: Annotated[int, Field(ge=1)] | None = 1024
+    """Of everything in its directory and its tmp together, and of each file that it writes anywhere."""
     processes: Annotated[int, Field(ge=1)] | None = 128
+    files: Annotated[int, Field(ge=1)] | None = 200_000
+    """How many, directories too, in its directory and its tmp together."""
 
 
 class AgentSettings(BaseModel):
@@ -66,8 +72,12 @@ class AgentSettings(BaseModel):
     command: Annotated[tuple[str, ...], Field(min_length=1)]
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     limits: AgentLimits = AgentLimits()
-    sandbox: Literal["required", "best-effort", "off"] = "best-effort"
+    sandbox: SandboxMode | None = None
+    """If left out, what `WINDLASS_AGENT_SANDBOX` says. `required` refuses to run where no sandbox can be made,
+    `best-effort` runs without one there, `off` everywhere."""
     network: bool = False
+    """The network of the machine as it is: whatever listens on its loopback addresses, and a cloud's metadata at
+    169.254.169.254. Otherwise it has a network of its own with nobody in it."""
     env: dict[str, str] = Field(default_factory=dict)
     permanent_exit_codes: tuple[int, ...] = ()
 

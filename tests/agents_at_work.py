@@ -1,5 +1,6 @@
 """Agents of a test's own: the actor itself on an attempt that no worker has claimed, and what came of it."""
 
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from services.actors.agent import Agent
 from services.actors.agents import sandbox
 from services.actors.context import Context
+from shared.accounts import account_for_agents
 from shared.payloads import AgentPayload
 from shared.process_table import ProcessIdentity
 from shared.settings import Settings
@@ -22,7 +24,8 @@ from shared.toml_tables import AgentSettings
 from tests.waiting import wait_until
 
 UNRULY = str(Path(__file__).parent / "unruly_agent.py")
-COMMAND = (sys.executable, "-I", UNRULY)
+COMMAND = (shutil.which("python3", path="/usr/local/bin:/usr/bin") or sys.executable, "-I", UNRULY)
+"""The machine's own Python: that of the tests may stand in a home that is closed to the account of root's agents."""
 
 
 def skip_without_a_sandbox(directory: Path) -> None:
@@ -30,7 +33,7 @@ def skip_without_a_sandbox(directory: Path) -> None:
     are refused there is tested elsewhere."""
     place = directory / "sandbox-check"
     (place / "tmp").mkdir(parents=True)
-    found = sandbox.find(directory)
+    found = sandbox.find(directory, account_for_agents())
     reason = "bubblewrap is not installed" if found is None else found.check(place)
     if reason is not None:
         pytest.skip(f"no sandbox works on this machine: {reason}")

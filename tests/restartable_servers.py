@@ -1,9 +1,9 @@
 """A private Postgres or RabbitMQ that a test can take away and bring back, in a process that ends it with the test."""
 
-# As a program (`python -m tests.restartable_servers DIRECTORY postgres|rabbitmq`) this starts it and prints where it
-# is. Told `stop SIGNAL` on its standard input it ends the server by that signal, told `stop SIGNAL all` with every
-# process below it; told `send SIGNAL` it sends that to all of them, and told `start` it brings it back. Each is
-# answered by a line.
+# As a program (`python -m tests.restartable_servers DIRECTORY postgres|rabbitmq [MEGABYTES]`) this starts it, perhaps
+# on a disk of that size, and prints where it is. Told `stop SIGNAL` on its standard input it ends the server by that
+# signal, told `stop SIGNAL all` with every process below it; told `send SIGNAL` it sends that to all of them, and told
+# `start` it brings it back. Each is answered by a line.
 import asyncio
 import contextlib
 import os
@@ -21,6 +21,7 @@ from services.cli.supervision.console import Console
 from shared.process_table import descendants
 from tests.helper_process import HelperProcess, helper_process
 from tests.servers import new_directory
+from tests.small_disk import move_to_a_small_disk
 
 Server = PrivatePostgres | PrivateRabbitmq
 
@@ -50,15 +51,23 @@ def restartable_postgres() -> Iterator[RestartableServer]:
 
 
 @contextlib.contextmanager
+def postgres_on_a_small_disk(megabytes: int) -> Iterator[RestartableServer]:
+    with _restartable("postgres", str(megabytes)) as server:
+        yield server
+
+
+@contextlib.contextmanager
 def restartable_rabbitmq() -> Iterator[RestartableServer]:
     with _restartable("rabbitmq") as server:
         yield server
 
 
 @contextlib.contextmanager
-def _restartable(name: str) -> Iterator[RestartableServer]:
-    with helper_process("tests.restartable_servers", new_directory(), name) as keeper:
+def _restartable(name: str, *options: str) -> Iterator[RestartableServer]:
+    directory = new_directory()
+    with helper_process("tests.restartable_servers", directory, name, *options) as keeper:
         yield RestartableServer(keeper)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 async def keep(directory: Path, name: str) -> None:
@@ -114,4 +123,6 @@ async def _orders() -> AsyncIterator[str]:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for megabytes in sys.argv[3:]:
+        move_to_a_small_disk(Path(sys.argv[1]), int(megabytes))
     asyncio.run(keep(Path(sys.argv[1]), sys.argv[2]))

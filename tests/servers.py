@@ -57,8 +57,18 @@ def throw_away_servers() -> Iterator[Servers]:
         yield servers
 
 
+@contextlib.contextmanager
+def open_directory() -> Iterator[Path]:
+    """A new one, for as long as it is needed."""
+    directory = new_directory()
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
 def new_directory() -> Path:
-    """Unlike pytest's own, open to the user that Postgres runs as when root runs the tests."""
+    """Unlike pytest's own, open to the accounts that Postgres and agents run under when root runs the tests."""
     directory = Path(tempfile.mkdtemp(prefix="windlass-test-"))
     directory.chmod(0o711)
     return directory

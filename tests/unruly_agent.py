@@ -6,6 +6,7 @@ Standard library only. It says which processes it has started, `pid NUMBER` a li
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -153,24 +154,42 @@ def do_write_file(_order: dict[str, Any], params: dict[str, Any]) -> None:
         file.writelines(bytes(MEGABYTE) for _ in range(params["megabytes"]))
 
 
+def do_litter(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Many files of a megabyte, in its directory and its tmp by turns; then it goes, or stays and says so."""
+    for number in range(params["megabytes"]):
+        directory = Path("tmp" if number % 2 else "kept")
+        directory.mkdir(exist_ok=True)
+        file = directory / str(number)
+        file.write_bytes(bytes(MEGABYTE))
+    time.sleep(params.get("seconds", 0))
+
+
+def do_scatter(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    for number in range(params["files"]):
+        Path(str(number)).touch()
+    time.sleep(600)
+
+
+def do_ask_the_kernel(_order: dict[str, Any], _params: dict[str, Any]) -> None:
+    """Who it is, and which of the kernel's settings it could write; none is written."""
+    settings = [str(Path(folder, name)) for folder, _, names in os.walk("/proc/sys") for name in names]
+    Path("/dev/stdout").open("w").close()
+    told = {
+        "user": [os.getuid(), os.getgid(), *os.getgroups()],
+        "privileges": re.findall(r"^CapEff:\t(\w+)$", Path("/proc/self/status").read_text(), re.MULTILINE),
+        "goes_first": int(Path("/proc/self/oom_score_adj").read_text()),
+        "settings": len(settings),
+        "writable": [each for each in settings if os.access(each, os.W_OK)],
+    }
+    say(json.dumps(told))
+
+
 def do_mute(_order: dict[str, Any], params: dict[str, Any]) -> None:
     """Closes what it was given and lives on."""
     for descriptor in (0, 1, 2):
         os.close(descriptor)
     time.sleep(params["seconds"])
     os._exit(params.get("exit", 0))
-
-
-def do_kill_keeper(_order: dict[str, Any], _params: dict[str, Any]) -> None:
-    start_daemon()
-    os.kill(os.getppid(), signal.SIGKILL)
-    time.sleep(600)
-
-
-def do_freeze_keeper(_order: dict[str, Any], _params: dict[str, Any]) -> None:
-    os.kill(os.getppid(), signal.SIGSTOP)
-    say("ready")
-    time.sleep(600)
 
 
 def do_look(_order: dict[str, Any], params: dict[str, Any]) -> None:

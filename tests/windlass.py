@@ -124,6 +124,9 @@ class Client:
         )
         return task
 
+    def wait_until_healthy(self) -> None:
+        wait_until("healthy", lambda: self.http.get("/health").json()["status"] == "healthy", every=0.1)
+
     def wait_until_attempt(self, task_id: str, attempt: int) -> None:
         wait_until(f"attempt {attempt}", lambda: self.get(task_id)["attempt"] == attempt, seconds=90)
 

@@ -13,12 +13,15 @@ from typing import Any
 from services.actors.agents import sandbox
 from services.actors.agents.ladder import Ladder
 from services.actors.agents.limits import for_the_kernel, for_the_watcher, lowered
+from services.actors.agents.notices import notices
 from services.actors.agents.outcome import Ended, exit_code_of, result_of, with_last_words
 from services.actors.agents.output import Output
+from services.actors.agents.programs import closed_to
 from services.actors.agents.run import Order, Run
 from services.actors.agents.sandbox import Sandbox
 from services.actors.agents.workplace import Workplaces
 from services.actors.context import Context, Stopped
+from shared.accounts import Account, account_for_agents
 from shared.errors import InvalidInput, SubprocessFailed, TimedOut
 from shared.metrics.providers import AGENT_KILLS
 from shared.payloads import AgentPayload
@@ -46,6 +49,8 @@ KILLED_FOR = {
     "memory_mb": "memory",
     "cpu_seconds": "cpu",
     "processes": "processes",
+    "file_mb": "disk",
+    "files": "files",
     ENDED_BY_ITSELF: "leftovers",
 }
 """The reasons of a proof, in the words of the metrics."""
@@ -73,17 +78,17 @@ class Agent:
         data = settings.data_dir.absolute()
         own = ProcessIdentity.of(os.getpid())
         assert own is not None
-        self._workplaces = Workplaces(data / "agents", own)
+        self._account = account_for_agents()
+        self._workplaces = Workplaces(data / "agents", own, self._account)
         self._workplaces.clear_leftovers()
-        self._sandbox, self._why_no_sandbox = _working_sandbox(data)
-        loose = sorted(name for name, agent in settings.agents.items() if agent.sandbox == "best-effort")
-        if self._sandbox is None and loose:
-            log.warning("NO SANDBOX: %s; these agents run without one: %s", self._why_no_sandbox, ", ".join(loose))
+        self._sandbox, self._why_no_sandbox = _working_sandbox(data, self._account)
+        for notice in notices(settings, self._why_no_sandbox):
+            log.warning("%s", notice)
 
     def __call__(self, context: Context, payload: AgentPayload) -> dict[str, Any]:
         name = payload.subagent_type
         settings = self._configured(name)
-        box = self._sandbox_for(name, settings)
+        box = self._sandbox_for(name)
         stdin = self._stdin(context, payload)
         place = self._workplaces.make(context.task_id, context.task.attempt)
         job = Job(name, settings, lowered(settings.limits, payload.limits), place, box)
@@ -100,10 +105,14 @@ class Agent:
             raise InvalidInput(f"no agent is called {name}; configured: {known}")
         return agent
 
-    def _sandbox_for(self, name: str, agent: AgentSettings) -> Sandbox | None:
-        if agent.sandbox == "required" and self._sandbox is None:
-            raise InvalidInput(f"agent {name} may only run in a sandbox, and there is none: {self._why_no_sandbox}")
-        return None if agent.sandbox == "off" else self._sandbox
+    def _sandbox_for(self, name: str) -> Sandbox | None:
+        wanted = self._settings.sandbox_of(name)
+        if wanted == "required" and self._sandbox is None:
+            raise InvalidInput(
+                f"agent {name} may only run in a sandbox, and there is none: {self._why_no_sandbox}. "
+                f"It runs without one if sandbox in [agents.{name}], or WINDLASS_AGENT_SANDBOX for all, is best-effort"
+            )
+        return None if wanted == "off" else self._sandbox
 
     def _stdin(self, context: Context, payload: AgentPayload) -> bytes:
         task = context.task
@@ -134,10 +143,20 @@ class Agent:
         if found is None:
             raise InvalidInput(f"agent {job.name} cannot be started: there is no program {program}")
         command = (os.path.abspath(found), *arguments)  # noqa: PTH100 - links are to be kept
+        account = self._account
+        owner = None if account is None else (account.uid, account.gid)
+        limits = for_the_kernel(job.limits, user=os.geteuid() if account is None else account.uid)
         if job.box is not None:
             command = job.box.wrap(command, job.place, network=job.settings.network)
-        watch = for_the_watcher(job.limits, own_processes=Sandbox.PROCESSES if job.box else 0)
-        return Order(command, environment, str(job.place), for_the_kernel(job.limits), watch)
+            watch = for_the_watcher(job.limits, own_processes=Sandbox.PROCESSES, place=job.place)
+            return Order(command, environment, str(job.place), limits, watch, owner, None)
+        if account is not None and (closed := closed_to(account, command, job.place)) is not None:
+            raise InvalidInput(
+                f"agent {job.name} cannot be started: without a sandbox, root runs agents as {account.name}, who may "
+                f"not read {closed}. Put it where everybody may, or run Windlass as an ordinary user"
+            )
+        watch = for_the_watcher(job.limits, own_processes=0, place=job.place)
+        return Order(command, environment, str(job.place), limits, watch, owner, owner)
 
     def _run(self, context: Context, job: Job, stdin: bytes) -> dict[str, Any]:
         output = Output(context.output, largest_result_bytes=self._settings.largest_result_bytes)
@@ -187,9 +206,9 @@ def _follow(run: Run, context: Context) -> str | None:
     return None
 
 
-def _working_sandbox(data: Path) -> tuple[Sandbox | None, str]:
+def _working_sandbox(data: Path, account: Account | None) -> tuple[Sandbox | None, str]:
     """Tried once, as this process starts: namespaces may be forbidden where it runs."""
-    found = sandbox.find(data)
+    found = sandbox.find(data, account)
     if found is None:
         return None, "bubblewrap is not installed"
     with tempfile.TemporaryDirectory() as directory:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from uuid import UUID
 
 from services.actors.context import Context, StopReason
@@ -11,9 +12,11 @@ class Attempts:
     """Shared by the worker threads, which come and go, and the heartbeat, which watches them.
 
     An attempt is known by its claim token: the next attempt of the same task may begin before this one is put away.
+    `on_over` hears of each whose work has ended: it needs no lease any more, though its end is still to be written.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_over: Callable[[UUID], None] = lambda _claim_token: None) -> None:
+        self._on_over = on_over
         self._lock = threading.Lock()
         self._contexts: dict[UUID, Context] = {}
         self._asked_to_stop: dict[UUID, float] = {}
@@ -21,6 +24,11 @@ class Attempts:
     def add(self, context: Context) -> None:
         with self._lock:
             self._contexts[context.task.claim_token] = context
+
+    def over(self, context: Context) -> None:
+        """Its work has ended, one way or the other."""
+        context.is_over = True
+        self._on_over(context.task.claim_token)
 
     def remove(self, context: Context) -> None:
         with self._lock:
@@ -39,14 +47,16 @@ class Attempts:
         for context in contexts:
             context.nudge()
 
-    def stop(self, claim_token: UUID, reason: StopReason = "stopping") -> None:
-        """Asks one attempt to end, if it is still here."""
+    def stop(self, claim_token: UUID, reason: StopReason = "stopping") -> Context | None:
+        """Asks one attempt to end, if it is still here; returns the one that had not been asked before."""
         with self._lock:
             context = self._contexts.get(claim_token)
-            if context is not None:
-                self._asked_to_stop.setdefault(claim_token, time.monotonic())
-        if context is not None:
-            context.stop(reason)
+            if context is None:
+                return None
+            is_new = claim_token not in self._asked_to_stop
+            self._asked_to_stop.setdefault(claim_token, time.monotonic())
+        context.stop(reason)
+        return context if is_new else None
 
     def stop_all(self) -> None:
         for claim_token in self.leases():

@@ -1,5 +1,6 @@
 """Gathers what many threads want written and hands it on together: whatever came while the last call was under way
-goes as one call, so that a busy process pays one commit for many tasks."""
+goes as one call, so that a busy process pays one commit for many tasks. Where somebody's lock holds a call up, what it
+carried goes on one by one, beside the next calls: only who is locked waits."""
 
 import asyncio
 import logging
@@ -22,6 +23,9 @@ Postgres, it costs once, whether it carries two tasks or twenty."""
 BUSY_SECONDS = 0.03
 """Who was answered longer ago than this does not come back together with the others: waiting for them would only put
 tasks in step, so that the slots of a provider all come free in one moment and none in between."""
+
+OFFER_AGAIN_SECONDS = 0.05
+OFFER_AGAIN_WHEN_AWAY_SECONDS = 0.5
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -54,14 +58,27 @@ class Reply(Generic[Answer]):
 
 
 class Batcher(Generic[Item, Answer]):
-    """Items come from any thread; the calls are made on one event loop; each thread waits for its own answer."""
+    """Items come from any thread; the calls are made on one event loop; each thread waits for its own answer.
+
+    `prepare` has the last word about an item before it is first offered. `offer` is the call for a single one, which
+    waits only briefly for a lock.
+    """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, call: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        call: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
+        *,
+        offer: Callable[[Item], Awaitable[Answer]],
+        prepare: Callable[[Item], Item] = lambda item: item,
     ) -> None:
         self._loop = loop
         self._call = call
+        self._offer = offer
+        self._prepare = prepare
         self._gathered: deque[tuple[Item, Reply[Answer]]] = deque()
+        self._held_up: deque[tuple[Item, Reply[Answer]]] = deque()
+        self._any_held_up = asyncio.Event()
         self._wake = asyncio.Event()
         self._woken = False
         self._last = 1
@@ -90,8 +107,30 @@ class Batcher(Generic[Item, Answer]):
             await self._wait_for_more()
             self._last = min(len(self._gathered), MOST_PER_CALL)
             # Threads append meanwhile; a deque's ends are safe to use without a lock.
-            await self._write([self._gathered.popleft() for _ in range(self._last)])
+            taken = [self._gathered.popleft() for _ in range(self._last)]
+            await self._write([(self._prepare(item), reply) for item, reply in taken])
             self._answered_at = self._loop.time()
+
+    async def offer_one_by_one(self) -> None:
+        """Offers what was held up, each alone, until it is accepted or refused. Until cancelled."""
+        while True:
+            await self._any_held_up.wait()
+            pause = OFFER_AGAIN_SECONDS
+            for _ in range(len(self._held_up)):
+                item, reply = self._held_up.popleft()
+                try:
+                    reply.give(await self._offer(item))
+                except db.AWAY_OR_BUSY as error:
+                    self._held_up.append((item, reply))
+                    if not isinstance(error, db.CONTENDED):
+                        pause = OFFER_AGAIN_WHEN_AWAY_SECONDS
+                        break
+                except Exception as error:  # noqa: BLE001 - recorded by the thread that waits for it
+                    reply.fail(error)
+            if self._held_up:
+                await asyncio.sleep(pause)
+            else:
+                self._any_held_up.clear()
 
     async def _wait_for_more(self) -> None:
         """Until as many have come as the last time: the threads that were answered together come back together. Who
@@ -104,23 +143,24 @@ class Batcher(Generic[Item, Answer]):
             await asyncio.sleep(GATHER_SECONDS)
 
     async def _write(self, batch: list[tuple[Item, Reply[Answer]]]) -> None:
-        """Repeats while Postgres is away or busy; a value that cannot be stored is found by replaying one by one."""
+        """Repeats while Postgres is away or busy; a value that cannot be stored is found by replaying one by one, and
+        so is what somebody keeps locked, but without holding up what comes next."""
         pause = 0.05
         while True:
             try:
                 answers = await self._call([item for item, _ in batch])
+            except db.HELD_UP as error:
+                self._put_aside(batch, error)
+                return
             except db.AWAY_OR_BUSY as error:
                 log.warning("writing again in %.2f s (%s)", pause, error or type(error).__name__)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, 1.0)
-            except db.UNSTORABLE as error:
-                if len(batch) == 1:
-                    batch[0][1].fail(error)
-                    return
-                for each in batch:
-                    await self._write([each])
-                return
             except Exception as error:  # noqa: BLE001 - recorded by the threads that wait for it
+                if len(batch) > 1 and isinstance(error, db.UNSTORABLE):
+                    for each in batch:
+                        await self._write([each])
+                    return
                 for _, reply in batch:
                     reply.fail(error)
                 return
@@ -128,3 +168,8 @@ class Batcher(Generic[Item, Answer]):
                 for (_, reply), answer in zip(batch, answers, strict=True):
                     reply.give(answer)
                 return
+
+    def _put_aside(self, batch: list[tuple[Item, Reply[Answer]]], error: BaseException) -> None:
+        log.warning("somebody keeps a row locked: %d writes go on one by one (%s)", len(batch), error)
+        self._held_up.extend(batch)
+        self._any_held_up.set()

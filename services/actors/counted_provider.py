@@ -1,10 +1,23 @@
 """A provider of media whose calls are counted, whoever has written its adapter."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from services.actors.figures import provider_call
-from shared.providers.base import CannotTell, Done, Failed, Found, MediaProvider, NotThere, Order, Ordered, Pending
+from shared.providers.base import (
+    CannotTell,
+    Done,
+    Failed,
+    Found,
+    MediaProvider,
+    NotThere,
+    Order,
+    Ordered,
+    Pending,
+    PreparingProvider,
+)
+from shared.providers.params import Params, actions_of
 
 
 class CountedProvider:
@@ -13,6 +26,16 @@ class CountedProvider:
     def __init__(self, name: str, provider: MediaProvider) -> None:
         self._name = name
         self._provider = provider
+
+    @property
+    def actions(self) -> Mapping[str, type[Params]] | None:
+        return actions_of(self._provider)
+
+    async def prepare(self, order: Order) -> Order:
+        if not isinstance(self._provider, PreparingProvider):
+            return order
+        with provider_call(self._name, "prepare"):
+            return await self._provider.prepare(order)
 
     async def order(self, order: Order) -> Ordered:
         with provider_call(self._name, "order"):

@@ -221,6 +221,7 @@ def _how(code: int) -> str:
 
 
 def main() -> None:
+    kernel.keep_private()  # its worker inherits the environment with all secrets
     settings = Settings()
     logs.start(settings, "guardian")
     tracing.check(settings)  # here, or it would start its worker again and again

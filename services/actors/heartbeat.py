@@ -18,6 +18,8 @@ log = logging.getLogger("actors.heartbeat")
 
 WATCH_SECONDS = 0.25
 IDLE_WATCH_SECONDS = 1.0
+SOONER_AFTER_SKIPPING = 4
+"""So much sooner comes the next beat when a row was locked: mostly it was one of our own calls, and over at once."""
 
 
 class Heartbeat:
@@ -88,11 +90,16 @@ class Heartbeat:
         sent_at = boot_time()
         rows = await workers.renew(connection, self._worker_id, self._attempts.leases(), self._settings.lease_seconds)
         self._renewed_at = sent_at
-        self._lease_watch.renewed(sent_at + self._settings.lease_seconds)
+        renewed = [row["claim_token"] for row in rows if row["owned"]]
+        self._lease_watch.renewed(renewed, sent_at + self._settings.lease_seconds)
         for row in rows:
-            if row["cancel_requested"] or not row["owned"]:
+            is_lost = not row["owned"] and not row["skipped"]
+            if row["cancel_requested"] or is_lost:
                 self._attempts.stop(row["claim_token"], "cancelled" if row["cancel_requested"] else "lost")
-        return self._settings.heartbeat_seconds
+            if is_lost:
+                self._lease_watch.let_go(row["claim_token"])
+        skipped = any(row["skipped"] for row in rows)
+        return self._settings.heartbeat_seconds / (SOONER_AFTER_SKIPPING if skipped else 1)
 
     async def _keep_watch(self) -> None:
         """Beside the beats, one of which may hang: looks for overdue leases and for work that does not listen."""
@@ -105,10 +112,15 @@ class Heartbeat:
                     self._condemn(f"task {context.task_id} ignores its deadline or a request to stop")
 
     def _stop_in_time(self) -> None:
-        """Without Postgres, work stops before its lease does: somebody else may start it then."""
+        """Without Postgres, work stops before its lease does: somebody else may start it then. An attempt whose row
+        alone could not be renewed stops alone."""
         settings = self._settings
         silent_for = boot_time() - self._renewed_at
         spare = 2 * settings.stop_grace_seconds + settings.lease_margin_seconds
+        for claim_token in self._lease_watch.left_behind(boot_time() + spare):
+            if context := self._attempts.stop(claim_token):
+                with subject.about(task_id=context.task_id, attempt=context.task.attempt):
+                    log.warning("task %s: stopping it, for somebody keeps its row locked", context.task_id)
         if silent_for > 2 * settings.heartbeat_seconds and not self._attempts.any_work():
             self._lease_watch.nothing_runs()
         elif silent_for > settings.lease_seconds - spare and self._attempts.any_work():

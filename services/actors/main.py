@@ -37,6 +37,8 @@ from shared.store import providers, tasks, workers
 
 log = logging.getLogger("actors")
 
+LEAVE_SECONDS = 2.0
+
 
 class WorkerProcess:
     """Everything that runs in one worker, and the order in which it starts and stops.
@@ -61,7 +63,7 @@ class WorkerProcess:
         self.lease_watch = LeaseWatch(
             settings, guardian_pipe, guardian_gone=lambda: self._told_to_stop("the guardian is gone")
         )
-        self.attempts = Attempts()
+        self.attempts = Attempts(on_over=self.lease_watch.let_go)
         self.writer = Writer(settings, self.worker_id, on_claim=self.lease_watch.claimed, alone=alone)
         self.calls = Calls(patience_seconds=0.6 * settings.stop_grace_seconds)
         self.mirror = StateMirror(
@@ -71,6 +73,7 @@ class WorkerProcess:
             self.worker_id,
             largest_output_bytes=settings.largest_output_bytes,
             on_suspect=self.lease_watch.ask_for_quarantine,
+            condemn=self.condemn,
         )
         self.heartbeat = Heartbeat(
             settings,
@@ -154,7 +157,8 @@ class WorkerProcess:
         return await asyncio.to_thread(self.writer.call, intent)
 
     def condemn(self, reason: str) -> None:
-        """Something in this process cannot be stopped: save the others, then let the guardian end it all."""
+        """Something in this process cannot be stopped, or be had any more: save the others, then let the guardian end
+        it all."""
         if self.stop_reason is None:
             log.error("this process has to go: %s", reason)
             self._told_to_stop(f"condemned: {reason}")
@@ -185,21 +189,22 @@ class WorkerProcess:
         await db.until_available("actors", register)
         await pool.close()
 
-    async def _leave(self, state: str) -> None:
-        pool = await db.open_pool(self.settings, "actors", most=1)
+    def _leave(self, state: str) -> None:
+        """By the connections that are open: a process without descriptors cannot open another."""
+        reason = self.stop_reason or ""
         try:
-            async with asyncio.timeout(2):
-                await workers.leave(pool, self.worker_id, state=state, reason=self.stop_reason or "")
+            self.writer.call(
+                lambda pool: workers.leave(pool, self.worker_id, state=state, reason=reason),
+                patience_seconds=LEAVE_SECONDS,
+            )
         except db.AWAY_OR_BUSY as error:
             log.warning("could not say that this worker is %s (%s)", state, error or type(error).__name__)
-        finally:
-            pool.terminate()
 
     def _shut_down(self) -> None:
         """Take nothing new, let the running work end or stop it, hand it back, say good-bye."""
         log.info("stopping: %s", self.stop_reason)
         self.mirror.closed = True
-        asyncio.run(self._leave("stopping"))
+        self._leave("stopping")
         self._wait_for_attempts(self._drain_seconds())
         self.attempts.stop_all()
         self._wait_for_attempts(self.settings.stop_grace_seconds)
@@ -208,8 +213,8 @@ class WorkerProcess:
         else:
             self.worker.stop(timeout=round(self.settings.stop_grace_seconds * 1000))
         self.heartbeat.stop()
+        self._leave("stopped")
         self.writer.close(timeout=self.settings.stop_grace_seconds)
-        asyncio.run(self._leave("stopped"))
         tracing.stop()
         log.info("worker %s stopped", self.worker_id)
         logging.shutdown()
@@ -230,8 +235,10 @@ class WorkerProcess:
 def main() -> None:
     guardian_pid, guardian_pipe, alone = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "alone"
     predecessors = {each["worker_id"]: each["proof"] for each in map(json.loads, sys.argv[4:])}
+    kernel.keep_private()
     kernel.die_with_parent(guardian_pid, signal.SIGTERM)
     settings = Settings()
+    settings.take_secrets_out_of_the_environment()
     if alone:
         # One task at a time; the port and the pulse are those of the worker beside it.
         settings = settings.model_copy(update={"actor_threads": 1, "metrics_port": None, "pulse_file": None})

@@ -71,12 +71,9 @@ class Media:
     def _source_image(self, context: Context, payload: MediaPayload, url_secret: bytes) -> str | None:
         """The URL that the provider is to begin with: the client's, or that of a file which Windlass keeps."""
         given = payload.source_image
-        if given is None or given.startswith(("http://", "https://")):
+        if given is None or "://" in given:
             return given
-        try:
-            content_id = UUID(given)
-        except ValueError:
-            raise InvalidInput("source_image is neither a URL nor a content_id", source_image=given) from None
+        content_id = UUID(given)
         if context.ask(generations.picture_for, context.task_id, content_id) is None:
             raise InvalidInput(f"there is no content {content_id}", source_image=given)
         return self._url(url_secret, content_id)

@@ -16,13 +16,15 @@ from msgspec.structs import replace
 from services.actors.attempts import Attempts
 from services.actors.calls import Calls
 from services.actors.context import Context, Stopped
+from services.actors.exhaustion import lack_behind
 from services.actors.figures import attempt_ended
 from services.actors.rates import Rates
+from services.actors.words import before_the_end
 from services.actors.writer import Writer
 from shared import subject, tracing
 from shared.limits import LeaseLimiter
 from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
-from shared.store.tasks import MUST_RUN_ALONE, Claimed, Ending, Refused, Report
+from shared.store.tasks import MUST_RUN_ALONE, Claimed, Ending, Refused
 
 log = logging.getLogger("actors")
 
@@ -55,12 +57,14 @@ class StateMirror(dramatiq.Middleware):
         *,
         largest_output_bytes: int,
         on_suspect: Callable[[], None],
+        condemn: Callable[[str], None],
     ) -> None:
         self._writer = writer
         self._attempts = attempts
         self._on_suspect = on_suspect
         self._worker_id = worker_id
         self._largest_output_bytes = largest_output_bytes
+        self._condemn = condemn
         self._rates = Rates(writer)
         self._calls = calls
         self._thread = threading.local()
@@ -118,7 +122,7 @@ class StateMirror(dramatiq.Middleware):
         if running is None:
             return
         self._thread.running = None
-        running.context.is_over = True
+        self._attempts.over(running.context)
         try:
             self._end(running, exception)
         except Exception:
@@ -128,17 +132,24 @@ class StateMirror(dramatiq.Middleware):
             running.span.__exit__(None, None, None)
             subject.lay_down()
 
+    def _ending_of(self, running: Running, exception: BaseException | None) -> Ending:
+        task = running.context.task
+        if exception is None:
+            return ending_of_success(task, running.result)
+        if isinstance(exception, Stopped):
+            return ending_of_interrupt(task)
+        if lack := lack_behind(exception):
+            # Not what the task did, and the next one would fare no better here: a new process may.
+            self._condemn(f"{lack} (task {task.task_id} met it)")
+            return ending_of_interrupt(task, after_a_lack=True)
+        return ending_of_failure(task, exception)
+
     def _end(self, running: Running, exception: BaseException | None) -> None:
         task = running.context.task
         last_words = running.context.take_report()
-        if exception is None:
-            ending = ending_of_success(task, running.result)
-        elif isinstance(exception, Stopped):
-            ending = ending_of_interrupt(task)
-        else:
-            ending = ending_of_failure(task, exception)
+        ending = self._ending_of(running, exception)
         ending = replace(ending, exit_code=running.context.exit_code, proof=running.context.proof)
-        running.limiter.ending = with_last_words(ending, last_words)
+        running.limiter.ending = before_the_end(last_words, ending)
         running.limiter.ending_if_unstorable = lambda error: ending_of_failure(
             task, ValueError(f"what the attempt said or returned cannot be stored: {error}")
         )
@@ -153,10 +164,3 @@ class StateMirror(dramatiq.Middleware):
             log.info("task %s: attempt %d ended (%s); now %s", task.task_id, task.attempt, why, running.limiter.outcome)
         if running.limiter.outcome is None:
             log.warning("task %s: attempt %d had lost it; its end is dropped", task.task_id, task.attempt)
-
-
-def with_last_words(ending: Ending, report: Report | None) -> Ending:
-    """What the attempt said and nobody has written yet goes before its end, in the same call."""
-    if report is None:
-        return ending
-    return replace(ending, progress=report.progress, checkpoint=report.checkpoint, events=report.events)

@@ -50,7 +50,7 @@ class OpenJobs:
                 await self.look_after_all()
             except db.AWAY_OR_BUSY as error:
                 log.warning("looking again later (%s)", error or type(error).__name__)
-            except Exception:  # one order that cannot be understood must not keep the others' slots
+            except Exception:
                 log.exception("looking again later")
             await asyncio.sleep(self._settings.safety_poll_seconds)
 
@@ -61,8 +61,15 @@ class OpenJobs:
             with subject.about(task_id=order["task_id"]):
                 try:
                     await self._look_after(order)
+                except db.AWAY_OR_BUSY:
+                    raise
                 except TaskError as error:
                     log.warning("generation %s: asking again later (%s)", order["generation_id"], error)
+                    await self._give_up_in_time(order)
+                except Exception:
+                    # One that cannot be understood must keep neither the others' slots nor its own for ever.
+                    log.exception("generation %s: asking again later", order["generation_id"])
+                    await self._give_up_in_time(order)
 
     async def _look_after(self, order: Row) -> None:
         if order["status"] == JobState.FETCHING:

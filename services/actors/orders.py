@@ -11,10 +11,12 @@ import uuid_utils.compat as uuid_utils
 from services.actors.context import Context, Stopped
 from services.actors.failpoints import Failpoints
 from shared.db import Row
-from shared.errors import NetworkTimeout, NotFound, SubmitUnknown, TaskError
+from shared.errors import InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TaskError
 from shared.jobs import JobState
 from shared.payloads import MediaPayload
-from shared.providers.base import Done, Failed, Found, MediaProvider, NotThere, Order, OrderUnknown, Pending
+from shared.providers.base import Done, Failed, Found, MediaProvider, NotThere, Order, Ordered, Pending
+from shared.providers.params import actions_of, faults_of
+from shared.providers.placing import InDoubt, NotTaken, place, prepared
 from shared.scrubbing import redact, scrub_document
 from shared.settings import Settings
 from shared.store import generations
@@ -73,10 +75,11 @@ class Orders:
 
     def _place(self, source_image: str | None) -> Row:
         context, payload = self._context, self._payload
+        self._refuse_what_it_does_not_take()
+        token, generation_id = secrets.token_urlsafe(TOKEN_BYTES), UUID(bytes=uuid_utils.uuid7().bytes)
+        order = context.run(prepared(self._provider, self._order(generation_id, source_image, token)))
         context.wait_for_rate()
         context.check()
-        token, generation_id = secrets.token_urlsafe(TOKEN_BYTES), UUID(bytes=uuid_utils.uuid7().bytes)
-        order = self._order(generation_id, source_image, token)
         intent = Intent(
             generation_id=generation_id,
             operation=payload.action,
@@ -90,20 +93,27 @@ class Orders:
         if not context.ask(generations.intend, context.task, intent):
             self._lost()
         self._failpoints.reach("media-intended")
-        try:
-            ordered = context.run(self._provider.order(order), finish=True)
-        except TaskError as error:
-            self._move(generation_id, "refuse", response=_said(error))
-            raise
-        except OrderUnknown as doubt:
-            log.warning("task %s: nobody can tell whether the order was taken (%s)", context.task_id, doubt)
-            if not self._is_found(self._known()):
-                raise NetworkTimeout(f"the order did not arrive at {context.task.provider}: {doubt}") from doubt
-            return self._known()
-        self._failpoints.reach("media-ordered")
-        self._move(generation_id, "place", job_id=ordered.job_id, response=ordered.response)
-        self._failpoints.reach("media-job-known")
+        # An attempt that is told to stop here, or whose time is up, leaves the intent as it is: the next one asks.
+        match context.run(place(self._provider, order), finish=True):
+            case NotTaken(error):
+                self._move(generation_id, "refuse", response=_said(error))
+                raise error
+            case InDoubt(doubt):
+                log.warning("task %s: nobody can tell whether the order was taken (%s)", context.task_id, doubt)
+                if not self._is_found(self._known()):
+                    raise NetworkTimeout(f"the order did not arrive at {context.task.provider}: {doubt}") from doubt
+            case Ordered(job_id, response):
+                self._failpoints.reach("media-ordered")
+                self._move(generation_id, "place", job_id=job_id, response=response)
+                self._failpoints.reach("media-job-known")
         return self._known()
+
+    def _refuse_what_it_does_not_take(self) -> None:
+        """The api has looked already, unless the task is older than what it knows or the adapter is not there."""
+        name, payload = self._context.task.provider, self._payload
+        if faults := faults_of(name, actions_of(self._provider), payload.action, payload.params):
+            where = {"/".join(map(str, fault.path)): fault.detail for fault in faults}
+            raise InvalidInput("; ".join(f"{path}: {detail}" for path, detail in where.items()), faults=where)
 
     def _is_found(self, order: Row) -> bool:
         """Finds out whether an order arrived whose answer was lost. Where that is impossible the policy decides."""
@@ -174,8 +184,11 @@ class Orders:
         try:
             if self._context.run(self._provider.cancel(order["provider_job_id"]), finish=True):
                 self._move(order["generation_id"], "fail")
-        except (TaskError, Stopped) as error:
-            log.warning("task %s: its job could not be called off (%s)", self._context.task_id, error or "no time")
+        except Stopped:
+            log.warning("task %s: its job could not be called off (no time)", self._context.task_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the task is cancelled all the same
+            why = str(error) or type(error).__name__
+            log.warning("task %s: its job could not be called off (%s)", self._context.task_id, why)
 
     def _order(self, generation_id: UUID, source_image: str | None, token: str | None) -> Order:
         return Order(
@@ -207,5 +220,6 @@ class Orders:
         self._context.check()
 
 
-def _said(error: TaskError) -> dict[str, Any]:
-    return {"error": {"type": type(error).__name__, "message": error.message, **error.details}}
+def _said(error: Exception) -> dict[str, Any]:
+    details = error.details if isinstance(error, TaskError) else {}
+    return {"error": {"type": type(error).__name__, "message": str(error), **details}}

@@ -13,6 +13,7 @@ import uvloop
 from services.actors.batcher import Batcher
 from services.actors.clock import boot_time
 from services.actors.context import Context
+from services.actors.words import before_the_end, joined
 from shared import db, subject, tracing
 from shared.metrics.services import WRITE_BATCH
 from shared.settings import Settings
@@ -31,7 +32,12 @@ class Writer:
     """A thread with an event loop of its own, which the worker threads hand their claims and ends to."""
 
     def __init__(
-        self, settings: Settings, worker_id: str, *, on_claim: Callable[[float], None], alone: bool = False
+        self,
+        settings: Settings,
+        worker_id: str,
+        *,
+        on_claim: Callable[[Sequence[UUID], float], None],
+        alone: bool = False,
     ) -> None:
         self._settings = settings
         self._rules = Rules.of(settings)
@@ -40,10 +46,15 @@ class Writer:
         self._alone = alone
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._claims: Batcher[Claim, Claimed | Refused] = Batcher(self._loop, self._write_claims)
-        self._ends: Batcher[Ending, str | None] = Batcher(self._loop, self._write_ends)
+        self._claims: Batcher[Claim, Claimed | Refused] = Batcher(
+            self._loop, self._write_claims, offer=self._offer_claim
+        )
+        self._ends: Batcher[Ending, str | None] = Batcher(
+            self._loop, self._write_ends, offer=self._offer_end, prepare=self._with_what_was_said
+        )
         self._claimed_at_once, self._ended_at_once = WRITE_BATCH.labels("claims"), WRITE_BATCH.labels("ends")
         self._speaking: dict[UUID, Context] = {}
+        self._unwritten: dict[UUID, tasks.Report] = {}
         self._reports_are_due = False
         self._pool: db.Database
         self._is_open = asyncio.Event()
@@ -64,13 +75,15 @@ class Writer:
         """Notes that an attempt has something to say; it is read and written a few times a second."""
         self._loop.call_soon_threadsafe(self._note_speaker, context)
 
-    def call(self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]]) -> Answer:
+    def call(
+        self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]], *, patience_seconds: float | None = None
+    ) -> Answer:
         """Another call of the store, on the same connections: `TimeoutError` when it is not answered soon.
 
         One that is under way is not cancelled then, for the driver would wait for the server's consent: its answer is
         dropped. One that has not begun never will.
         """
-        patience = self._settings.stop_grace_seconds / 2
+        patience = patience_seconds or self._settings.stop_grace_seconds / 2
         calling = self._call_alone(intent, until=time.monotonic() + patience)
         return asyncio.run_coroutine_threadsafe(calling, self._loop).result(patience)
 
@@ -80,9 +93,12 @@ class Writer:
         self._thread.join(timeout)
 
     def _note_speaker(self, context: Context) -> None:
-        if not self._speaking:
-            self._loop.call_later(REPORT_EVERY_SECONDS, self._reports_became_due)
+        self._report_soon()
         self._speaking[context.task.claim_token] = context
+
+    def _report_soon(self) -> None:
+        if not self._speaking and not self._unwritten:
+            self._loop.call_later(REPORT_EVERY_SECONDS, self._reports_became_due)
 
     def _reports_became_due(self) -> None:
         self._reports_are_due = True
@@ -99,7 +115,13 @@ class Writer:
     async def _serve(self) -> None:
         self._pool = await db.open_pool(self._settings, "actors-writer", most=2)
         self._is_open.set()
-        self._serving = [asyncio.create_task(self._serve_claims()), asyncio.create_task(self._serve_ends())]
+        duties = (
+            self._serve_claims(),
+            self._serve_ends(),
+            self._claims.offer_one_by_one(),
+            self._ends.offer_one_by_one(),
+        )
+        self._serving = [asyncio.create_task(duty) for duty in duties]
         await asyncio.gather(*self._serving, return_exceptions=True)
         self._pool.terminate()
 
@@ -125,29 +147,44 @@ class Writer:
                 await self._write_reports()
             await self._ends.flush()
 
-    async def _write_claims(self, claims: Sequence[Claim]) -> Sequence[Claimed | Refused]:
+    async def _write_claims(self, claims: Sequence[Claim], *, briefly: bool = False) -> Sequence[Claimed | Refused]:
         sent_at = boot_time()
         seconds = self._settings.lease_seconds
         answers = await tasks.claim(
-            self._pool, self._worker_id, claims, seconds, alone=self._alone, traced=tracing.is_on()
+            self._pool, self._worker_id, claims, seconds, alone=self._alone, traced=tracing.is_on(), briefly=briefly
         )
         self._claimed_at_once.observe(len(claims))
-        if any(isinstance(answer, Claimed) for answer in answers):
-            self._on_claim(sent_at + seconds)
+        if claimed := [answer.claim_token for answer in answers if isinstance(answer, Claimed)]:
+            self._on_claim(claimed, sent_at + seconds)
         return answers
 
-    async def _write_ends(self, endings: Sequence[Ending]) -> Sequence[str | None]:
-        statuses = await tasks.end(self._pool, endings, self._rules)
+    async def _offer_claim(self, claim: Claim) -> Claimed | Refused:
+        (answer,) = await self._write_claims([claim], briefly=True)
+        return answer
+
+    async def _write_ends(self, endings: Sequence[Ending], *, briefly: bool = False) -> Sequence[str | None]:
+        statuses = await tasks.end(self._pool, endings, self._rules, briefly=briefly)
         self._ended_at_once.observe(len(endings))
         return statuses
+
+    async def _offer_end(self, ending: Ending) -> str | None:
+        (status,) = await self._write_ends([ending], briefly=True)
+        return status
+
+    def _with_what_was_said(self, ending: Ending) -> Ending:
+        """All that its attempt said has been taken up by now; what could not be written goes with its end."""
+        return before_the_end(self._unwritten.pop(ending.claim_token, None), ending)
 
     async def _write_reports(self) -> None:
         """Before the ends: an attempt's words are numbered in the order in which they were said."""
         speaking, self._speaking, self._reports_are_due = self._speaking, {}, False
-        reports = [report for context in speaking.values() if (report := context.take_report()) is not None]
+        reports, self._unwritten = self._unwritten, {}
+        for token, context in speaking.items():
+            if (report := joined(reports.get(token), context.take_report())) is not None:
+                reports[token] = report
         while reports:
             try:
-                await tasks.report(self._pool, reports)
+                self._keep_unwritten(reports, await tasks.report(self._pool, list(reports.values())))
                 WRITE_BATCH.labels("reports").observe(len(reports))
                 return
             except db.AWAY_OR_BUSY as error:
@@ -157,10 +194,16 @@ class Writer:
                 await self._write_one_by_one(reports)
                 return
 
-    async def _write_one_by_one(self, reports: Sequence[tasks.Report]) -> None:
-        for report in reports:
+    def _keep_unwritten(self, reports: dict[UUID, tasks.Report], heard: tasks.Heard) -> None:
+        """Whose row somebody has locked is offered again with what is said until then: nobody waits for it."""
+        if heard.skipped:
+            self._report_soon()
+            self._unwritten |= {token: each for token, each in reports.items() if each.task_id in heard.skipped}
+
+    async def _write_one_by_one(self, reports: dict[UUID, tasks.Report]) -> None:
+        for token, report in reports.items():
             try:
-                await tasks.report(self._pool, [report])
+                self._keep_unwritten({token: report}, await tasks.report(self._pool, [report]))
             except (*db.UNSTORABLE, *db.AWAY_OR_BUSY) as error:
                 with subject.about(task_id=report.task_id, attempt=report.attempt):
                     log.warning("task %s: what it said could not be stored: %s", report.task_id, error)

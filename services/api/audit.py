@@ -1,5 +1,7 @@
 """What operators did: written before it is done, read by admins and viewers."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from litestar import Request, get
@@ -10,6 +12,7 @@ from services.api.auth import Caller, require_overview
 from shared import store
 from shared.db import Row
 from shared.scrubbing import scrub_document
+from shared.store.tasks import Submission
 
 LARGEST_ID = 2**63 - 1
 
@@ -40,7 +43,7 @@ async def audit(
 ) -> None:
     """Keeps an operator's action. Call it before acting: an action without its entry cannot happen, at the price of
     an entry, now and then, whose action failed. What users do to their own things is no operator's action."""
-    if not request.user.is_admin:
+    if not request.user.sees_everything:
         return
     await store.audit.record(
         request.app.state.pool,
@@ -52,8 +55,16 @@ async def audit(
     )
 
 
+async def audit_foreign_submissions(request: Request[Caller, Any, State], submissions: Sequence[Submission]) -> None:
+    """Tasks that an admin makes in other people's names: one entry for a request, however many they are."""
+    owners = Counter(each.user_id for each in submissions if each.user_id != request.user.user_id)
+    if owners:
+        target = submissions[0].task_id if len(submissions) == 1 else None
+        await audit(request, "task.submit", target, {"owners": owners})
+
+
 async def audit_foreign_task(request: Request[Caller, Any, State], action: str, task: Row) -> None:
-    """An admin's hand on somebody else's task; on its own it is a user like any other."""
+    """An operator's hand on somebody else's task; on its own it is a user like any other."""
     if task["user_id"] != request.user.user_id:
         await audit(request, action, task["task_id"], {"owner": task["user_id"], "status": task["status"]})
 

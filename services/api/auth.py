@@ -1,6 +1,6 @@
 """Who asks: `Authorization: Bearer wl_<id>_<secret>`, and what the role of that key's owner allows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -8,7 +8,7 @@ from litestar.middleware import AbstractAuthenticationMiddleware, Authentication
 
 from services.api.errors import Problem
 from services.api.media_links import opened_by_url
-from services.api.stream_tokens import holder_of_token
+from services.api.stream_tokens import key_behind_token
 from services.api.throttle import client_address
 
 TOO_MANY_KEYS = "too many keys that do not open came from your address; try again in {seconds} s, or with a valid key"
@@ -21,6 +21,10 @@ class Caller:
     key_id: str
     role: str
     user_id: str
+    until: float | None = field(default=None, compare=False)
+    """When the key expires, by this process's monotonic clock; none when it never does."""
+    as_of: int = field(default=0, compare=False)
+    """How many changes of keys the keyring had heard of when it looked at this one."""
 
     @property
     def is_admin(self) -> bool:
@@ -59,8 +63,9 @@ class Authentication(AbstractAuthenticationMiddleware):
 
 
 async def caller_by_token(connection: ASGIConnection[Any, Any, Any, Any]) -> Caller | None:
-    row = await holder_of_token(connection)
-    return None if row is None else Caller(row["key_id"], row["role"], row["user_id"])
+    """A revoked key takes its tokens along."""
+    key_id = await key_behind_token(connection)
+    return None if key_id is None else await connection.app.state.keyring.vouched_for(key_id)
 
 
 def count_failure(connection: ASGIConnection[Any, Any, Any, Any], too_many: str) -> None:

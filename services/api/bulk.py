@@ -13,7 +13,7 @@ from services.api.audit import audit
 from services.api.auth import require_writer
 from services.api.bodies import field_problem, read_json
 from services.api.errors import Problem, invalid_fields
-from services.api.schemas import Name
+from services.api.schemas import Label, Name
 from services.api.tasks import Asked
 from shared.db import Row
 from shared.states import Lane
@@ -36,11 +36,11 @@ class BulkFilter(BaseModel):
     provider: Name | None = None
     lane: Lane | None = None
     user_id: Name | None = None
-    tag: Annotated[list[Name] | None, Field(min_length=1), BeforeValidator(one_or_many)] = None
-    project_id: Name | None = None
-    workflow_id: Name | None = None
-    workflow_run_id: Name | None = None
-    interaction_id: Name | None = None
+    tag: Annotated[list[Label] | None, Field(min_length=1), BeforeValidator(one_or_many)] = None
+    project_id: Label | None = None
+    workflow_id: Label | None = None
+    workflow_run_id: Label | None = None
+    interaction_id: Label | None = None
     parent_task_id: UUID | None = None
     error_type: Name | None = None
     fingerprint: Annotated[str, Field(min_length=1, max_length=1000)] | None = None

@@ -50,7 +50,7 @@ class ClusterReader:
             self._latest = await figures.read(
                 self._pool,
                 workers_within_seconds=self._settings.lease_seconds,
-                janitors_within_seconds=3 * self._settings.safety_poll_seconds,
+                janitors_within_seconds=self._settings.report_seconds,
             )
         except db.AWAY_OR_BUSY + db.NOT_MIGRATED:
             return None
@@ -68,6 +68,7 @@ class ClusterFigures:
         yield family(cluster.DATABASE_ANSWERS, [([], float(self._read is not None))])
         if self._read is None:
             return
+        yield family(cluster.DATABASE_WRITABLE, [([], float(self._read.refusal is None))])
         yield from self._of_queues(self._read)
         yield from self._of_providers(self._read)
         if self._read.unaccounted is not None:

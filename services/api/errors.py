@@ -89,6 +89,9 @@ def handle_http(request: Request[Any, Any, Any], error: HTTPException) -> Respon
 def handle_unavailable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
     log.debug("Postgres is away: %s", error or type(error).__name__)  # the hub says it once, and when it ends
     detail = "the database cannot be reached at the moment; what was under way may or may not be stored"
+    if reason := db.refused_to_store(error):
+        log.warning("Postgres refused to store what %s %s asked for: %s", request.method, request.url.path, reason)
+        detail = f"nothing was stored: the database refuses it at the moment, for {reason}"
     if isinstance(error, db.NOT_MIGRATED):
         detail = "the database is not at this version's schema yet: run `windlass migrate`"
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}

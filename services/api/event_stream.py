@@ -11,7 +11,7 @@ from services.api.sending import send_all
 from shared.db import Row
 from shared.metrics.services import STREAM_CLIENTS, STREAMS_CUT
 
-HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 PING = b": ping\n\n"
 
 StreamKind = Literal["task", "many"]

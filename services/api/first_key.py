@@ -7,7 +7,7 @@ import sys
 from shared import db, logs
 from shared.scrubbing import scrub
 from shared.settings import Settings
-from shared.store import audit, keys
+from shared.store import keys
 
 BY = "bootstrap"
 ALREADY = (
@@ -46,11 +46,7 @@ async def create(settings: Settings, *, role: str, user_id: str) -> str | None:
     try:
         key = keys.new_key()
         row = await keys.create_first(pool, key, role=role, user_id=user_id, created_by=BY)
-        if row is None:
-            return None
-        details = {"role": role, "user_id": user_id}
-        await audit.record(pool, key_id=BY, user_id=BY, action="key.create", target=row["key_id"], details=details)
-        return key
+        return None if row is None else key
     finally:
         pool.terminate()
 

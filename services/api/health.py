@@ -7,14 +7,22 @@ from typing import Any
 from litestar import Request, Response, get
 from litestar.datastructures import State
 
-from services.api.auth import bearer
+from services.api.auth import TOO_MANY_KEYS, bearer, count_failure
 from services.api.errors import RETRY_AFTER_SECONDS
+from services.api.room import Room
 from shared import db
 from shared.scrubbing import scrub
 from shared.settings import Settings
 from shared.store import flow, reports, workers
+from shared.store.reports import BrokerReport
+from shared.store.room import Refusal
 
-OLDEST_SUPPORTED_REVISION = "0003"
+OLDEST_SUPPORTED_REVISION = "0007"
+REFUSALS: dict[Refusal, str] = {
+    "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
+    "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
+}
+NOT_MIGRATED = "the schema is missing or too old: run `windlass migrate`"
 NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
 
 
@@ -47,8 +55,8 @@ async def health(request: Request[Any, Any, State], state: State) -> dict[str, A
     # Before the look, which may take its time: a key that was known as the question came stays known for the answer.
     is_known = await has_valid_key(request)
     try:
-        components = await look_at_components(state.pool, state.settings)
-    except db.AWAY_OR_BUSY as error:
+        components = await look_at_components(state.pool, state.room, state.settings)
+    except db.AWAY_OR_BUSY + db.NOT_MIGRATED as error:
         components = known_through_postgres(unreachable(error))
     statuses = {component["status"] for component in components.values()}
     if components["postgres"]["status"] == "unhealthy":
@@ -62,12 +70,18 @@ async def health(request: Request[Any, Any, State], state: State) -> dict[str, A
 
 
 async def has_valid_key(request: Request[Any, Any, State]) -> bool:
-    """While Postgres is away only a key that was seen a moment ago is known to be valid."""
+    """While Postgres is away only a key that was seen a moment ago is known to be valid. A wrong one is a guess here as
+    anywhere else."""
     key = bearer(request.headers.get("authorization", ""))
+    if not key:
+        return False
     try:
-        return key is not None and await request.app.state.keyring.open(key) is not None
+        caller = await request.app.state.keyring.open(key)
     except db.AWAY_OR_BUSY:
         return False
+    if caller is None:
+        count_failure(request, TOO_MANY_KEYS)
+    return caller is not None
 
 
 async def postgres_health(pool: db.Database) -> dict[str, Any]:
@@ -77,11 +91,13 @@ async def postgres_health(pool: db.Database) -> dict[str, Any]:
     except db.AWAY_OR_BUSY as error:
         return unreachable(error)
     if revision is None or revision < OLDEST_SUPPORTED_REVISION:
-        return {"status": "unhealthy", "detail": "the schema is missing or too old: run `windlass migrate`"}
+        return {"status": "unhealthy", "detail": NOT_MIGRATED}
     return {"status": "healthy", "revision": revision}
 
 
 def unreachable(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, db.NOT_MIGRATED):
+        return {"status": "unhealthy", "detail": NOT_MIGRATED}
     return {"status": "unhealthy", "detail": scrub(f"cannot be reached: {error or type(error).__name__}")}
 
 
@@ -90,25 +106,51 @@ def known_through_postgres(postgres: dict[str, Any]) -> dict[str, dict[str, Any]
     return {"postgres": postgres, **dict.fromkeys(("broker", "dispatcher", "janitor", "workers"), unknown)}
 
 
-async def look_at_components(pool: db.Database, settings: Settings) -> dict[str, dict[str, Any]]:
+async def look_at_components(pool: db.Database, room: Room, settings: Settings) -> dict[str, dict[str, Any]]:
     postgres = await postgres_health(pool)
     if postgres["status"] != "healthy":
         return known_through_postgres(postgres)
-    said = await reports.recent(pool, within_seconds=3 * settings.safety_poll_seconds)
+    if refusal := await room.refusal():
+        postgres |= {"status": "degraded", "detail": REFUSALS[refusal]}
+    said = await reports.recent(pool, within_seconds=settings.report_seconds)
     dispatchers = [row for row in said if row["service"] == "dispatcher"]
     janitors = [row for row in said if row["service"] == "janitor"]
     open_breakers = await flow.open_breakers(pool)
     live_workers = await workers.count_live(pool, heard_within_seconds=settings.lease_seconds)
+    unserved = await workers.unserved_queues(pool, for_seconds=settings.unserved_seconds)
     return {
         "postgres": postgres,
-        "broker": of(any(row["details"].get("broker") == "connected" for row in dispatchers), "as the dispatcher says"),
+        "broker": broker_health(reports.broker_among(said)),
         "dispatcher": of(bool(dispatchers), f"{len(dispatchers)} heard of lately"),
         "janitor": of(any(row["healthy"] for row in janitors), f"{len(janitors)} heard of lately"),
-        "workers": of(live_workers > 0, f"{live_workers} heard of within a lease"),
+        "workers": workers_health(live_workers, unserved),
         "breakers": {"status": "degraded", "detail": "not closed: " + ", ".join(open_breakers)}
         if open_breakers
         else of(healthy=True, detail="all closed"),
     }
+
+
+def broker_health(report: BrokerReport | None) -> dict[str, Any]:
+    """RabbitMQ, as the dispatchers say: nobody else rings."""
+    if report is None:
+        return of(healthy=False, detail="not known: no dispatcher was heard of lately")
+    if report.state == "blocked":
+        said = report.blocked_for or ""
+        short_of = next((word for word in ("memory", "disk") if word in said), "memory or disk")
+        detail = f"it takes no messages, for it is short of {short_of}: tasks are accepted and wait, what runs runs on"
+        return {"status": "degraded", "detail": detail}
+    if report.state == "away":
+        return of(healthy=False, detail="no dispatcher reaches it: tasks are accepted and wait, what runs runs on")
+    return of(healthy=True, detail="as the dispatcher says")
+
+
+def workers_health(live: int, unserved: list[str]) -> dict[str, Any]:
+    health = of(live > 0, f"{live} heard of within a lease")
+    if live and unserved:
+        health["status"] = "degraded"
+    if unserved:
+        health["detail"] += f"; tasks wait, and nobody serves them, in {', '.join(unserved)}"
+    return health
 
 
 def of(healthy: bool, detail: str) -> dict[str, Any]:  # noqa: FBT001 - reads as a sentence

@@ -8,6 +8,7 @@ from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, FromQuery, HeaderParameter, QueryParameter
 
+from services.api.audit import audit_foreign_task
 from services.api.errors import Problem
 from services.api.many_stream import stream_many
 from services.api.schemas import event_document
@@ -68,9 +69,11 @@ async def stream(  # noqa: PLR0917
 @post("/tasks/{task_id:uuid}/stream-token", status_code=201)
 async def issue_stream_token(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str, Any]:
     """A token that opens this one stream for five minutes, as `?token=`: an EventSource cannot send a key."""
-    await visible_task(state.pool, request.user, task_id)
+    task = await visible_task(state.pool, request.user, task_id)
+    await audit_foreign_task(request, "task.stream-token", task)
     token, expires_at = await state.stream_tokens.issue(task_id, request.user.key_id)
-    url = f"{str(request.base_url).rstrip('/')}/api/v1/tasks/{task_id}/stream?token={token}"
+    # Not from the request's Host header, which is whatever its sender wrote.
+    url = f"{state.settings.address}/api/v1/tasks/{task_id}/stream?token={token}"
     return {"token": token, "expires_at": expires_at, "url": url}
 
 

@@ -69,7 +69,8 @@ class Hub:
                     del self._of_task[task_id]
 
     async def run(self) -> None:
-        channels = {"windlass_events": self._wake, **self._also}
+        # Events last: after a time without a connection nobody is woken to tell more before it knows of its key.
+        channels = {**self._also, "windlass_events": self._wake}
         await db.Listener(self._settings, "api", channels, beat=self._look_around).run()
 
     def close(self) -> None:

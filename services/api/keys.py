@@ -11,7 +11,7 @@ from services.api.audit import audit
 from services.api.auth import Caller, require_admin, require_overview
 from services.api.bodies import read_json
 from services.api.errors import Problem, invalid_fields
-from services.api.schemas import Name
+from services.api.schemas import Label, UserId
 from shared.store import keys
 
 A_CENTURY = 100 * 366 * 86400
@@ -25,8 +25,8 @@ class NewKey(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     role: Literal["user", "viewer", "admin"]
-    user_id: Name
-    name: Name | None = None
+    user_id: UserId
+    name: Label | None = None
     expires_in_seconds: Annotated[float, Field(gt=0, le=A_CENTURY, allow_inf_nan=False)] | None = None
 
 

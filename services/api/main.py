@@ -5,6 +5,7 @@ import logging
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import uvicorn
 from litestar import Litestar, Router
@@ -15,6 +16,7 @@ from litestar.middleware import DefineMiddleware
 from services.api import health, metrics
 from services.api.auth import Authentication
 from services.api.bulk_runner import BulkRunner
+from services.api.caution import cautious
 from services.api.connections import Connection
 from services.api.errors import HANDLERS
 from services.api.gathering import Gatherer
@@ -23,6 +25,7 @@ from services.api.keyring import Keyring
 from services.api.media_links import MediaLinks
 from services.api.numbering import number_requests
 from services.api.reference.serving import openapi_config
+from services.api.room import Room
 from services.api.routes import ROUTES
 from services.api.stream_tokens import StreamTokens
 from services.api.throttle import Throttle
@@ -52,7 +55,7 @@ def create_app(settings: Settings) -> Litestar:
         preparing = asyncio.create_task(prepare(pool, settings, storage, media_links))
         app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
-        app.state.update({"gatherer": Gatherer(pool), "bulk_runner": bulk_runner})
+        app.state.update({"gatherer": Gatherer(pool), "bulk_runner": bulk_runner, "room": Room(pool)})
         app.state.update({"storage": storage, "media_links": media_links})
         app.state.metrics = metrics.Metrics(settings, pool)
         app.state.metrics.start()
@@ -106,9 +109,16 @@ async def prepare(pool: db.Database, settings: Settings, storage: MediaStorage, 
         await media_links.secret()
         await providers.configure(pool, settings)
         if settings.api_key is not None:
-            await keys.ensure(pool, settings.api_key, role="admin", user_id="admin")
+            await store_first_key(pool, settings.api_key)
 
     await db.until_available("api", write)
+
+
+async def store_first_key(pool: db.Database, key: str) -> None:
+    """An api goes on without it: others may have keys that open."""
+    refusal = await keys.ensure(pool, key, role="admin", user_id="admin", created_by="settings")
+    if refusal is not None:
+        log.critical("the key in WINDLASS_API_KEY opens nothing: %s; set one with another id, or none", refusal)
 
 
 class Server(uvicorn.Server):
@@ -154,10 +164,10 @@ def main() -> None:
     except UnusableStorage as error:
         raise SystemExit(f"windlass: {error}") from None
     config = uvicorn.Config(
-        Counted(app),
+        Counted(cautious(app)),
         host=settings.host,
         port=settings.port,
-        http=Connection,
+        http=partial(Connection, header_seconds=settings.header_seconds),  # type: ignore[arg-type]
         log_config=None,
         access_log=False,
         proxy_headers=False,  # whom to believe about a client's address is WINDLASS_TRUSTED_PROXIES' to say

@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from litestar import Response
@@ -61,20 +62,19 @@ async def find_again(pool: Database, cursor: Cursor) -> Cursor:
 
 async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor) -> AsyncGenerator[bytes, None]:
     """Never ends by itself: a task that has ended may be revived, and another one begin."""
-
-    async def read() -> Page:
-        return await next_page(state.pool, cursor.position, wanted)
-
     yield retry_hint() + place(cursor)
     settling, spoken_at = BREATH_SECONDS, time.monotonic()
     delay, is_following = STREAM_DELAY_SECONDS.labels("many"), False
-    with state.hub.subscribe(wanted.task_ids) as subscription:
-        while not state.hub.closing.is_set():
+    with state.hub.subscribe(wanted.task_ids) as subscription, state.keyring.stay(caller, subscription.wake) as stay:
+        while not (state.hub.closing.is_set() or stay.is_over):
             subscription.clear()
             looked_at = time.monotonic()
             try:
+                read = partial(next_page, state.pool, cursor.position, wanted)
                 page = await state.hub.reads.once((wanted, cursor.position), read)
                 told = [each async for each in in_order(state.pool, page, cursor)]
+                if not await stay.goes_on():
+                    return
             except db.AWAY_OR_BUSY:
                 yield PING
                 is_following = False

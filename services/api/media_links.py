@@ -61,6 +61,9 @@ async def opened_by_url(connection: ASGIConnection[Any, Any, Any, Any]) -> bool:
     if not connection.route_handler.opt.get("signed_url") or (expires is None and signature is None):
         return False
     links: MediaLinks = connection.app.state.media_links
-    if not await links.opens(connection.path_params["content_id"], expires or "", signature or ""):
+    content_id = connection.path_params["content_id"]
+    # A UUID can be written in several ways; the url was signed in one.
+    is_as_made = connection.scope["path"].endswith(f"/{content_id}")
+    if not is_as_made or not await links.opens(content_id, expires or "", signature or ""):
         raise Problem(403, "invalid-signature", "this url was not made here, or has been changed since")
     return True

@@ -54,10 +54,11 @@ async def change_provider(request: Asked, state: State, name: FromPath[str]) -> 
         change = ProviderChange.model_validate_json(await request.body(), strict=True)
     except ValidationError as error:
         raise invalid_fields(error, "invalid-provider") from error
-    if not await read(state, name):
+    before = await read(state, name)
+    if not before:
         raise unknown_provider(name)
     wanted = change.model_dump(exclude_unset=True)
-    await audit(request, "provider.change", name, wanted)
+    await audit(request, "provider.change", name, {**wanted, **ended_pause(before[0], wanted)})
     await flow.change(state.pool, name, wanted)
     return await document_of(request, state, name)
 
@@ -93,6 +94,13 @@ async def document_of(request: Asked, state: State, name: str) -> dict[str, Any]
         raise unknown_provider(name)
     holders = await flow.holders(state.pool, name) if request.user.sees_everything else []
     return provider_document(rows[0], holders, request.user)
+
+
+def ended_pause(row: Row, wanted: dict[str, Any]) -> dict[str, Any]:
+    """The provider's own pause, after a 429, that a change ends although nobody had set it."""
+    if "paused" not in wanted or wanted["paused"] or row["paused_until"] is None:
+        return {}
+    return {"ended_pause": {"until": row["paused_until"], "reason": row["pause_reason"]}}
 
 
 def unknown_provider(name: str) -> Problem:

@@ -4,17 +4,30 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from services.api.auth import Caller
 from services.api.media_links import MediaLinks
 from shared.db import Row
 from shared.progress import present
+from shared.scrubbing import withhold_label
 from shared.store.tasks import TASK_FIELDS
 
 LAST_YEAR = 3000
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Label = Annotated[Name, AfterValidator(withhold_label)]
+"""A word to find things by: kept, listed and logged in many places, and without secrets from the beginning."""
+
+
+def without_secrets(text: str) -> str:
+    """For what tells one thing from another: with something taken out it could mean another's."""
+    if withhold_label(text) != text:
+        raise ValueError("holds a key, an Authorization value or credentials in a URL, which are stored nowhere")
+    return text
+
+
+UserId = Annotated[Name, AfterValidator(without_secrets)]
 
 OUR_DETAILS = {"retries_exhausted", "retry_after", "expires_before_retry"}
 OUR_DETAILS_OF = {"DependencyFailed": {"task_id"}, "Expired": {"last_error"}}
@@ -31,7 +44,7 @@ class NewTask(BaseModel):
         default_factory=dict, description="What the actor needs; checked by its own schema."
     )
     provider: Annotated[Name | None, Field(description="Who does the work; the actor's default otherwise.")] = None
-    task_type: Annotated[Name | None, Field(description="A word of your own for the kind of task.")] = None
+    task_type: Annotated[Label | None, Field(description="A word of your own for the kind of task.")] = None
     priority: Annotated[int, Field(ge=0, le=9, description="0 critical, 1 high, 2 medium, 3 low, 4 to 9 below.")] = 2
     max_retries: Annotated[int, Field(ge=0, le=100, description="So many failures are tried again.")] = 3
     timeout_seconds: Annotated[
@@ -44,15 +57,15 @@ class NewTask(BaseModel):
     delay_seconds: Annotated[
         float | None, Field(ge=0, le=366 * 86400, description="Not before so many seconds from now.")
     ] = None
-    tags: Annotated[list[Name], Field(max_length=50, description="Words to find it by.")] = Field(default_factory=list)
-    project_id: Annotated[Name | None, Field(description="The project it belongs to.")] = None
-    workflow_id: Annotated[Name | None, Field(description="The workflow it belongs to.")] = None
+    tags: Annotated[list[Label], Field(max_length=50, description="Words to find it by.")] = Field(default_factory=list)
+    project_id: Annotated[Label | None, Field(description="The project it belongs to.")] = None
+    workflow_id: Annotated[Label | None, Field(description="The workflow it belongs to.")] = None
     parent_task_id: Annotated[UUID | None, Field(description="The task that this one came out of.")] = None
     depends_on: Annotated[
         list[UUID], Field(max_length=1000, description="Starts when all of these tasks have completed.")
     ] = Field(default_factory=list)
     dedupe_key: Annotated[
-        str | None,
+        Annotated[str, AfterValidator(without_secrets)] | None,
         Field(
             min_length=1,
             max_length=255,
@@ -63,7 +76,7 @@ class NewTask(BaseModel):
         float, Field(gt=0, le=366 * 86400, description="How long the `dedupe_key` means this task.")
     ] = 86400
     webhook_url: Annotated[Name | None, Field(description="Not supported yet: such a task is refused.")] = None
-    user_id: Annotated[Name | None, Field(description="Whose task it is; for admins alone.")] = None
+    user_id: Annotated[UserId | None, Field(description="Whose task it is; for admins alone.")] = None
 
     @field_validator("run_at")
     @classmethod

@@ -70,11 +70,13 @@ async def tell(state: State, task_id: UUID, caller: Caller, after: int) -> Async
 
     yield retry_hint()
     delay, is_following = STREAM_DELAY_SECONDS.labels("task"), False
-    with state.hub.subscribe([task_id]) as subscription:
-        while not state.hub.closing.is_set():
+    with state.hub.subscribe([task_id]) as subscription, state.keyring.stay(caller, subscription.wake) as stay:
+        while not (state.hub.closing.is_set() or stay.is_over):
             subscription.clear()
             try:
                 page = await state.hub.reads.once((task_id, after), read)
+                if not await stay.goes_on():
+                    return
             except db.AWAY_OR_BUSY:
                 # Who came back now would get a 503, which ends an EventSource for good: so the stream stays open.
                 yield PING

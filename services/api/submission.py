@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 from services.api.auth import Caller
 from services.api.bodies import field_problem
 from services.api.errors import invalid_fields
+from services.api.provider_actions import refuse_what_it_does_not_take
 from services.api.schemas import NewTask
 from shared import tracing
 from shared.payloads import (
@@ -23,7 +24,7 @@ from shared.payloads import (
     Payload,
     ProbePayload,
 )
-from shared.scrubbing import withhold
+from shared.scrubbing import withhold, withhold_label
 from shared.settings import Settings
 from shared.store.tasks import Submission
 
@@ -54,6 +55,8 @@ def accept(
     payload = check_payload(wanted, settings, below_payload)
     refuse_faults(payload, caller, settings, below_payload)
     refuse_unknown_agent(payload, settings, below_payload)
+    if isinstance(payload, MediaPayload):
+        refuse_what_it_does_not_take(payload, provider, settings, below_payload)
     return Submission(
         task_id=uuid7(),
         actor=wanted.actor,
@@ -66,8 +69,7 @@ def accept(
         reach=None if caller.is_admin else caller.user_id,
         traceparent=tracing.traceparent(),
         **{name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set},
-        workflow_run_id=payload.workflow_run_id if isinstance(payload, MediaPayload) else None,
-        interaction_id=payload.interaction_id if isinstance(payload, MediaPayload) else None,
+        **(run_of(payload) if isinstance(payload, MediaPayload) else {}),
     )
 
 
@@ -111,11 +113,15 @@ def check_payload(wanted: NewTask, settings: Settings, below: str) -> Payload:
 
 
 def refuse_faults(payload: Payload, caller: Caller, settings: Settings, below: str) -> None:
-    """A probe that harms its worker is for drills only."""
-    harmful = isinstance(payload, ProbePayload) and payload.outcome in {"crash", "hang"}
-    if harmful and not (caller.is_admin and settings.probe_faults):
+    """A probe that harms its worker is for drills only, and one that pauses its provider for all is an admin's."""
+    if not isinstance(payload, ProbePayload):
+        return
+    if payload.outcome in {"crash", "hang"} and not (caller.is_admin and settings.probe_faults):
         detail = "`crash` and `hang` need an admin and WINDLASS_PROBE_FAULTS=1"
         raise field_problem(f"{below}/outcome", "forbidden", detail, status=403)
+    if payload.error_type == "RateLimited" and not caller.is_admin:
+        detail = "`RateLimited` pauses the provider for everybody, and needs an admin"
+        raise field_problem(f"{below}/error_type", "forbidden", detail, status=403)
 
 
 def refuse_unknown_agent(payload: Payload, settings: Settings, below: str) -> None:
@@ -123,6 +129,12 @@ def refuse_unknown_agent(payload: Payload, settings: Settings, below: str) -> No
         known = ", ".join(sorted(settings.agents))
         detail = f"no agent is called {payload.subagent_type}; configured: {known}"
         raise field_problem(f"{below}/subagent_type", "unknown-agent", detail)
+
+
+def run_of(payload: MediaPayload) -> dict[str, Any]:
+    """What lists find media by stands in columns of its own as well."""
+    named = {"workflow_run_id": payload.workflow_run_id, "interaction_id": payload.interaction_id}
+    return {name: withhold_label(value) for name, value in named.items() if value is not None}
 
 
 def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:
@@ -137,6 +149,9 @@ def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:
 def check_idempotency_key(key: str | None) -> None:
     if key is not None and not (0 < len(key) <= 255 and all("!" <= character <= "~" for character in key)):
         detail = "an Idempotency-Key has 1 to 255 visible ASCII characters"
+        raise field_problem("/Idempotency-Key", "invalid-idempotency-key", detail)
+    if key is not None and withhold_label(key) != key:
+        detail = "an Idempotency-Key is stored, and this one holds a key or credentials; take a random one"
         raise field_problem("/Idempotency-Key", "invalid-idempotency-key", detail)
 
 

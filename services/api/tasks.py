@@ -11,14 +11,14 @@ from litestar.datastructures import State
 from litestar.params import FromPath, HeaderParameter, QueryParameter
 from pydantic import ValidationError
 
-from services.api.audit import audit, audit_foreign_task
+from services.api.audit import audit, audit_foreign_submissions, audit_foreign_task
 from services.api.auth import Caller, require_admin, require_writer
 from services.api.bodies import field_problem, read_json
 from services.api.errors import Problem, invalid_fields
 from services.api.relatives import refuse_unknown_parents
 from services.api.schemas import Sweep, task_document
 from services.api.submission import accept, check_idempotency_key, read, under_idempotency_key
-from services.api.waiting import wait_for_end
+from services.api.waiting import KeyEnded, wait_for_end
 from shared import store, tracing
 from shared.db import Database, Row
 from shared.states import State as TaskState
@@ -90,6 +90,7 @@ async def submit_batch(
         if idempotency_key is not None:
             submissions = under_idempotency_key(idempotency_key, submissions, [read(each) for each in wanted])
         await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
+        await audit_foreign_submissions(request, submissions)
         with refusals_explained(submissions, batch=True):
             answers = await store.tasks.submit_batch(state.pool, submissions)
         span.note(messaging__batch__message_count=len(answers))
@@ -106,7 +107,7 @@ async def get_task(
     row = await visible_task(state.pool, request.user, task_id)
     ended = True
     if wait is not None:
-        row, ended = await wait_for_end(state, task_id, wait)
+        row, ended = await wait_for_end(state, request.user, task_id, wait)
     return json_response(task_document(row, request.user, state.media_links), 200 if ended else 202)
 
 
@@ -165,12 +166,16 @@ async def submit_one(
             wanted = [read(body, shortcut_for=shortcut_for)]
             (submission,) = under_idempotency_key(idempotency_key, [submission], wanted)
         await refuse_unknown_parents(state.pool, request.user, [submission])
+        await audit_foreign_submissions(request, [submission])
         with refusals_explained([submission]):
             row, deduplicated = await store_one(state, submission)
         span.note(windlass__task_id=str(row["task_id"]), messaging__destination__name=row["queue"])
     status = 200 if deduplicated else 201
     if wait is not None:
-        row, ended = await wait_for_end(state, row["task_id"], wait)
+        try:
+            row, ended = await wait_for_end(state, request.user, row["task_id"], wait)
+        except KeyEnded:
+            ended = False  # it is stored, and its submitter has to know; what became of it is for a key that opens
         status = 200 if ended else 202
     document = task_document(row, request.user, state.media_links)
     headers = {"Location": f"/api/v1/tasks/{row['task_id']}"}

@@ -6,23 +6,35 @@ from uuid import UUID
 
 from litestar.datastructures import State
 
+from services.api.auth import Caller
+from services.api.errors import Problem
 from shared.db import Row
 from shared.states import TERMINAL
 from shared.store import events, tasks
 
 
-async def wait_for_end(state: State, task_id: UUID, seconds: float) -> tuple[Row, bool]:
+class KeyEnded(Problem):
+    """The key was good when the request came, and is no longer."""
+
+    def __init__(self) -> None:
+        detail = "the key was revoked or has expired while the answer was held back; send a valid one"
+        super().__init__(401, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+async def wait_for_end(state: State, caller: Caller, task_id: UUID, seconds: float) -> tuple[Row, bool]:
     """The task as it is then, and whether it has ended."""
     until = time.monotonic() + seconds
-    with state.hub.subscribe([task_id]) as subscription:
+    with state.hub.subscribe([task_id]) as subscription, state.keyring.stay(caller, subscription.wake) as stay:
         while not state.hub.closing.is_set():
             subscription.clear()
             now = await state.hub.reads.once(("state", task_id), partial(events.state, state.pool, task_id))
             left = until - time.monotonic()
-            if now["status"] in TERMINAL or left <= 0:
+            if now["status"] in TERMINAL or left <= 0 or not await stay.goes_on():
                 break
             subscription.seen = now["last_seq"]
             await subscription.news(left)
-    row = await tasks.get(state.pool, task_id)
-    assert row is not None, "tasks are never deleted"
+        row = await tasks.get(state.pool, task_id)
+        assert row is not None, "tasks are never deleted"
+        if not await stay.goes_on():
+            raise KeyEnded
     return row, row["status"] in TERMINAL

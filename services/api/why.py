@@ -14,20 +14,26 @@ from services.api.tasks import Asked, visible_task
 from shared import store
 from shared.db import Database, Row
 from shared.explanation import explain
+from shared.settings import Settings
 
 
 @get("/tasks/{task_id:uuid}/why")
 async def why(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str, Any]:
     """The first thing that stands between the task and its start, said by the dispatcher's own admission function."""
     row = await visible_task(state.pool, request.user, task_id)
-    return await explanation_of(state.pool, row, request.user, heard_within_seconds=state.settings.lease_seconds)
+    return await explanation_of(state.pool, row, request.user, state.settings)
 
 
-async def explanation_of(db: Database, row: Row, caller: Caller, *, heard_within_seconds: float) -> dict[str, Any]:
+async def explanation_of(db: Database, row: Row, caller: Caller, settings: Settings) -> dict[str, Any]:
     task = await store.why.look_at(db, row)
-    (view,) = await store.providers.look(db, heard_within_seconds=heard_within_seconds, only=row["provider"])
+    (view,) = await store.providers.look(db, heard_within_seconds=settings.lease_seconds, only=row["provider"])
     backlog = await store.providers.waiting_retries(db, only=row["provider"])
-    explanation = explain(replace(view, waiting_retries=backlog.get(row["provider"], 0)), task)
+    said = await store.reports.recent(db, within_seconds=settings.report_seconds)
+    broker = store.reports.broker_among(said)
+    view = replace(
+        view, waiting_retries=backlog.get(row["provider"], 0), broker=broker.state if broker else "connected"
+    )
+    explanation = explain(view, task)
     details = dict(explanation.details)
     if explanation.reason == "provider-limit":
         details["holders"] = None

@@ -10,8 +10,12 @@ from services.cli.supervision.unit import StartFailure
 
 REPORT_SECONDS: Final = 3
 GIVE_UP_SECONDS: Final = 120
-# A provider's open breaker is weather: it keeps some tasks waiting and nobody from submitting them.
-NOT_WAITED_FOR: Final = frozenset({"breakers"})
+# What is degraded keeps some tasks waiting and nobody from submitting them: an open breaker, a queue left to others.
+GOOD_ENOUGH: Final = frozenset({"healthy", "degraded"})
+KEY_REFUSED: Final = (
+    "the first key was revoked or has expired, and stays so: name another one with WINDLASS_API_KEY; or, where none "
+    "was named, remove the file admin_key in the data directory, for a new one"
+)
 
 
 class ApiHealth:
@@ -56,11 +60,16 @@ class ApiHealth:
         """The components that do not work yet, in the words of `GET /health`."""
         try:
             health = (await self._client.get("/health")).json()
+            if "components" not in health:
+                await self._refuse_a_key_that_does_not_open()
             states = {name: component["status"] for name, component in health["components"].items()}
         except (httpx.HTTPError, ValueError, KeyError, TypeError):
             return ["the api's /health"]
         if health["status"] == "healthy":
             return []
-        return [
-            f"{name} ({state})" for name, state in states.items() if state != "healthy" and name not in NOT_WAITED_FOR
-        ]
+        return [f"{name} ({state})" for name, state in states.items() if state not in GOOD_ENOUGH]
+
+    async def _refuse_a_key_that_does_not_open(self) -> None:
+        """Nothing that could be waited for makes it open again."""
+        if (await self._client.get("/api/v1/queues/status")).status_code == httpx.codes.UNAUTHORIZED:
+            raise StartFailure(KEY_REFUSED)

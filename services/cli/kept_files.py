@@ -36,9 +36,14 @@ def random_word(length: int) -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
-def make_directory(path: Path) -> Path:
-    """A directory of our own; root's stays passable for the accounts that its servers run under."""
-    if not path.is_dir():
-        path.mkdir(parents=True)
-        path.chmod(0o711 if os.geteuid() == 0 else 0o700)  # whatever the umask says
+def make_directory(path: Path, *, leads_to_postgres: bool = False) -> Path:
+    """A directory of our own, closed to everybody else, whatever the umask says and whatever an older version left.
+
+    One that leads to a Postgres that root runs under another account can be passed through, and not listed.
+    """
+    mode = 0o711 if leads_to_postgres and os.geteuid() == 0 else 0o700
+    for missing in [each for each in reversed([path, *path.parents]) if not each.is_dir()]:
+        missing.mkdir()
+        missing.chmod(mode)
+    path.chmod(mode)
     return path

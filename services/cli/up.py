@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import sys
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -12,9 +14,13 @@ from services.cli.supervision.stop_signals import StopSignals
 from services.cli.supervision.unit import StartFailure
 from shared.settings import Settings
 
+PRIVATE: Final = 0o077
+"""The umask of everything that is started here: media, books and logs are nobody else's."""
+
 
 def up() -> int:
     """Returns the exit code: 0 when it was told to stop, 1 when it could not start."""
+    os.umask(PRIVATE)
     try:
         settings = Settings()
     except ValidationError as error:

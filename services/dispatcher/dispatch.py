@@ -4,6 +4,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from uuid import uuid4
 
 from services.dispatcher.backlog import RetryBacklog
@@ -29,7 +30,7 @@ async def dispatch_due(db: Database, publisher: Publisher, backlog: RetryBacklog
     again = False
     views = await providers.look(db, heard_within_seconds=settings.lease_seconds)
     for view in await backlog.fill_in(db, views):
-        admission = admit(view)
+        admission = admit(replace(view, broker=publisher.state))
         if admission.nobody:
             continue
         token = uuid4()

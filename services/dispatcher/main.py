@@ -16,7 +16,7 @@ from services.dispatcher.publisher import Publisher
 from shared import db, logs, tracing
 from shared.lifetime import until_set, until_told_to_stop
 from shared.metrics import serving
-from shared.metrics.services import BROKER_CONNECTED, DOORBELLS, DOORBELLS_AGAIN
+from shared.metrics.services import BROKER_BLOCKED, BROKER_CONNECTED, DOORBELLS, DOORBELLS_AGAIN
 from shared.pulse import Pulse
 from shared.settings import Settings
 from shared.store import providers, reports
@@ -44,7 +44,8 @@ class Dispatcher:
             DOORBELLS_AGAIN.labels(queue)
             for result in ("confirmed", "given_back"):
                 DOORBELLS.labels(queue, result)
-        BROKER_CONNECTED.set_function(self.publisher.connected.is_set)
+        BROKER_CONNECTED.set_function(lambda: self.publisher.state != "away")
+        BROKER_BLOCKED.set_function(lambda: self.publisher.state == "blocked")
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -60,7 +61,7 @@ class Dispatcher:
     async def _dispatch(self) -> None:
         pause = 0.1
         while True:
-            await self.publisher.connected.wait()
+            await self.publisher.takes_messages.wait()
             try:
                 await self._until_quiet()
                 await ring_again(self.pool, self.publisher, self.settings)
@@ -81,7 +82,7 @@ class Dispatcher:
     async def _until_quiet(self) -> None:
         """Dispatches until nothing calls any more, or it is time to look after the doorbells that are out."""
         until = time.monotonic() + FIRST_CHECK_SECONDS
-        while self.publisher.connected.is_set() and time.monotonic() < until:
+        while self.publisher.takes_messages.is_set() and time.monotonic() < until:
             self._wake.clear()
             again = await dispatch_due(self.pool, self.publisher, self.backlog, self.settings)
             if not (again or self._wake.is_set()):
@@ -91,19 +92,16 @@ class Dispatcher:
     async def _report(self) -> None:
         """Says how it is and how the broker is: `/health` repeats it."""
         while True:
-            connected = self.publisher.connected.is_set()
+            self.publisher.changed.clear()
+            state = self.publisher.state
+            if state == "connected":
+                self._wake.set()  # what could not be rung was given back, and is due
+            details = {"broker": state, "blocked_for": self.publisher.blocked_for}
             with suppress(*db.AWAY_OR_BUSY):
                 await reports.say(
-                    self.pool,
-                    "dispatcher",
-                    self.instance_id,
-                    healthy=connected,
-                    details={"broker": "connected" if connected else "away"},
+                    self.pool, "dispatcher", self.instance_id, healthy=state == "connected", details=details
                 )
-            if connected:
-                await asyncio.sleep(self.settings.safety_poll_seconds)
-            else:
-                await until_set(self.publisher.connected, at_most_seconds=self.settings.safety_poll_seconds)
+            await until_set(self.publisher.changed, at_most_seconds=self.settings.safety_poll_seconds)
 
 
 async def serve(settings: Settings) -> None:

@@ -13,6 +13,7 @@ from pika.adapters.asyncio_connection import AsyncioConnection
 from pika.channel import Channel
 
 from shared import broker
+from shared.admission import Broker
 from shared.settings import Settings
 
 log = logging.getLogger("dispatcher")
@@ -28,6 +29,10 @@ class Doorbell:
     task_id: UUID
     queue: str
     actor: str
+
+
+class BrokerBlocked(pika.exceptions.AMQPError):
+    """RabbitMQ has said that it takes no messages: what is sent would lie in the network until it has room again."""
 
 
 class GatheringConnection(AsyncioConnection):
@@ -54,13 +59,19 @@ class Publisher:
 
     def __init__(self, settings: Settings) -> None:
         self._parameters = broker.connection_parameters(settings)
+        # A new connection would seem to be fine until it is used: this one knows, and is told when it is over.
+        self._parameters.blocked_connection_timeout = None
         self._arguments = broker.queue_arguments(settings)
         self._channel: Channel | None = None
         self._declared: set[str] = set()
         self._next_tag = 1
         self._awaited: dict[int, asyncio.Future[bool]] = {}
         self._unroutable: set[str] = set()
-        self.connected = asyncio.Event()
+        self.state: Broker = "away"
+        self.blocked_for: str | None = None
+        """RabbitMQ's own words, while it is blocked."""
+        self.takes_messages = asyncio.Event()
+        self.changed = asyncio.Event()
 
     async def keep_connected(self) -> None:
         """Connects, and connects again whenever the connection is lost, until cancelled."""
@@ -70,7 +81,7 @@ class Publisher:
             connection = self._connect(closed)
             try:
                 reason = await closed
-                pause = 0.1 if self.connected.is_set() else min(pause * 2, 2.0)
+                pause = 0.1 if self.state != "away" else min(pause * 2, 2.0)
                 log.warning("no connection to RabbitMQ (%s); trying again in %.1f s", _short(reason), pause)
             finally:
                 self._lose_channel()
@@ -126,6 +137,8 @@ class Publisher:
     def _open(self) -> Channel:
         if self._channel is None or not self._channel.is_open:
             raise pika.exceptions.AMQPConnectionError("the connection was lost")
+        if self.state == "blocked":
+            raise BrokerBlocked(f"RabbitMQ takes no messages: {self.blocked_for}")
         return self._channel
 
     def _connect(self, closed: "asyncio.Future[BaseException]") -> AsyncioConnection:
@@ -137,6 +150,9 @@ class Publisher:
         )
 
     def _open_channel(self, connection: AsyncioConnection, closed: "asyncio.Future[BaseException]") -> None:
+        connection.add_on_connection_blocked_callback(lambda _connection, frame: self._block(frame.method.reason))
+        connection.add_on_connection_unblocked_callback(lambda _connection, _frame: self._unblock())
+
         def opened(channel: Channel) -> None:
             channel.add_on_close_callback(lambda _channel, error: _settle(closed, error))
             channel.add_on_return_callback(
@@ -148,8 +164,27 @@ class Publisher:
 
     def _use(self, channel: Channel) -> None:
         self._channel, self._next_tag = channel, 1
-        self.connected.set()
+        self._become("connected")
         log.info("connected to RabbitMQ")
+
+    def _block(self, reason: str) -> None:
+        """A memory or disk alarm. RabbitMQ says so when it is sent something, and reads nothing more from us."""
+        log.warning("RabbitMQ takes no messages (%s): tasks wait until it has room again", reason)
+        self._become("blocked", reason)
+        self._give_up_confirms()
+
+    def _unblock(self) -> None:
+        log.info("RabbitMQ takes messages again")
+        self._become("connected")
+
+    def _become(self, state: Broker, reason: str | None = None) -> None:
+        if (state, reason) != (self.state, self.blocked_for):
+            self.changed.set()
+        self.state, self.blocked_for = state, reason
+        if state == "connected":
+            self.takes_messages.set()
+        else:
+            self.takes_messages.clear()
 
     def _confirmed(self, frame: Any) -> None:
         confirm, through = isinstance(frame.method, pika.spec.Basic.Ack), frame.method.delivery_tag
@@ -158,9 +193,12 @@ class Publisher:
             _settle(self._awaited.pop(tag, None), confirm)
 
     def _lose_channel(self) -> None:
-        self.connected.clear()
+        self._become("away")
         self._channel = None
         self._declared.clear()
+        self._give_up_confirms()
+
+    def _give_up_confirms(self) -> None:
         for confirm in self._awaited.values():
             _settle(confirm, False)  # noqa: FBT003 - the confirm's own value: not rung
         self._awaited.clear()

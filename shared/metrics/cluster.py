@@ -8,6 +8,12 @@ DATABASE_ANSWERS = gauge(
     [],
     of=[API],
 )
+DATABASE_WRITABLE = gauge(
+    "windlass_database_writable",
+    "1 when Postgres has room on its disk and may be written to; 0 when every submit is refused",
+    [],
+    of=[API],
+)
 TASKS = gauge("windlass_tasks", "Tasks in each state, since the first day", ["actor", "provider", "status"], of=[API])
 QUEUE_DEPTH = gauge(
     "windlass_queue_depth", "Tasks that could start now, by lane", ["queue", "actor", "provider", "lane"], of=[API]

@@ -25,7 +25,7 @@ TOKENS = counter(
 MEDIA_BYTES = counter("windlass_media_bytes_total", "Bytes of media fetched and kept", ["provider"], of=[ACTORS])
 AGENT_KILLS = counter(
     "windlass_agent_kills_total",
-    "Agents ended with all below them; `reason` is cancelled, timeout, memory, cpu, processes, "
+    "Agents ended with all below them; `reason` is cancelled, timeout, memory, cpu, processes, disk, files, "
     "stopped (its worker was), lost (its lease was), leftovers (it ended by itself and left processes behind) or other",
     ["reason"],
     of=[ACTORS],

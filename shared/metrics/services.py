@@ -68,6 +68,12 @@ DISPATCH_CONFIRM_SECONDS = histogram(
 BROKER_CONNECTED = gauge(
     "windlass_broker_connected", "1 while the dispatcher is connected to RabbitMQ", [], of=[DISPATCHER]
 )
+BROKER_BLOCKED = gauge(
+    "windlass_broker_blocked",
+    "1 while RabbitMQ takes no messages from the dispatcher: its memory or its disk is nearly used up",
+    [],
+    of=[DISPATCHER],
+)
 
 WORKER_THREADS = gauge(
     "windlass_worker_threads", "Threads of this worker; `state` is busy or idle", ["state"], of=[ACTORS]

@@ -1,5 +1,6 @@
 """Which addresses may be spoken to: public ones, and the private ones that the operator has named."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -8,6 +9,8 @@ from urllib.parse import urlsplit
 
 from shared.errors import Forbidden
 from shared.settings import Settings
+
+log = logging.getLogger(__name__)
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
@@ -76,20 +79,19 @@ def is_public(address: IPAddress) -> bool:
 
 def check(host: str, port: int, addresses: Iterable[str], allowances: Allowances, *, plain: bool = False) -> None:
     """Refuses a host if any of the addresses that its name stands for is out of bounds. Without encryption (`plain`)
-    every public address is: what is sent there carries keys, and what comes back could be anybody's."""
+    every public address is: what is sent there carries keys, and what comes back could be anybody's.
+
+    Where a name leads inside our own network is for the log: whoever may submit a task reads the error."""
     for each in addresses:
         address = ip_address(each)
         if allowances.cover(host, port, address):
             continue
         if not is_public(address):
+            log.warning("%s was not spoken to: its address %s is private", host, each)
             raise Forbidden(
-                f"{_named(host, each)} is a private address, which is not spoken to; "
+                f"{host} is at a private address, which is not spoken to; "
                 "the operator can allow it in [network] allow_private",
                 host=host,
             )
         if plain:
-            raise Forbidden(f"{_named(host, each)} must be spoken to over https, not plain http", host=host)
-
-
-def _named(host: str, address: str) -> str:
-    return host if host == address else f"{host} ({address})"
+            raise Forbidden(f"{host} must be spoken to over https, not plain http", host=host)

@@ -85,14 +85,18 @@ def error_of_status(
 def error_of_transport(provider: str, error: Exception) -> TaskError:
     """For `httpx.HTTPError` and what building a request raises: one that got no answer, or half of one."""
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError | UnicodeError):
-        # Its text is left out: it quotes the header or address that could not be written, key and all.
-        return InvalidInput(f"no request to {provider} could be written; its address or its key is malformed")
+        return unwritable(provider)
     sent = not isinstance(error, _NEVER_SENT)
     what = "did not answer in time" if isinstance(error, httpx.TimeoutException) else "lost the connection"
     if not sent:
         what = "could not be reached"
     words = scrub(str(error))[:LONGEST_EXCERPT]
     return NetworkTimeout(f"{provider} {what}" + (f": {words}" if words else ""), sent=sent)
+
+
+def unwritable(provider: str) -> TaskError:
+    """For a request that never went out. What was wrong is left out: it quotes the header or address, key and all."""
+    return InvalidInput(f"no request to {provider} could be written; its address or its key is malformed")
 
 
 def not_understood(provider: str, status: int, text: str) -> TaskError:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from shared.errors import TaskError
 
@@ -17,6 +17,8 @@ class Order:
     reference: str
     source_image: str | None = None
     """The URL of the picture to begin with."""
+    picture: str | None = None
+    """The provider's own name for that picture, where `prepare` has brought it there."""
     params: Mapping[str, Any] = field(default_factory=dict)
     callback_url: str | None = None
 
@@ -74,6 +76,9 @@ class OrderUnknown(Exception):
 class MediaProvider(Protocol):
     """Made from `(name, endpoint, http)`: its name in the settings, where it is, and a client that may reach it.
 
+    Its class may have `actions` (`shared/providers/params.py`): what it can be asked for, each with the parameters that
+    it takes beside the prompt and the picture. Without, it takes none.
+
     Every method may raise a `TaskError` of `shared/errors.py`. From `order` such an error means that the order was
     certainly not taken, so that it may be sent again; where that is not certain it raises `OrderUnknown`.
     """
@@ -90,3 +95,12 @@ class MediaProvider(Protocol):
 
     def job_of_callback(self, body: Any) -> str | None:
         """The job that a callback is about. What else it says is not believed: the provider is asked."""
+
+
+@runtime_checkable
+class PreparingProvider(Protocol):
+    """One that has to be brought something before it takes an order, such as the picture to begin with."""
+
+    async def prepare(self, order: Order) -> Order:
+        """The order as it is to be placed. Costs nothing, may be done again, and comes before anything is written
+        down: whatever goes wrong here holds up nobody."""

@@ -66,7 +66,7 @@ async def _fetch(http: httpx.AsyncClient, url: str, file: BinaryIO, to: Path, la
                 beginning += part[: BEGINNING_BYTES - len(beginning)]
                 digest.update(part)
                 file.write(part)
-    except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+    except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
         raise Forbidden(f"Files are downloaded over https, and not from {_host(url)}") from error
     except httpx.HTTPError as error:
         raise error_of_transport(_host(url), error) from error
@@ -141,5 +141,5 @@ def _host(url: str) -> str:
     """Not the whole address: what follows the host is often a signature."""
     try:
         return httpx.URL(url).host or "an address without a host"
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, UnicodeError):
         return "a malformed address"

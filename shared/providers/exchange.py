@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from shared.errors import NetworkTimeout
-from shared.providers.answers import error_of, error_of_transport, not_understood
+from shared.providers.answers import error_of, error_of_transport, not_understood, unwritable
 from shared.scrubbing import SCRUBBED
 
 LARGEST_ANSWER_BYTES = 5_000_000
@@ -38,9 +38,13 @@ async def send(
 ) -> str:
     """The text of a 2xx answer to a request made as httpx makes them; without the key, should it be quoted there."""
     try:
+        written = http.build_request(method, url, **request)
+    except (httpx.InvalidURL, ValueError, TypeError, RecursionError) as error:
+        raise unwritable(provider) from error
+    try:
         async with asyncio.timeout(_longest(http.timeout)):
-            response, text = await _read(http, http.build_request(method, url, **request))
-    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            response, text = await _read(http, written)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise error_of_transport(provider, error) from error
     except TimeoutError as error:
         raise NetworkTimeout(f"{provider} did not answer in time", sent=True) from error

@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -13,7 +14,9 @@ from shared.providers.answers import not_understood, placing_an_order
 from shared.providers.base import CannotTell, Done, Failed, Found, NotThere, Order, Ordered, Pending
 from shared.providers.exchange import ask, send
 from shared.providers.finding import Listed, look_until_settled
-from shared.providers.source import fetch_source
+from shared.providers.leonardo_params import ACTIONS
+from shared.providers.params import Params
+from shared.providers.source import Source, fetch_source
 from shared.toml_tables import Endpoint
 
 PAGE = 50
@@ -26,6 +29,8 @@ _BAD_KEY = re.compile(r"(?:authorization|authentication) hook", re.IGNORECASE)
 class Adapter:
     """`POST /generations` and its likes, `GET` and `DELETE /generations/{id}`, `GET /generations/user/{id}`."""
 
+    actions: ClassVar[Mapping[str, type[Params]]] = ACTIONS
+
     def __init__(self, name: str, endpoint: Endpoint, http: httpx.AsyncClient) -> None:
         self._name = name
         self._endpoint = endpoint
@@ -33,14 +38,21 @@ class Adapter:
         # The bundled server notes an order down before it lets go of it, so nobody need wait for it to turn up.
         self._settled_seconds = 0.3 if endpoint.is_fake else SETTLED_SECONDS
 
+    async def prepare(self, order: Order) -> Order:
+        if order.action == "txt2img":
+            return order
+        if order.source_image is None:
+            raise InvalidInput(f"{order.action} begins with a picture, and the order names none")
+        return replace(order, picture=await self._upload(await fetch_source(self._http, order.source_image)))
+
     async def order(self, order: Order) -> Ordered:
         path, body = "/generations", {**order.params, "prompt": order.prompt}
         if order.action == "img2img":
-            body["init_image_id"] = await self._upload(order)
+            body["init_image_id"] = order.picture
         elif order.action == "img2vid":
             # The older `/generations-motion-svd` takes no prompt.
             path = "/generations-image-to-video"
-            body |= {"imageId": await self._upload(order), "imageType": "UPLOADED"}
+            body |= {"imageId": order.picture, "imageType": "UPLOADED"}
         with placing_an_order():
             answer = await self._ask("POST", path, body=body)
             return Ordered(self._job_in(answer), answer)
@@ -110,11 +122,8 @@ class Adapter:
                 return user_id
         raise self._not_understood(answer)
 
-    async def _upload(self, order: Order) -> str:
+    async def _upload(self, source: Source) -> str:
         """It takes pictures in two steps: a place is asked for, and the picture is sent there as a form."""
-        if order.source_image is None:
-            raise InvalidInput(f"{order.action} begins with a picture, and the order names none")
-        source = await fetch_source(self._http, order.source_image)
         answer = await self._ask("POST", "/init-image", body={"extension": source.extension})
         try:
             place = answer["uploadInitImage"]

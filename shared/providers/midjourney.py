@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -11,6 +11,8 @@ from shared.errors import InvalidInput, NotFound
 from shared.providers.answers import Said, error_of_status, not_understood, placing_an_order, read_words
 from shared.providers.base import CannotTell, Done, Failed, Found, NotThere, Order, Ordered, Pending
 from shared.providers.exchange import ask
+from shared.providers.midjourney_params import ACTIONS
+from shared.providers.params import Params
 from shared.toml_tables import Endpoint
 
 TASK_TYPES = {"txt2img": "mj_txt2img", "img2img": "mj_img2img", "img2vid": "mj_video"}
@@ -22,13 +24,15 @@ class Adapter:
     """`POST /api/v1/mj/generate` and `GET /api/v1/mj/record-info`. An answer is good when its status is 2xx and the
     code in its body is 200."""
 
+    actions: ClassVar[Mapping[str, type[Params]]] = ACTIONS
+
     def __init__(self, name: str, endpoint: Endpoint, http: httpx.AsyncClient) -> None:
         self._name = name
         self._endpoint = endpoint
         self._http = http
 
     async def order(self, order: Order) -> Ordered:
-        body = {"taskType": TASK_TYPES[order.action], **order.params, "prompt": order.prompt}
+        body = {**order.params, "taskType": TASK_TYPES[order.action], "prompt": order.prompt}
         if order.action != "txt2img":
             if order.source_image is None:
                 raise InvalidInput(f"{order.action} begins with a picture, and the order names none")

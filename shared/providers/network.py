@@ -3,7 +3,10 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import httpcore
@@ -16,6 +19,27 @@ from shared.providers.traced_requests import send_traced
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 CONNECT_SECONDS = 10.0
+
+
+@dataclass
+class Traffic:
+    """Whether anybody was reached: before that, nothing can have been said."""
+
+    has_begun: bool = False
+
+
+_watched: ContextVar[Traffic | None] = ContextVar("watched", default=None)
+
+
+@contextmanager
+def watching_traffic() -> Iterator[Traffic]:
+    """Over the connections that our clients open for whatever runs inside the block."""
+    traffic = Traffic()
+    token = _watched.set(traffic)
+    try:
+        yield traffic
+    finally:
+        _watched.reset(token)
 
 
 async def resolve(host: str, port: int) -> list[str]:
@@ -82,6 +106,8 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
+        if not 0 < port < 65536:
+            raise httpcore.ConnectError(f"there is no port {port}")
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (CONNECT_SECONDS if timeout is None else timeout)
         addresses = await self._addresses_of(host, port, deadline)
@@ -90,7 +116,10 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             # Each gets its share of the time, lest one that is not reachable from here use up what the others need.
             share = (deadline - loop.time()) / (len(addresses) - tried + 1)
             try:
-                return await self._inner.connect_tcp(address, port, max(share, 0.01), local_address, socket_options)
+                stream = await self._inner.connect_tcp(address, port, max(share, 0.01), local_address, socket_options)
+                if (traffic := _watched.get()) is not None:
+                    traffic.has_begun = True
+                return stream
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if tried == len(addresses):
                     raise

@@ -69,7 +69,7 @@ class OpenRouter:
                         yield text
                     if generation.is_over:
                         break
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             # A connection that is lost after the last word has taken nothing with it.
             if generation.finished() is None:
                 raise error_of_transport(self._name, error) from error

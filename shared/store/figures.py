@@ -1,19 +1,21 @@
-"""The state of everything at one moment, for whoever watches it: two statements, the size of the live work."""
+"""The state of everything at one moment, for whoever watches it: a few statements, the size of the live work."""
 
 from dataclasses import dataclass
 
 from shared.db import Database, Row
-from shared.store import queues
+from shared.store import queues, room
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Each queue as `/queues/status` has it, each provider, and what the janitors could not account for."""
+    """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, and why nothing
+    can be stored, if that is so."""
 
     queues: list[Row]
     providers: list[Row]
     unaccounted: int | None
     """None when no janitor has been heard of lately."""
+    refusal: room.Refusal | None
 
 
 async def read(db: Database, *, workers_within_seconds: float, janitors_within_seconds: float) -> Figures:
@@ -39,4 +41,4 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         workers_within_seconds,
         janitors_within_seconds,
     )
-    return Figures(rows, providers, providers[0]["unaccounted"] if providers else None)
+    return Figures(rows, providers, providers[0]["unaccounted"] if providers else None, await room.refusal(db))

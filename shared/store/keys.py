@@ -15,6 +15,13 @@ SHAPE = re.compile(r"wl_([0-9A-Za-z]{6,32})_([0-9A-Za-z]{24,64})", re.ASCII)
 ALPHABET = string.ascii_letters + string.digits
 SHOWN = "key_id, role, user_id, name, created_at, expires_at, revoked_at, created_by"
 LIVING = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())"
+SECONDS_LEFT = "extract(epoch FROM expires_at - clock_timestamp())::float AS seconds_left"
+
+NOTED = """
+    INSERT INTO audit_log (key_id, user_id, action, target, details)
+    SELECT created_by, created_by, 'key.create', key_id, jsonb_build_object('role', role, 'user_id', user_id) FROM made
+"""
+"""In the statement that makes a key without any other key to answer for it: neither is there without the other."""
 
 
 def new_key() -> str:
@@ -44,25 +51,33 @@ def fingerprint(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-async def ensure(db: Database, key: str, *, role: str, user_id: str) -> None:
-    """Makes sure that a key given by the operator works."""
+async def ensure(db: Database, key: str, *, role: str, user_id: str, created_by: str) -> str | None:
+    """Stores a key that the operator's settings name, unless one of its id is there: that one stays as it is, or every
+    start would undo its revocation. Returns why the key does not open; none when it does.
+
+    Of many processes that start at once, one stores it and its entry in the audit log.
+    """
     key_id, secret = _required_parts(key)
     await db.execute(
-        """
-        WITH changed AS (
-            INSERT INTO api_keys (key_id, secret_hash, role, user_id) VALUES ($1, $2, $3, $4)
-            ON CONFLICT (key_id) DO UPDATE
-            SET secret_hash = excluded.secret_hash, role = excluded.role, user_id = excluded.user_id,
-                revoked_at = NULL, expires_at = NULL
-            RETURNING key_id)
-        SELECT pg_notify($5, key_id) FROM changed
-        """,
+        f"""
+        WITH made AS (
+            INSERT INTO api_keys (key_id, secret_hash, role, user_id, created_by) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (key_id) DO NOTHING RETURNING {SHOWN})
+        {NOTED}
+        """,  # noqa: S608 - the names above
         key_id,
         fingerprint(secret),
         role,
         user_id,
-        CHANNEL,
+        created_by,
     )
+    if await authenticate(db, key) is not None:
+        return None
+    row = await get(db, key_id)
+    assert row is not None, "keys are never deleted"
+    if row["revoked_at"] is not None:
+        return f"it was revoked at {row['revoked_at']:%Y-%m-%d %H:%M:%S} UTC"
+    return "there is another key of the same id" if row["expires_at"] is None else "it has expired"
 
 
 async def create(
@@ -95,13 +110,16 @@ async def create(
 
 
 async def create_first(db: Database, key: str, *, role: str, user_id: str, created_by: str) -> Row | None:
-    """Stores a key only where no admin's key is alive: none when one is."""
+    """Stores a key, and an entry in the audit log, only where no admin's key is alive: none when one is."""
     key_id, secret = _required_parts(key)
     return await db.fetchrow(
         f"""
-        INSERT INTO api_keys (key_id, secret_hash, role, user_id, created_by)
-        SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT FROM api_keys WHERE role = 'admin' AND {LIVING})
-        RETURNING {SHOWN}
+        WITH made AS (
+            INSERT INTO api_keys (key_id, secret_hash, role, user_id, created_by)
+            SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (SELECT FROM api_keys WHERE role = 'admin' AND {LIVING})
+            RETURNING {SHOWN}
+        ), noted AS ({NOTED})
+        SELECT * FROM made
         """,  # noqa: S608
         key_id,
         fingerprint(secret),
@@ -150,9 +168,7 @@ async def authenticate(db: Database, key: str) -> Row | None:
         return None
     row = await db.fetchrow(
         f"""
-        SELECT key_id, secret_hash, role, user_id,
-               extract(epoch FROM expires_at - clock_timestamp())::float AS seconds_left
-        FROM api_keys WHERE key_id = $1 AND {LIVING}
+        SELECT key_id, secret_hash, role, user_id, {SECONDS_LEFT} FROM api_keys WHERE key_id = $1 AND {LIVING}
         """,  # noqa: S608
         parts[0],
     )
@@ -163,9 +179,6 @@ async def authenticate(db: Database, key: str) -> Row | None:
 async def valid(db: Database, key_id: str) -> Row | None:
     """The same row for a key whose owner has proven it before, as long as it is neither expired nor revoked."""
     return await db.fetchrow(
-        """
-        SELECT key_id, role, user_id FROM api_keys
-        WHERE key_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())
-        """,
+        f"SELECT key_id, role, user_id, {SECONDS_LEFT} FROM api_keys WHERE key_id = $1 AND {LIVING}",  # noqa: S608
         key_id,
     )

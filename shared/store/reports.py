@@ -1,11 +1,24 @@
 """What dispatchers and janitors last said of themselves, and which schema they all stand on."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import asyncpg
 
+from shared.admission import Broker
 from shared.db import Database, Row
+
+BEST_FIRST: tuple[Broker, ...] = ("connected", "blocked", "away")
+
+
+@dataclass(frozen=True)
+class BrokerReport:
+    """How RabbitMQ is; `blocked_for` are its own words."""
+
+    state: Broker
+    blocked_for: str | None = None
 
 
 async def say(db: Database, service: str, instance_id: str, *, healthy: bool, details: dict[str, Any]) -> datetime:
@@ -37,6 +50,16 @@ async def recent(db: Database, *, within_seconds: float) -> list[Row]:
         """,
         within_seconds,
     )
+
+
+def broker_among(said: Sequence[Row]) -> BrokerReport | None:
+    """As the best placed dispatcher sees it, for one is enough to ring; none when no dispatcher was heard of."""
+    seen = [
+        BrokerReport(row["details"].get("broker", "away"), row["details"].get("blocked_for"))
+        for row in said
+        if row["service"] == "dispatcher"
+    ]
+    return min(seen, key=lambda report: BEST_FIRST.index(report.state), default=None)
 
 
 async def schema_revision(db: Database) -> str | None:

@@ -31,6 +31,11 @@ TRACEPARENT = "(SELECT t.traceparent FROM tasks t WHERE t.task_id = answer.task_
 
 MUST_RUN_ALONE = "must-run-alone"
 """Why a task that may have killed its workers is refused to a process that runs others, too."""
+BRIEFLY = "(SELECT set_config('lock_timeout', '50ms', true) AS wait OFFSET 0) AS patience CROSS JOIN LATERAL"
+"""For a call that had rather come again than wait long for a lock; over with the statement. What is called has to be
+given something of it (`WITH_PATIENCE`), or it might be called first."""
+
+WITH_PATIENCE = "CASE WHEN patience.wait IS NOT NULL THEN {} END"
 
 
 class UnknownDependency(Exception):
@@ -211,15 +216,17 @@ async def claim(
     *,
     alone: bool = False,
     traced: bool = False,
+    briefly: bool = False,
 ) -> list[Claimed | Refused]:
     """Takes the tasks that are waiting, due and have a slot free; the answers come in the order of the claims. Those
     that must run alone are for a process that does nothing else (`alone`). Their trace context, which never changes,
-    is read only for who asks."""
+    is read only for who asks. For a lock it waits long, or only briefly."""
     tokens: dict[UUID, UUID] = {}
     for claim in claims:
         tokens.setdefault(claim.task_id, claim.claim_token)
-    wanted = f"*, {TRACEPARENT}" if traced else "*"
-    query = f"SELECT {wanted} FROM claim_tasks($1, $2, $3, $4, $5) AS answer"  # noqa: S608 - both are written here
+    wanted = f"answer.*, {TRACEPARENT}" if traced else "answer.*"
+    called = f"claim_tasks($1, $2, $3, {_patient('$4::float', briefly=briefly)}, $5) AS answer"
+    query = f"SELECT {wanted} FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - all are written here
     rows = await db.fetch(query, list(tokens), list(tokens.values()), worker_id, lease_seconds, alone)
     rows_of = {row["task_id"]: row for row in rows}
     answers = [_answer(claim, tokens[claim.task_id], rows_of[claim.task_id]) for claim in claims]
@@ -250,18 +257,36 @@ async def next_alone(db: Database, queues: Sequence[str]) -> Row | None:
     )
 
 
-async def report(db: Database, reports: Sequence[Report]) -> set[UUID]:
-    """Keeps progress, output and checkpoints; returns the tasks that are still the reporter's own."""
-    rows = await db.fetch("SELECT * FROM report_tasks($1::text::jsonb)", as_json(reports))
-    return {row["task_id"] for row in rows}
+def _patient(argument: str, *, briefly: bool) -> str:
+    return WITH_PATIENCE.format(argument) if briefly else argument
 
 
-async def end(db: Database, endings: Sequence[Ending], rules: Rules) -> list[str | None]:
+@dataclass(frozen=True)
+class Heard:
+    """What became of reports: whose task is still their own, and whose row somebody else has locked: to be offered
+    again. The others have lost it."""
+
+    kept: set[UUID]
+    skipped: set[UUID]
+
+
+async def report(db: Database, reports: Sequence[Report]) -> Heard:
+    """Keeps progress, output and checkpoints, and waits for nobody."""
+    rows = await db.fetch("SELECT * FROM report_tasks($1::text::jsonb, skip_locked => true)", as_json(reports))
+    return Heard(
+        {row["task_id"] for row in rows if not row["skipped"]}, {row["task_id"] for row in rows if row["skipped"]}
+    )
+
+
+async def end(db: Database, endings: Sequence[Ending], rules: Rules, *, briefly: bool = False) -> list[str | None]:
     """Ends attempts and returns each task's status after it, or none where it no longer belonged to the caller.
 
-    What they say about their providers opens and closes breakers and pauses providers, by the rules.
+    What they say about their providers opens and closes breakers and pauses providers, by the rules. For a lock it
+    waits long, or only briefly.
     """
-    rows = await db.fetch("SELECT * FROM end_tasks($1::text::jsonb, $2::text::jsonb)", as_json(endings), as_json(rules))
+    called = f"end_tasks($1::text::jsonb, {_patient('$2::text::jsonb', briefly=briefly)}) AS answer"
+    query = f"SELECT answer.* FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - both are written here
+    rows = await db.fetch(query, as_json(endings), as_json(rules))
     counting.attempts_ended(endings, rows)
     statuses = {row["claim_token"]: row["status"] for row in rows}
     return [statuses.get(ending.claim_token) for ending in endings]

@@ -25,7 +25,8 @@ async def register(
 
 
 async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seconds: float) -> list[Row]:
-    """One heartbeat; returns `claim_token, owned, cancel_requested` for each task held."""
+    """One heartbeat; returns `claim_token, owned, skipped, cancel_requested` for each task held. One whose row somebody
+    else has locked is skipped: neither renewed nor lost."""
     return await db.fetch(
         "SELECT * FROM renew_leases($1, $2, $3, $4)",
         worker_id,
@@ -68,6 +69,31 @@ async def count_live(db: Database, *, heard_within_seconds: float) -> int:
         heard_within_seconds,
     )
     return count
+
+
+async def unserved_queues(db: Database, *, for_seconds: float) -> list[str]:
+    """Queues whose tasks could have started for so long, and that no worker has served for as long.
+
+    A pool that is scaled from none, or replaced, takes a while: its queue is not unserved meanwhile, nor one whose
+    provider was held back and may go on only since a moment ago.
+    """
+    rows = await db.fetch(
+        """
+        SELECT p.actor || '.' || p.name AS queue FROM providers p CROSS JOIN LATERAL oldest_due(p.name) AS oldest
+        WHERE oldest IS NOT NULL AND NOT p.paused AND coalesce(p.limit_override, p.configured_limit) IS DISTINCT FROM 0
+          AND NOT EXISTS (
+              SELECT 1 FROM workers w
+              WHERE p.actor || '.' || p.name = ANY (w.queues)
+                AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1))
+          AND greatest(
+              oldest, p.paused_until, p.breaker_until,
+              (SELECT e.at FROM provider_events e WHERE e.provider = p.name ORDER BY e.event_id DESC LIMIT 1)
+          ) < now() - make_interval(secs => $1)
+        ORDER BY queue
+        """,
+        for_seconds,
+    )
+    return [row["queue"] for row in rows]
 
 
 async def newest(db: Database, *, limit: int = 500) -> list[Row]:

@@ -44,7 +44,7 @@ def storage_of(api: Windlass) -> MediaStorage:
     return open_storage(Settings(media_storage=api.environment["WINDLASS_MEDIA_STORAGE"]))
 
 
-def address(api: Windlass, content_id: UUID) -> str:
+def address(api: Windlass, content_id: UUID | str) -> str:
     return f"{api.url}/api/v1/media/{content_id}"
 
 

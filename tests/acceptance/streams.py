@@ -54,7 +54,7 @@ def with_workers(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
     def run(api: Windlass, **arguments: Any) -> None:
         async def whole() -> None:
             async with an_engine(api.environment["WINDLASS_DATABASE_URL"]) as engine, asyncio.timeout(60):
-                await keys.ensure(engine.pool, ANN, role="user", user_id="ann")
+                await keys.ensure(engine.pool, ANN, role="user", user_id="ann", created_by="test")
                 await test(api, engine, **arguments)
 
         asyncio.run(whole())

@@ -123,12 +123,16 @@ def test_a_task_names_it_and_gets_its_picture_though_the_answer_to_the_order_was
         servers, migrated_template, management, tmp_path, config=config, actors=("media",), **path
     ) as windlass:
         windlass.start_all()
-        payload = {"action": "txt2img", "prompt": "a lighthouse, lost"}
+        payload = {"action": "txt2img", "prompt": "a lighthouse, lost", "params": {"paper": "rough"}}
         client = windlass.client
+        theirs = {**payload, "params": {"webhook": "https://elsewhere.example"}}
+        refused = client.http.post("/api/v1/tasks/media", json={"provider": "atelier", **theirs})
+        assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/params/webhook")
         task = client.finished(client.submit(actor="media", provider="atelier", payload=payload)["task_id"])
         assert task["status"] == "completed", task["error"]
         assert httpx.get(task["result"]["urls"][0], trust_env=False).content == atelier.picture
-    assert len(atelier.orders) == 1
+    (order,) = atelier.orders
+    assert order["paper"] == "rough"
 
 
 def test_without_the_key_the_page_s_variable_is_asked_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from tests.acceptance.conftest import PROVIDERS, a_windlass
 from tests.conftest import a_database, a_virtual_host
 from tests.databases import PROJECT, ask
 from tests.fake_providers import FakeProviders, fake_providers
-from tests.servers import Servers
+from tests.servers import Servers, open_directory
 from tests.waiting import wait_until
 from tests.windlass import Client, Windlass
 from tests.windlass_up import WINDLASS
@@ -45,8 +45,19 @@ class Lost:
 
 @contextmanager
 def on(database_url: str, amqp_url: str, directory: Path, fake: FakeProviders) -> Iterator[Windlass]:
-    settings = {"WINDLASS_FAKE_PROVIDERS_URL": fake.url}
-    with a_windlass(database_url, amqp_url, directory, config=CONFIG, actors=ACTORS, **settings) as windlass:
+    settings = {"WINDLASS_FAKE_PROVIDERS_URL": fake.url, "WINDLASS_AGENT_SANDBOX": "best-effort"}
+    with (
+        open_directory() as data,
+        a_windlass(
+            database_url,
+            amqp_url,
+            directory,
+            config=CONFIG,
+            actors=ACTORS,
+            WINDLASS_DATA_DIR=str(data),
+            **settings,
+        ) as windlass,
+    ):
         yield windlass
 
 

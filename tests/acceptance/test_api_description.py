@@ -1,6 +1,8 @@
 """The OpenAPI document and its page: whole, true to every answer, and hard to break the API with."""
 
+import hashlib
 import re
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -79,3 +81,24 @@ def test_the_page_shows_every_operation_and_loads_nothing(api: Client) -> None:
     for operation in OPERATIONS.values():
         assert operation.summary in page.text.replace("&#x27;", "'")
     assert not re.search(r"<script|<link|src=|url\(|https?://", page.text)
+
+
+def test_a_browser_applies_the_page_s_own_style_and_nothing_else(api: Client) -> None:
+    page = api.http.get("/schema", headers={"Authorization": ""})
+    policy = dict(each.strip().split(" ", 1) for each in page.headers["content-security-policy"].split(";"))
+    (style,) = re.findall(r"<style>(.*?)</style>", page.text, re.DOTALL)
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy == {
+        "default-src": "'none'", "style-src": f"'sha256-{digest}'", "base-uri": "'none'", "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }  # fmt: skip
+    assert not re.search(r"\sstyle=|\son\w+=", page.text), "neither would be applied"
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/tasks", "/api/v1/tasks/no-id", "/nowhere", "/health", "/schema", "/schema/openapi.json"]
+)
+def test_no_answer_is_kept_or_taken_for_something_else(api: Client, path: str) -> None:
+    headers = api.http.get(path).headers
+    assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff")
+    assert headers["content-security-policy"].startswith("default-src 'none'; ")

@@ -126,6 +126,53 @@ def test_a_key_revoked_while_nobody_could_hear_of_it_opens_nothing_afterwards(
     assert ann.http.get("/api/v1/tasks").status_code == 401
 
 
+REFUSING = """
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER refuse BEFORE INSERT ON tasks EXECUTE FUNCTION refuse()
+"""
+"""A disk that is full for tasks alone; `tests/integration/test_full_disk.py` has a real one."""
+
+
+def test_a_submit_for_which_there_is_no_room_is_told_so(road: Forwarder, windlass: Windlass) -> None:
+    execute(road.server_url, REFUSING)
+    try:
+        answer = windlass.client.http.post("/api/v1/tasks", json={"actor": "probe"})
+    finally:
+        execute(road.server_url, "DROP FUNCTION refuse CASCADE")
+    assert (answer.status_code, answer.json()["code"]) == (503, "database-unavailable")
+    assert answer.json()["detail"].startswith("nothing was stored")
+    assert "its disk is full" in answer.json()["detail"]
+    assert windlass.client.submit()["status"] == "queued"
+
+
+def test_health_says_that_nothing_can_be_stored(servers: Servers, road: Forwarder, windlass: Windlass) -> None:
+    name = road.server_url.rpartition("/")[2]
+    execute(servers.database_url, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    try:
+        connect_anew(road)
+        wait_until("it is said", lambda: "read-only" in postgres_of(windlass).get("detail", ""))
+        assert postgres_of(windlass)["status"] == "degraded"
+        assert windlass.client.http.get("/health/ready").status_code == 200, "reading goes on"
+    finally:
+        execute(servers.database_url, f"ALTER DATABASE {name} RESET default_transaction_read_only")
+        connect_anew(road)
+    wait_until_back(windlass, road)
+    wait_until("it is well", lambda: postgres_of(windlass)["status"] == "healthy")
+
+
+def connect_anew(road: Forwarder) -> None:
+    """So that what is set for the database is in force."""
+    road.cut()
+    road.mend()
+
+
+def postgres_of(windlass: Windlass) -> dict[str, str]:
+    health = windlass.client.http.get("/health").json()
+    found: dict[str, str] = health.get("components", {}).get("postgres", {"status": "unknown"})
+    return found
+
+
 def test_before_the_first_migration_it_waits(servers: Servers, empty_database_url: str, tmp_path: Path) -> None:
     windlass = Windlass(empty_database_url, servers.amqp_url, tmp_path)
     client = windlass.client

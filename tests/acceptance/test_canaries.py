@@ -2,6 +2,7 @@
 
 import secrets
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -23,7 +24,7 @@ NOWHERE = "127.0.0.1:1"
 
 @pytest.fixture
 def canaries() -> dict[str, str]:
-    names = (*PLANTED_BY_ACTOR, "WRONG_KEY", "DATABASE", "BROKER", "SETTING", "TOKEN")
+    names = (*PLANTED_BY_ACTOR, "WRONG_KEY", "DATABASE", "BROKER", "SETTING", "TOKEN", "PAYLOAD", "LABEL")
     return {name: f"canary{secrets.token_hex(12)}" for name in names}
 
 
@@ -59,7 +60,7 @@ def answers_about(client: Client, task_id: str) -> str:
 def test_no_secret_is_stored_logged_or_answered(windlass: Windlass, canaries: dict[str, str]) -> None:
     client = windlass.client
     failed = client.finished(client.submit(payload={"outcome": "permanent"})["task_id"])
-    completed = client.finished(client.submit(payload={"result": canaries["PROVIDER_KEY"]})["task_id"])
+    completed = client.finished(client.submit(**submitted_with_secrets(canaries))["task_id"])
     assert (failed["status"], completed["status"]) == ("dead", "completed")
     answers = [answers_about(client, task["task_id"]) for task in (failed, completed)]
     answers += asked_wrongly(client, canaries)
@@ -78,9 +79,25 @@ def test_no_secret_is_stored_logged_or_answered(windlass: Windlass, canaries: di
     assert "refused: Authorization" in error["message"]
     assert "cannot reach amqp://" in error["stack_trace"]
     assert "example.org/v1?size=2" in error["details"]["url"]
-    assert completed["result"] == {"said": ["it was [scrubbed]"]}
+    sent = {"Authorization": "[scrubbed]", "url": "https://[scrubbed]@example.org"}
+    assert completed["result"] == {"said": ["it was [scrubbed]"], "sent": sent}
+    assert completed["payload"]["result"][1] == "Authorization: [scrubbed]"
+    assert completed["tags"] == ["nightly", "Bearer [scrubbed]", "[scrubbed]"]
     assert "refused: Authorization" in everything["the logs"]
     assert "the key is [scrubbed]" in rows
+
+
+def submitted_with_secrets(canaries: dict[str, str]) -> dict[str, Any]:
+    """A client that writes secrets wherever a task has room for words."""
+    text, label = canaries["PAYLOAD"], canaries["LABEL"]
+    written = [canaries["PROVIDER_KEY"], f"Authorization: Bearer {text}", {"url": f"https://me:{text}@example.org"}]
+    return {
+        "payload": {"result": written},
+        "tags": ["nightly", f"Bearer {label}", canaries["PROVIDER_KEY"]],
+        "project_id": f"https://me:{label}@example.org/it.git",
+        "workflow_id": f"wl_canary1_{label}",
+        "task_type": f"Authorization: {label}",
+    }
 
 
 def asked_wrongly(client: Client, canaries: dict[str, str]) -> list[str]:
@@ -93,6 +110,11 @@ def asked_wrongly(client: Client, canaries: dict[str, str]) -> list[str]:
         client.http.post("/api/v1/tasks", json={"actor": f"https://me:{token}@example.org"}).text,
         client.http.post("/api/v1/tasks", content=f'{{"password": "{token}"').text,
         client.http.delete(f"/api/v1/keys/{wrong}").text,
+        client.http.post(
+            "/api/v1/tasks", json={"actor": "probe", "dedupe_key": f"https://me:{token}@example.org"}
+        ).text,
+        client.http.post("/api/v1/tasks", json={"actor": "probe"}, headers={"Idempotency-Key": wrong}).text,
+        client.http.post("/api/v1/keys", json={"role": "user", "user_id": "ann", "name": f"for {wrong}"}).text,
     ]
 
 

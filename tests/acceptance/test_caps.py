@@ -3,7 +3,8 @@
 import json
 import socket
 from collections.abc import Iterator
-from typing import Any
+from contextlib import ExitStack
+from typing import Any, BinaryIO
 
 import httpx
 import pytest
@@ -17,7 +18,8 @@ MEGABYTE = 1_000_000
 
 @pytest.fixture(scope="module")
 def windlass(servers: Servers, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windlass]:
-    with an_api(servers, migrated_template, tmp_path_factory.mktemp("caps"), WINDLASS_BODY_SECONDS="1") as windlass:
+    limits = {"WINDLASS_BODY_SECONDS": "1", "WINDLASS_HEADER_SECONDS": "2"}
+    with an_api(servers, migrated_template, tmp_path_factory.mktemp("caps"), **limits) as windlass:
         yield windlass
     assert "Traceback" not in windlass.log(), "nothing that a client sends is an error of ours"
 
@@ -89,6 +91,62 @@ def test_a_length_that_is_announced_and_too_large_is_not_waited_for(windlass: Wi
 def test_a_body_that_never_comes_is_given_up(windlass: Windlass) -> None:
     status, body = raw(windlass, head("Content-Length: 100") + b'{"actor":')
     assert (status, json.loads(body)["code"]) == (408, "body-incomplete")
+
+
+def test_a_head_that_never_comes_whole_is_given_up_and_who_is_only_quiet_is_not(windlass: Windlass) -> None:
+    """Also when it comes byte by byte, after a request on the same connection, and when nothing comes at all."""
+    task_id = windlass.client.submit(delay_seconds=3600)["task_id"]
+    with ExitStack() as stack:
+        quiet, second, half, trickling, silent = (
+            stack.enter_context(socket.create_connection(("127.0.0.1", windlass.port), timeout=10)) for _ in range(5)
+        )
+        answers = {each: stack.enter_context(each.makefile("rb")) for each in (quiet, second)}
+        stream = stack.enter_context(windlass.client.http.stream("GET", f"/api/v1/tasks/{task_id}/stream"))
+        told = stream.iter_lines()
+        assert next(told).startswith("retry:")
+        for each in (quiet, second):
+            assert live(each, answers[each]) == 200
+        second.sendall(LIVE[:-2])
+        half.sendall(head()[:-2])
+        trickle_until_closed(trickling, head()[:-2])
+        for given_up in (half, silent, second):
+            assert hung_up(given_up)
+        assert live(quiet, answers[quiet]) == 200, "it was quiet for longer than a head may take"
+        windlass.client.cancel(task_id)
+        assert "event: cancelled" in told, "a stream stays open for as long as it likes"
+
+
+LIVE = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def live(connection: socket.socket, answer: BinaryIO) -> int:
+    connection.sendall(LIVE)
+    status, length = int(answer.readline().split()[1]), 0
+    while (line := answer.readline().lower()) != b"\r\n":
+        length = int(line.partition(b":")[2]) if line.startswith(b"content-length") else length
+    answer.read(length)
+    return status
+
+
+def trickle_until_closed(connection: socket.socket, request: bytes) -> None:
+    connection.settimeout(0.1)
+    for number in range(len(request)):
+        try:
+            connection.sendall(request[number : number + 1])
+            if connection.recv(1) == b"":
+                return
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return
+    raise AssertionError("it may take as long as it likes")
+
+
+def hung_up(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 @pytest.mark.parametrize(

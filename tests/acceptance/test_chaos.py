@@ -1,7 +1,6 @@
 """A small storm over a whole Windlass under mixed load, judged from outside; `make chaos` is the large one."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,7 @@ from tests.chaos.network import a_network
 from tests.chaos.run import Storm
 from tests.chaos.schedule import Kind, Place, schedule
 from tests.restartable_servers import restartable_postgres
+from tests.servers import open_directory
 
 SEED = 11
 SECONDS = 18
@@ -19,11 +19,11 @@ BRIEFLY = (0.5, 3.0)
 
 
 @pytest.fixture
-def installation(amqp_url: str, tmp_path: Path) -> Iterator[Installation]:
+def installation(amqp_url: str) -> Iterator[Installation]:
     """On a Postgres of its own, which it may kill; RabbitMQ takes long to come back, and others use this one."""
-    with restartable_postgres() as postgres, a_network() as network:
+    with restartable_postgres() as postgres, a_network() as network, open_directory() as directory:
         installation = Installation(
-            postgres, amqp_url, network, tmp_path, size=Size(apis=1, dispatchers=1, actors=2, threads=6)
+            postgres, amqp_url, network, directory, size=Size(apis=1, dispatchers=1, actors=2, threads=6)
         )
         try:
             yield installation

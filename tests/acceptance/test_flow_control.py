@@ -14,7 +14,7 @@ from tests.servers import Servers
 from tests.waiting import wait_until
 from tests.windlass import Client, Windlass
 
-NAMES = ("limited", "stormy", "broken", "steered", "unlucky", "shown")
+NAMES = ("limited", "stormy", "broken", "steered", "unlucky", "shown", "resumed")
 CONFIG = "".join(f'[providers.{name}]\nactor = "probe"\nlimit = {3 if name != "shown" else 1}\n' for name in NAMES)
 
 
@@ -125,6 +125,27 @@ def test_a_task_that_is_always_told_429_is_buried_after_20_while_the_others_pass
     task = client.get(task_id)
     assert task["attempt"] == 20
     assert task["error"]["type"] == "RateLimited"
+
+
+@pytest.mark.parametrize("word", [False, None])
+def test_an_operator_ends_a_pause_that_a_429_began_and_the_audit_log_says_so(client: Client, word: bool | None) -> None:
+    told = {"outcome": "transient", "error_type": "RateLimited", "retry_after": 600}
+    client.submit(provider="resumed", payload=told)
+    wait_until("paused", lambda: provider(client, "resumed")["pause"] is not None)
+    until, waiting = provider(client, "resumed")["pause"]["until"], client.submit(provider="resumed")["task_id"]
+    assert why(client, waiting)["reason"] == "rate-limited-until"
+    assert change(client, "resumed", paused=word)["pause"] is None
+    assert client.finished(waiting)["status"] == "completed"
+    (entry, *_) = client.http.get("/api/v1/audit", params={"action": "provider.change"}).json()["items"]
+    assert (entry["target"], entry["details"]["paused"]) == ("resumed", word)
+    assert entry["details"]["ended_pause"]["until"] == until
+
+
+def test_a_user_s_probe_pauses_nobody(windlass: Windlass) -> None:
+    told = {"actor": "probe", "payload": {"error_type": "RateLimited", "retry_after": 600, "fail_times": 1}}
+    refused = user_of(windlass, "user").http.post("/api/v1/tasks", json=told)
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (403, "/payload/error_type")
+    assert provider(windlass.client, "probe")["pause"] is None
 
 
 def test_a_breaker_opens_for_everybody_and_one_trial_closes_it(client: Client) -> None:

@@ -1,7 +1,11 @@
 """Tasks that harm their worker: the process goes, the others lose nothing."""
 
+from pathlib import Path
+
 from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.windlass import PROJECT, Windlass
+
+EXHAUSTING_ACTOR = Path(__file__).parent / "exhausting_actor"
 
 THREADS = 8
 
@@ -89,3 +93,19 @@ def test_of_a_worker_killed_twice_the_suspects_run_one_by_one_and_nobody_else_wa
     windlass.actors.wait(60)
     assert client.tasks(status="running") == [], "both hand back what they run"
     assert client.get(second["task_id"])["interrupt_count"] == 1
+
+
+def test_a_worker_out_of_descriptors_hands_all_of_its_tasks_back_for_free(stopped_windlass: Windlass) -> None:
+    """What it lacks is no task's fault; and what it needs for handing back it has open."""
+    windlass, client = stopped_windlass, stopped_windlass.client
+    windlass.environment |= {"PYTHONPATH": f"{PROJECT}:{EXHAUSTING_ACTOR}"}
+    windlass.start_all()
+    sibling = client.submit(payload={"seconds": 3})["task_id"]
+    client.wait_until(sibling, "running")
+    exhausting = client.submit(payload={"result": "exhaust"}, max_retries=0)["task_id"]
+    for task_id in (exhausting, sibling):
+        task = client.finished(task_id)
+        assert (task["status"], task["attempt"]) == ("completed", 2)
+        assert (task["retry_count"], task["interrupt_count"]) == (0, 1)
+    (condemned,) = client.workers("stopped")
+    assert "no file descriptors left" in condemned["stop_reason"]

@@ -1,5 +1,6 @@
 """Keys over HTTP: made, shown once, listed, revoked everywhere at once; guesses are slowed down, valid keys never."""
 
+import asyncio
 import json
 import os
 import socket
@@ -13,6 +14,8 @@ import pytest
 
 from services.api.keyring import KEPT_SECONDS
 from services.api.throttle import FAILURES
+from services.cli.api_health import ApiHealth
+from services.cli.supervision.unit import StartFailure
 from tests.an_api import an_api, new_key
 from tests.databases import ask, execute
 from tests.servers import Servers
@@ -105,6 +108,24 @@ def test_a_revocation_holds_in_every_api_process_at_once(windlass: Windlass, adm
     assert (again.status_code, again.json()) == (200, revoked.json())
 
 
+def test_a_first_key_that_was_revoked_stays_so_when_an_api_starts_with_it_and_it_says_so(
+    windlass: Windlass, admin: Client
+) -> None:
+    made = make(admin, role="admin", user_id="root")
+    admin.http.delete(f"/api/v1/keys/{made['key_id']}").raise_for_status()
+    started = windlass.start_api(WINDLASS_API_KEY=made["key"]).with_key(made["key"])
+    assert started.http.get("/api/v1/keys").status_code == 401
+    assert "the key in WINDLASS_API_KEY opens nothing: it was revoked at" in windlass.log()
+    assert made["key"] not in windlass.log()
+
+    async def wait_as_up_does() -> None:
+        async with ApiHealth(str(started.http.base_url), made["key"]) as health:
+            await health.until_healthy(print)
+
+    with pytest.raises(StartFailure, match="the first key was revoked or has expired"):
+        asyncio.run(wait_as_up_does())
+
+
 def test_a_request_with_a_known_key_costs_no_question_about_it(windlass: Windlass, admin: Client) -> None:
     url = windlass.environment["WINDLASS_DATABASE_URL"]
     ann = admin.with_key(new_key(admin, "user", "ann"))
@@ -142,6 +163,19 @@ def test_guesses_from_one_address_are_slowed_down_and_valid_keys_never(admin: Cl
     # The right-most address that is no proxy of ours counts, whatever the client wrote before it.
     assert attempt(admin, A_WRONG_KEY, f"192.0.2.1, {guessing}, 10.0.0.9").status_code == 429
     assert attempt(admin, A_WRONG_KEY, f"{guessing}, 192.0.2.1").status_code == 401
+
+
+def test_guesses_at_the_health_page_are_guesses(admin: Client) -> None:
+    def ask_about_health(key: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {key}", "X-Forwarded-For": "198.51.100.8"}
+        return admin.http.get("/health", headers=headers)
+
+    told = [ask_about_health(A_WRONG_KEY) for _ in range(FAILURES)]
+    assert {(each.status_code, "components" in each.json()) for each in told} == {(200, False)}
+    slowed = ask_about_health(A_WRONG_KEY)
+    assert (slowed.status_code, slowed.json()["code"]) == (429, "too-many-attempts")
+    assert attempt(admin, A_WRONG_KEY, "198.51.100.8").status_code == 429, "one count for all doors"
+    assert "components" in ask_about_health(KEY).json()
 
 
 def test_a_header_from_somebody_who_is_no_trusted_proxy_is_not_believed(windlass: Windlass) -> None:
@@ -211,6 +245,32 @@ def test_what_operators_do_is_in_the_audit_log(admin: Client) -> None:
     assert entries(user_id="nobody") == []
 
 
+def test_what_is_done_in_somebody_else_s_name_is_in_the_audit_log(admin: Client) -> None:
+    def newest(number: int) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = admin.http.get("/api/v1/audit", params={"limit": number}).json()["items"]
+        return items
+
+    viewer = admin.with_key(new_key(admin, "viewer", "eve"))
+    mine = admin.submit(delay_seconds=3600)["task_id"]
+    hers = admin.submit(delay_seconds=3600, user_id="ann")["task_id"]
+    later = {"actor": "probe", "delay_seconds": 3600}
+    batch = [later, *({**later, "user_id": user} for user in ("ann", "ben", "ann", "admin"))]
+    assert admin.http.post("/api/v1/tasks/batch", json={"tasks": batch}).status_code == 201
+    for reader in (admin, viewer):
+        for task_id in (mine, hers):
+            assert reader.http.post(f"/api/v1/tasks/{task_id}/stream-token").status_code == 201
+    told = [(each["user_id"], each["action"], each["target"], each["details"]) for each in newest(6)]
+    of_hers = {"owner": "ann", "status": "queued"}
+    assert told[:5] == [
+        ("eve", "task.stream-token", hers, of_hers),
+        ("eve", "task.stream-token", mine, {**of_hers, "owner": "admin"}),
+        ("admin", "task.stream-token", hers, of_hers),
+        ("admin", "task.submit", None, {"owners": {"ann": 2, "ben": 1}}),
+        ("admin", "task.submit", hers, {"owners": {"ann": 1}}),
+    ]
+    assert told[5][1] == "key.create", "what an admin does in its own name is no operator's action"
+
+
 def bootstrap(database_url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [WINDLASS, "keys", "create", "--bootstrap", *arguments],
@@ -234,7 +294,7 @@ def test_the_first_key_is_made_where_the_database_is(
     (row,) = ask(database_url, "SELECT * FROM api_keys")
     assert (row["role"], row["user_id"], row["key_id"]) == ("admin", "root", key.split("_")[1])
     (entry,) = ask(database_url, "SELECT * FROM audit_log")
-    assert (entry["action"], entry["target"]) == ("key.create", row["key_id"])
+    assert (entry["user_id"], entry["action"], entry["target"]) == ("bootstrap", "key.create", row["key_id"])
     opened = windlass.start_api(WINDLASS_DATABASE_URL=database_url, WINDLASS_API_KEY=KEY).with_key(key)
     assert opened.http.get("/api/v1/keys").status_code == 200
     refused = bootstrap(empty_database_url)

@@ -30,7 +30,7 @@ def client(windlass: Windlass) -> Client:
 def key_for(windlass: Windlass, key: str, role: str, user_id: str) -> Client:
     async def write() -> None:
         connection = await asyncpg.connect(windlass.environment["WINDLASS_DATABASE_URL"])
-        await keys.ensure(connection, key, role=role, user_id=user_id)
+        await keys.ensure(connection, key, role=role, user_id=user_id, created_by="test")
         await connection.close()
 
     asyncio.run(write())

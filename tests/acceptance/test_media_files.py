@@ -86,6 +86,9 @@ async def test_a_signed_url_shows_one_file_without_a_key_until_it_expires(api: W
         f"{address(api, file.content_id)}?expires={expires}",
         f"{address(api, file.content_id)}?signature={signature}",
         f"{address(api, file.content_id)}?expires=%00&signature=%C3%A9",
+        f"{address(api, file.content_id)}?expires={expires}&signature={signature}=",
+        f"{address(api, str(file.content_id).upper())}?expires={expires}&signature={signature}",
+        f"{address(api, file.content_id.hex)}?expires={expires}&signature={signature}",
         f"{address(api, NOBODY)}?{query}",
     ]
     for each in wrong:

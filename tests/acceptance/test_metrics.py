@@ -20,7 +20,7 @@ from tests.conftest import a_database, a_virtual_host
 from tests.fake_providers import fake_providers
 from tests.forwarder import Forwarder, forwarding
 from tests.metrics import Said, ask
-from tests.servers import Servers
+from tests.servers import Servers, open_directory
 from tests.waiting import wait_until
 from tests.windlass import Client, Windlass
 
@@ -77,6 +77,7 @@ def watched(
     ports = {service: free_port() for service in SERVICES}
     with (
         fake_providers(directory) as fake,
+        open_directory() as data,
         a_database(servers, migrated_template) as database_url,
         a_virtual_host(servers, management) as amqp_url,
         forwarding(database_url) as road,
@@ -85,6 +86,7 @@ def watched(
             amqp_url,
             directory,
             config=CONFIG,
+            WINDLASS_DATA_DIR=str(data),
             WINDLASS_QUEUES=QUEUES,
             WINDLASS_BREAKER_LEAST_RESULTS="3",
             WINDLASS_FAKE_PROVIDERS_URL=fake.url,

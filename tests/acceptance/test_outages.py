@@ -1,5 +1,6 @@
 """Postgres or RabbitMQ away: tasks are accepted, nothing is lost, and no retry is used up by the outage."""
 
+import json
 import os
 import shutil
 import signal
@@ -11,6 +12,8 @@ import httpx
 import pytest
 
 from shared.process_table import descendants
+from tests.broker_alarm import memory_alarm
+from tests.metrics import Said, ask
 from tests.servers import Servers, new_directory
 from tests.waiting import wait_until
 from tests.windlass import SHORT_LEASES, Client, Windlass
@@ -42,12 +45,44 @@ def test_tasks_are_accepted_while_rabbitmq_is_away_and_run_when_it_is_back(up: W
     up_client.wait_until(running, "running")
     os.kill(killed, signal.SIGKILL)
     ids = up_client.submit_many([{}] * 30)
-    assert up_client.submit()["status"] == "queued"
+    waiting = up_client.submit()
+    assert waiting["status"] == "queued"
     assert up_client.http.get("/health/ready").status_code == 200
+    wait_until("it is said", lambda: why(up_client, waiting["task_id"]) == "broker-away")
+    assert up_client.http.get("/health").json()["components"]["broker"]["status"] == "unhealthy"
     wait_until("RabbitMQ is back", lambda: up.pid_of("rabbitmq") != killed, seconds=40)
     for task_id in [running, *ids]:
         task = up_client.finished(task_id)
         assert (task["status"], task["retry_count"], task["attempt"]) == ("completed", 0, 1)
+
+
+def test_a_rabbitmq_that_takes_no_messages_is_told_of_for_as_long_as_it_does(up: WindlassUp, up_client: Client) -> None:
+    """Its memory alarm: nothing fails, and nothing starts either."""
+    up_client.wait_until_healthy()
+    with memory_alarm(up.pid_of("rabbitmq")):
+        task_id = up_client.submit()["task_id"]
+        wait_until("it is said", lambda: why(up_client, task_id) == "broker-blocked")
+        health = up_client.http.get("/health").json()
+        broker = health["components"].pop("broker")
+        assert (health["status"], broker["status"]) == ("degraded", "degraded")
+        assert "short of memory" in broker["detail"]
+        assert {component["status"] for component in health["components"].values()} == {"healthy"}
+        assert dispatcher_says(up).values("windlass_broker_blocked") == [1]
+        assert up_client.get(task_id)["status"] == "queued"
+    task = up_client.finished(task_id)
+    assert (task["status"], task["attempt"], task["retry_count"]) == ("completed", 1, 0)
+    up_client.wait_until_healthy()
+    assert dispatcher_says(up).values("windlass_broker_blocked") == [0]
+
+
+def why(client: Client, task_id: str) -> str:
+    return str(client.http.get(f"/api/v1/tasks/{task_id}/why").raise_for_status().json()["reason"])
+
+
+def dispatcher_says(up: WindlassUp) -> Said:
+    listed = json.loads((up.directory / "metrics-targets.json").read_text())
+    (address,) = [each["targets"][0] for each in listed if each["labels"]["service"] == "dispatcher"]
+    return Said(ask(int(address.rpartition(":")[2])))
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["fast", "immediate"])

@@ -13,7 +13,7 @@ from tests.fake_providers import fake_providers
 from tests.monitoring.programs import program
 from tests.monitoring.prometheus import Prometheus, a_prometheus
 from tests.monitoring.written import Expression, panel_expressions
-from tests.servers import Servers
+from tests.servers import Servers, open_directory
 from tests.waiting import wait_until
 from tests.windlass import Client, Windlass
 
@@ -80,12 +80,15 @@ def watched(
     directory = tmp_path_factory.mktemp("prometheus")
     with (
         fake_providers(directory, WINDLASS_FAKE_JOB_SECONDS="0.2") as fake,
+        open_directory() as data,
         a_windlass_apart(
             servers,
             migrated_template,
             management,
             directory,
             config=CONFIG,
+            WINDLASS_AGENT_SANDBOX="best-effort",
+            WINDLASS_DATA_DIR=str(data),
             WINDLASS_QUEUES=SERVED,
             WINDLASS_FAKE_PROVIDERS_URL=fake.url,
         ) as windlass,

@@ -12,7 +12,8 @@ from httpx import Response
 
 from services.api.stream_tokens import Grant, StreamTokens
 from shared.settings import Settings
-from tests.acceptance.streams import ANN, api, names, stories, story_of, with_workers
+from tests.acceptance.streams import ANN, api, names, progress, stories, story_of, with_workers
+from tests.an_api import new_key
 from tests.event_reader import reading
 from tests.integration.engine import Engine
 from tests.windlass import KEY, Windlass
@@ -62,7 +63,9 @@ async def test_a_token_that_is_forged_expired_or_whose_key_is_revoked_opens_noth
     api: Windlass, engine: Engine
 ) -> None:
     task_id = await engine.completed()
-    token: str = issue(api, task_id, ANN).json()["token"]
+    key = new_key(api.client, "user", "ann")
+    key_id = key.split("_")[1]
+    token: str = issue(api, task_id, key).json()["token"]
     assert await status_with(api, task_id, token) == 200
     said, _, signature = token.partition(".")
     grant = json.loads(urlsafe_b64decode(said + "=="))
@@ -71,14 +74,30 @@ async def test_a_token_that_is_forged_expired_or_whose_key_is_revoked_opens_noth
     for bad in (f"{forged}.{signature}", f"{said}.{signature[:-2]}AA", said, f"{said}.", ".", "%C3%A9", "a.b.c", "%00"):
         assert await status_with(api, task_id, bad) == 401
     tokens = StreamTokens(engine.pool)
-    assert await status_with(api, task_id, await tokens.sign(grant_for(task_id, timedelta(seconds=30)))) == 200
-    assert await status_with(api, task_id, await tokens.sign(grant_for(task_id, timedelta(0)))) == 401
-    await engine.sql("UPDATE api_keys SET revoked_at = clock_timestamp() WHERE key_id = 'annann'")
+    for seconds, expected in ((30, 200), (0, 401)):
+        grant_of_ours = Grant(task_id, key_id, datetime.now(UTC) + timedelta(seconds=seconds))
+        assert await status_with(api, task_id, await tokens.sign(grant_of_ours)) == expected
+    api.client.http.delete(f"/api/v1/keys/{key_id}").raise_for_status()
     assert await status_with(api, task_id, token) == 401
 
 
-def grant_for(task_id: UUID, lifetime: timedelta) -> Grant:
-    return Grant(task_id, "annann", datetime.now(UTC) + lifetime)
+@with_workers
+async def test_open_streams_end_when_their_key_is_revoked(api: Windlass, engine: Engine) -> None:
+    attempt = await engine.running()
+    key = new_key(api.client, "viewer", "eve")
+    token: str = issue(api, attempt.task_id, key).json()["token"]
+    async with (
+        story_of(api.port, attempt.task_id, key=key) as one,
+        stories(api.port, key=key) as many,
+        story_of(api.port, attempt.task_id, token=token, key=None) as by_token,
+    ):
+        assert names(await one.some(2)) == names(await by_token.some(2)) == ["progress", "progress"]
+        await progress(engine, attempt, "half way")
+        assert [names(await each.some(1)) for each in (one, many, by_token)] == [["progress"]] * 3
+        api.client.http.delete(f"/api/v1/keys/{key.split('_')[1]}").raise_for_status()
+        assert await engine.finish(attempt, result={"answer": "told too late"}) == "completed"
+        for stream in (one, many, by_token):
+            assert await stream.all() == [], "it is over, and what came after the revocation was not told"
 
 
 @with_workers
@@ -87,6 +106,13 @@ async def test_a_token_is_good_at_every_api_process(api: Windlass, engine: Engin
     task_id = await engine.completed()
     token, _ = await StreamTokens(engine.pool).issue(task_id, "annann")
     assert await status_with(api, task_id, token) == 200
+
+
+@with_workers
+async def test_its_address_is_the_configured_one_whatever_host_the_request_names(api: Windlass, engine: Engine) -> None:
+    task_id = await engine.completed()
+    issued = api.client.http.post(f"/api/v1/tasks/{task_id}/stream-token", headers={"Host": "evil.example"})
+    assert issued.json()["url"].startswith(f"http://127.0.0.1:{api.port}/api/v1/tasks/{task_id}/stream?token=")
 
 
 @with_workers

@@ -1,6 +1,5 @@
 """The Windlass under chaos: real processes, each on links of its own, and a keeper that starts again what has died."""
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from subprocess import Popen
 from services.cli.ports import free_port
 from shared.process_table import ProcessIdentity, descendants, initial_environment, running_processes
 from shared.settings import DEMO_AGENT
+from tests.agents_at_work import COMMAND
 from tests.chaos import schedule
 from tests.chaos.network import Link, Network
 from tests.chaos.record import Record
@@ -43,7 +43,7 @@ actor = "probe"
 limit = {LIMITS["narrow"]}
 
 [agents.demo]
-command = {[sys.executable, "-I", str(DEMO_AGENT)]}
+command = {[*COMMAND[:-1], str(DEMO_AGENT)]}
 sandbox = "off"
 
 [network]
@@ -264,11 +264,14 @@ class Installation:
         return [f"{kind}-{each}" for each in range(1, number + 1)]
 
     def _processes(self) -> list[ProcessIdentity]:
-        """All that were started with our directory in their environment, whoever their parents are by now."""
+        """All that were started with our directory in their environment, whoever their parents are by now. Of
+        guardians and workers only root can read it: the others' are found by their descent."""
         mark = f"WINDLASS_DATA_DIR={self.directory}/".encode()
         ours = [
             process
             for process in running_processes()
             if any(variable.startswith(mark) for variable in initial_environment(process.pid))
         ]
+        started = [unit.identity() for unit in self.units.values()]
+        ours = list({*ours, *(process for process in started if process is not None)})
         return [*ours, *descendants(*(process.pid for process in ours))]

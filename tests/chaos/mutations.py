@@ -21,6 +21,7 @@ from tests.chaos.network import a_network
 from tests.chaos.processes import ProcessWatch
 from tests.chaos.scenes import LEASE_SECONDS, SCENES, Stage
 from tests.restartable_servers import restartable_postgres, restartable_rabbitmq
+from tests.servers import open_directory
 
 CONTROL = "control"
 BOUND_SECONDS = 45.0
@@ -35,7 +36,7 @@ def say(words: str) -> None:
 def try_out(name: str, mutation: Mutation | None) -> list[Violation]:
     """What the judge says about the scenes of one mutation, or about all of them with the engine as it is."""
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="windlass-mutation-")))
+        directory = stack.enter_context(open_directory())
         postgres = stack.enter_context(restartable_postgres())
         rabbitmq = stack.enter_context(restartable_rabbitmq())
         network = stack.enter_context(a_network())

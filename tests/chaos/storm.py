@@ -17,6 +17,7 @@ from tests.chaos.network import a_network
 from tests.chaos.run import Storm, Verdict, bound_seconds
 from tests.chaos.schedule import schedule
 from tests.restartable_servers import restartable_postgres, restartable_rabbitmq
+from tests.servers import open_directory
 
 MINUTES = float(os.environ.get("MINUTES", "6"))
 SEED = int(os.environ.get("SEED", str(random.SystemRandom().randrange(10**6))))
@@ -33,7 +34,7 @@ def say(words: str) -> None:
 
 def run(stack: ExitStack) -> tuple[Verdict, int]:
     """The judge's word, and how many threads or processes were ended by an error that nobody had thought of."""
-    directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="windlass-chaos-")))
+    directory = stack.enter_context(open_directory())
     say("starting Postgres, RabbitMQ and everything that is to be harmed")
     postgres = stack.enter_context(restartable_postgres())
     rabbitmq = stack.enter_context(restartable_rabbitmq())

@@ -105,7 +105,8 @@ def test_every_variable_is_a_setting_or_a_key(pod: Pod) -> None:
 def test_the_settings_of_every_pod_are_accepted_together(pod: Pod, tmp_path: Path) -> None:
     """A combination that cannot keep the promises is refused; one that is not here would be refused in the cluster."""
     if pod.name != "fake-providers":
-        assert settings_of(pod, tmp_path).data_dir == Path("/var/lib/windlass")
+        settings = settings_of(pod, tmp_path)
+        assert (settings.data_dir, settings.sandbox_of("demo")) == (Path("/var/lib/windlass"), "required")
 
 
 @both_overlays

@@ -82,6 +82,10 @@ def test_agents_are_apart_and_have_no_provider_s_key() -> None:
     assert not [name for name in ours()["agents"]["environment"] if not name.startswith("WINDLASS_")]
 
 
+def test_agents_need_a_sandbox_unless_somebody_decides_otherwise() -> None:
+    assert ours()["agents"]["environment"]["WINDLASS_AGENT_SANDBOX"] == "${WINDLASS_AGENT_SANDBOX:-required}"
+
+
 @pytest.mark.parametrize("name", ["actors", "agents"])
 def test_workers_have_the_time_that_they_were_promised(name: str) -> None:
     service = ours()[name]

@@ -86,6 +86,11 @@ def test_its_health_is_the_pulse_of_whatever_runs_in_it() -> None:
     assert given("EXPOSE") == [str(Settings().port)]
 
 
+def test_agents_in_it_need_a_sandbox_unless_somebody_decides_otherwise() -> None:
+    variables = dict(each.split("=", 1) for each in given("ENV")[0].split())
+    assert variables["WINDLASS_AGENT_SANDBOX"] == "required"
+
+
 def test_what_it_copies_is_there_and_is_all_that_is_sent() -> None:
     copied = {word for rest in given("COPY") if "--from" not in rest for word in rest.split()[:-1]}
     assert all((PROJECT / each).exists() for each in copied)

@@ -1,10 +1,12 @@
 """The fake providers for the tests that speak to them, one process for all."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.fake_providers import FakeProviders, fake_providers
+from tests.servers import open_directory
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +23,10 @@ def fake(fake_server: FakeProviders) -> FakeProviders:
     fake_server.reset()
     fake_server.change(job_seconds=0.1)
     return fake_server
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """Unlike pytest's own, open to the account that agents run under when root runs the tests."""
+    with open_directory() as directory:
+        yield directory

@@ -169,10 +169,11 @@ class Engine:
         return attempt.task_id
 
     async def say(self, attempt: Claimed, **fields: Any) -> bool:
-        """Whether a report was heard."""
+        """Whether a report was heard; one that somebody is in the way of is offered again."""
         fields.setdefault("number", next(self._report_numbers))
         report = Report(attempt.task_id, attempt.attempt, attempt.claim_token, **fields)
-        return await tasks.report(self.pool, [report]) == {attempt.task_id}
+        heard = await tasks.report(self.pool, [report])
+        return await self.say(attempt, **fields) if heard.skipped else heard.kept == {attempt.task_id}
 
     async def renew(self, *attempts: Claimed, lease_seconds: float = 30) -> list[tuple[bool, bool]]:
         """Whether each one still owns its task, and whether it is to be cancelled."""

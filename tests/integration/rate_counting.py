@@ -12,7 +12,7 @@ from shared.settings import Settings
 
 def main() -> None:
     database_url, key, times, maximum = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    writer = Writer(Settings(database_url=database_url), "counting", on_claim=lambda _lease_end: None)
+    writer = Writer(Settings(database_url=database_url), "counting", on_claim=lambda _tokens, _lease_end: None)
     writer.start()
     backend = PostgresBackend(writer)
     backend.add(f"{key}@0", 0, 60_000)

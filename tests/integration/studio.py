@@ -13,6 +13,7 @@ from shared.providers.addresses import Allowances
 from shared.providers.base import Done, Failed, MediaProvider, Order, Pending
 from shared.providers.download import Downloaded, download
 from shared.providers.network import open_client
+from shared.providers.placing import prepared
 from shared.providers.registry import media_provider
 from shared.settings import Settings
 from tests.fake_providers import FakeProviders
@@ -43,7 +44,8 @@ class Studio:
 
     async def place(self, prompt: str, action: str = "txt2img", **fields: Any) -> str:
         async with self.adapter() as adapter:
-            return (await adapter.order(self.order(prompt, action, **fields))).job_id
+            order = await prepared(adapter, self.order(prompt, action, **fields))
+            return (await adapter.order(order)).job_id
 
     async def end_of(self, job_id: str) -> Done | Failed:
         async with self.adapter() as adapter:

@@ -1,5 +1,7 @@
 """Told to stop, an agent is gone with everything that it ever started, and only then does its attempt end."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -7,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from services.actors.context import Stopped
-from shared.process_table import descendants
+from shared.process_table import descendants, direct_children
 from tests.agents_at_work import (
     Attempt,
     alive,
@@ -31,8 +33,8 @@ def signals_in(attempt: Attempt) -> dict[str, set[int]]:
     }
 
 
-def test_one_that_listens_gets_no_more_than_a_term(tmp_path: Path) -> None:
-    with at_work(settings_for(tmp_path), do="sleep") as attempt:
+def test_one_that_listens_gets_no_more_than_a_term(open_path: Path) -> None:
+    with at_work(settings_for(open_path), do="sleep") as attempt:
         wait_until_said(attempt, "ready")
         attempt.context.stop("cancelled")
     assert isinstance(attempt.failed, Stopped)
@@ -41,9 +43,9 @@ def test_one_that_listens_gets_no_more_than_a_term(tmp_path: Path) -> None:
     assert attempt.context.exit_code == 7
 
 
-def test_children_that_ignore_term_and_daemons_that_have_left_are_killed(tmp_path: Path) -> None:
+def test_children_that_ignore_term_and_daemons_that_have_left_are_killed(open_path: Path) -> None:
     children = ["stubborn", "daemon", "daemon"]
-    with at_work(settings_for(tmp_path), do="sleep", stubborn=True, children=children) as attempt:
+    with at_work(settings_for(open_path), do="sleep", stubborn=True, children=children) as attempt:
         wait_until_said(attempt, "ready")
         everyone = identities(attempt.pids())
         assert len(everyone) == 4
@@ -55,8 +57,8 @@ def test_children_that_ignore_term_and_daemons_that_have_left_are_killed(tmp_pat
     assert told["SIGTERM"] == told["SIGKILL"] == set(attempt.pids())
 
 
-def test_what_it_leaves_behind_when_it_ends_by_itself_is_ended_too(tmp_path: Path) -> None:
-    attempt = finished(settings_for(tmp_path), do="leave", children=["daemon"])
+def test_what_it_leaves_behind_when_it_ends_by_itself_is_ended_too(open_path: Path) -> None:
+    attempt = finished(settings_for(open_path), do="leave", children=["daemon"])
     assert attempt.result == {"left": True}
     assert alive_numbers(attempt) == []
     assert signals_in(attempt)["SIGKILL"] == set(attempt.pids()[1:])
@@ -64,9 +66,9 @@ def test_what_it_leaves_behind_when_it_ends_by_itself_is_ended_too(tmp_path: Pat
     assert proof["reason"] == "ended by itself and left processes behind"
 
 
-def test_a_sandbox_takes_everything_in_it_along_and_the_agent_hears_the_term_first(tmp_path: Path) -> None:
-    skip_without_a_sandbox(tmp_path)
-    settings = settings_for(tmp_path, sandbox="required")
+def test_a_sandbox_takes_everything_in_it_along_and_the_agent_hears_the_term_first(open_path: Path) -> None:
+    skip_without_a_sandbox(open_path)
+    settings = settings_for(open_path, sandbox="required")
     with at_work(settings, do="sleep", children=["stubborn", "daemon"]) as attempt:
         wait_until_said(attempt, "ready")
         attempt.context.stop("cancelled")
@@ -77,25 +79,26 @@ def test_a_sandbox_takes_everything_in_it_along_and_the_agent_hears_the_term_fir
     assert [pid for pids in told.values() for pid in pids if Path(f"/proc/{pid}").exists()] == []
 
 
-def test_a_stubborn_agent_in_a_sandbox_is_killed(tmp_path: Path) -> None:
-    skip_without_a_sandbox(tmp_path)
-    with at_work(settings_for(tmp_path, sandbox="required"), do="sleep", stubborn=True) as attempt:
+def test_a_stubborn_agent_in_a_sandbox_is_killed(open_path: Path) -> None:
+    skip_without_a_sandbox(open_path)
+    with at_work(settings_for(open_path, sandbox="required"), do="sleep", stubborn=True) as attempt:
         wait_until_said(attempt, "ready")
         attempt.context.stop("cancelled")
     assert attempt.context.exit_code == 137
     assert "SIGKILL" in signals_in(attempt)
 
 
-def test_one_that_has_frozen_its_keeper_is_ended_all_the_same(tmp_path: Path) -> None:
-    with at_work(settings_for(tmp_path), do="freeze_keeper") as attempt:
+def test_one_that_has_frozen_its_keeper_is_ended_all_the_same(open_path: Path) -> None:
+    with at_work(settings_for(open_path), do="sleep") as attempt:
         wait_until_said(attempt, "ready")
+        os.kill(keeper_of(attempt), signal.SIGSTOP)  # as it can itself where root does not run it
         attempt.context.stop("cancelled")
     assert isinstance(attempt.failed, Stopped)
     assert alive_numbers(attempt) == []
 
 
-def test_several_are_stopped_side_by_side_without_harming_each_other(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path)
+def test_several_are_stopped_side_by_side_without_harming_each_other(open_path: Path) -> None:
+    settings = settings_for(open_path)
     with at_work(settings, do="sleep", seconds=1.5) as bystander, at_work(settings, do="sleep") as attempt:
         wait_until_said(attempt, "ready")
         attempt.context.stop("cancelled")
@@ -103,8 +106,8 @@ def test_several_are_stopped_side_by_side_without_harming_each_other(tmp_path: P
     assert bystander.result == {"slept": True}
 
 
-def test_a_stop_that_comes_before_it_has_begun_is_heard(tmp_path: Path) -> None:
-    with at_work(settings_for(tmp_path), do="sleep", stubborn=True) as attempt:
+def test_a_stop_that_comes_before_it_has_begun_is_heard(open_path: Path) -> None:
+    with at_work(settings_for(open_path), do="sleep", stubborn=True) as attempt:
         attempt.context.stop("stopping")
     assert isinstance(attempt.failed, Stopped)
 
@@ -117,14 +120,23 @@ finished(settings_for(Path(sys.argv[1]), sandbox="required"), do="sleep", childr
 """
 
 
-def test_in_a_sandbox_nothing_outlives_a_worker_that_is_killed_even_where_no_guardian_is_left(tmp_path: Path) -> None:
-    skip_without_a_sandbox(tmp_path)
-    with subprocess.Popen([*leash(), sys.executable, "-c", WORKER, str(tmp_path)], cwd=PROJECT) as worker:
+def test_in_a_sandbox_nothing_outlives_a_worker_that_is_killed_even_where_no_guardian_is_left(open_path: Path) -> None:
+    skip_without_a_sandbox(open_path)
+    with subprocess.Popen([*leash(), sys.executable, "-c", WORKER, str(open_path)], cwd=PROJECT) as worker:
         # A keeper, bubblewrap's two, and the agent with its two.
         wait_until("all of them run", lambda: len(alive(descendants(worker.pid))) == 6)
         below = descendants(worker.pid)
         worker.kill()
     wait_until("nothing of them runs", lambda: alive(below) == [])
+
+
+def keeper_of(attempt: Attempt) -> int:
+    (keeper,) = [each.pid for each in direct_children(os.getpid()) if attempt.pids()[0] in below(each.pid)]
+    return keeper
+
+
+def below(pid: int) -> list[int]:
+    return [each.pid for each in descendants(pid)]
 
 
 def alive_numbers(attempt: Attempt) -> list[int]:

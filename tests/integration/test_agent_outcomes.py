@@ -17,10 +17,10 @@ def error_of(attempt_error: BaseException) -> TaskError:
 
 
 def test_it_is_given_its_order_a_private_directory_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A_SECRET_OF_THE_WORKER", "hidden")
-    settings = settings_for(tmp_path, env={"MODEL_KEY": "k1", "LANG": "de_DE.UTF-8"})
+    settings = settings_for(open_path, env={"MODEL_KEY": "k1", "LANG": "de_DE.UTF-8"})
     attempt = finished(settings, do="tell", number=3)
     told = attempt.result
     task_id = str(attempt.context.task_id)
@@ -43,25 +43,25 @@ def test_it_is_given_its_order_a_private_directory_and_nothing_else(
         "MODEL_KEY": "k1",
         "WINDLASS_TASK_ID": task_id,
     }
-    assert Path(home).is_relative_to(tmp_path / "data" / "agents")
+    assert Path(home).is_relative_to(open_path / "data" / "agents")
     assert told["session"] == attempt.pids()[0] != os.getsid(0), "a session of its own"
     assert (attempt.context.exit_code, attempt.context.proof) == (0, None)
     wait_until("its directory is removed", lambda: not Path(home).exists())
 
 
-def test_its_lines_stream_and_its_last_object_is_the_result(tmp_path: Path) -> None:
-    attempt = finished(settings_for(tmp_path), do="print", text='one\n{"a": 1}\n{"b": 2}\nbye')
+def test_its_lines_stream_and_its_last_object_is_the_result(open_path: Path) -> None:
+    attempt = finished(settings_for(open_path), do="print", text='one\n{"a": 1}\n{"b": 2}\nbye')
     assert attempt.result == {"b": 2}
     assert attempt.output.endswith('one\n{"a": 1}\n{"b": 2}\nbye')
 
 
-def test_without_an_object_what_it_printed_is_the_result(tmp_path: Path) -> None:
-    attempt = finished(settings_for(tmp_path), do="print", text="just words\n")
+def test_without_an_object_what_it_printed_is_the_result(open_path: Path) -> None:
+    attempt = finished(settings_for(open_path), do="print", text="just words\n")
     assert attempt.result["stdout"].endswith("just words\n")
 
 
-def test_a_failed_exit_is_worth_another_attempt_and_says_what_it_said_last(tmp_path: Path) -> None:
-    attempt = finished(settings_for(tmp_path), do="print", text="", exit=3, stderr="disk on fire\n")
+def test_a_failed_exit_is_worth_another_attempt_and_says_what_it_said_last(open_path: Path) -> None:
+    attempt = finished(settings_for(open_path), do="print", text="", exit=3, stderr="disk on fire\n")
     error = error_of(attempt.failed)
     assert isinstance(error, SubprocessFailed)
     assert error.message == "agent unruly ended with exit code 3: disk on fire"
@@ -69,23 +69,23 @@ def test_a_failed_exit_is_worth_another_attempt_and_says_what_it_said_last(tmp_p
     assert attempt.context.exit_code == 3
 
 
-def test_of_a_long_stderr_the_end_is_told(tmp_path: Path) -> None:
-    attempt = finished(settings_for(tmp_path), do="print", text="", exit=1, stderr="noise\n" * 20_000 + "the reason")
+def test_of_a_long_stderr_the_end_is_told(open_path: Path) -> None:
+    attempt = finished(settings_for(open_path), do="print", text="", exit=1, stderr="noise\n" * 20_000 + "the reason")
     error = error_of(attempt.failed)
     assert error.message.endswith("the reason")
     assert len(error.details["stderr"]) == 8192
 
 
-def test_a_signal_is_named(tmp_path: Path) -> None:
-    attempt = finished(settings_for(tmp_path), do="print", text="", signal=signal.SIGSEGV)
+def test_a_signal_is_named(open_path: Path) -> None:
+    attempt = finished(settings_for(open_path), do="print", text="", signal=signal.SIGSEGV)
     error = error_of(attempt.failed)
     assert isinstance(error, SubprocessFailed)
     assert error.message == "agent unruly was ended by SIGSEGV"
     assert (error.details["signal"], attempt.context.exit_code) == ("SIGSEGV", 128 + signal.SIGSEGV)
 
 
-def test_an_exit_code_that_the_operator_calls_permanent_is_not_tried_again(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, permanent_exit_codes=(64, 65))
+def test_an_exit_code_that_the_operator_calls_permanent_is_not_tried_again(open_path: Path) -> None:
+    settings = settings_for(open_path, permanent_exit_codes=(64, 65))
     permanent = error_of(finished(settings, do="print", text="", exit=65, stderr="bad prompt").failed)
     assert isinstance(permanent, InvalidInput)
     assert permanent.message == "agent unruly gave up with exit code 65: bad prompt"
@@ -93,25 +93,25 @@ def test_an_exit_code_that_the_operator_calls_permanent_is_not_tried_again(tmp_p
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
-def test_an_agent_can_say_itself_that_trying_again_is_pointless(tmp_path: Path, exit_code: int) -> None:
+def test_an_agent_can_say_itself_that_trying_again_is_pointless(open_path: Path, exit_code: int) -> None:
     text = '{"error": {"kind": "permanent", "message": "no such book"}}\n'
-    error = error_of(finished(settings_for(tmp_path), do="print", text=text, exit=exit_code).failed)
+    error = error_of(finished(settings_for(open_path), do="print", text=text, exit=exit_code).failed)
     assert isinstance(error, InvalidInput)
     assert error.message == "no such book"
 
 
-def test_an_agent_can_say_itself_that_it_failed_for_now(tmp_path: Path) -> None:
+def test_an_agent_can_say_itself_that_it_failed_for_now(open_path: Path) -> None:
     text = '{"error": {"kind": "transient", "message": "busy"}}\n'
-    assert isinstance(finished(settings_for(tmp_path), do="print", text=text).failed, SubprocessFailed)
+    assert isinstance(finished(settings_for(open_path), do="print", text=text).failed, SubprocessFailed)
 
 
-def test_what_has_an_error_of_its_own_kind_is_a_result(tmp_path: Path) -> None:
-    attempt = finished(settings_for(tmp_path), do="print", text='{"error": "margin", "value": 0.1}\n')
+def test_what_has_an_error_of_its_own_kind_is_a_result(open_path: Path) -> None:
+    attempt = finished(settings_for(open_path), do="print", text='{"error": "margin", "value": 0.1}\n')
     assert attempt.result == {"error": "margin", "value": 0.1}
 
 
-def test_out_of_time_it_is_ended_and_its_words_are_kept(tmp_path: Path) -> None:
-    attempt = finished(settings_for(tmp_path), timeout=2, do="sleep")
+def test_out_of_time_it_is_ended_and_its_words_are_kept(open_path: Path) -> None:
+    attempt = finished(settings_for(open_path), timeout=2, do="sleep")
     error = error_of(attempt.failed)
     assert isinstance(error, TimedOut)
     assert error.message == "agent unruly took longer than its 2 s"
@@ -123,41 +123,41 @@ def test_out_of_time_it_is_ended_and_its_words_are_kept(tmp_path: Path) -> None:
     assert attempt.context.exit_code == 7
 
 
-def test_one_that_does_not_read_its_order_to_the_end_does_not_hold_it_up(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, command=("/bin/sh", "-c", "head -c 20000 >/dev/null; echo read; exec sleep 600"))
+def test_one_that_does_not_read_its_order_to_the_end_does_not_hold_it_up(open_path: Path) -> None:
+    settings = settings_for(open_path, command=("/bin/sh", "-c", "head -c 20000 >/dev/null; echo read; exec sleep 600"))
     attempt = finished(settings, timeout=1.5, padding="x" * 1_000_000)
     assert isinstance(attempt.failed, TimedOut)
     assert attempt.output == "read\n"
 
 
-def test_one_that_closes_its_pipes_and_lives_on_is_waited_for(tmp_path: Path) -> None:
-    attempt = finished(settings_for(tmp_path), do="mute", seconds=0.4, exit=5)
+def test_one_that_closes_its_pipes_and_lives_on_is_waited_for(open_path: Path) -> None:
+    attempt = finished(settings_for(open_path), do="mute", seconds=0.4, exit=5)
     assert isinstance(attempt.failed, SubprocessFailed)
     assert attempt.context.exit_code == 5
 
 
-def test_a_flood_is_read_to_its_end_in_bounded_memory(tmp_path: Path) -> None:
+def test_a_flood_is_read_to_its_end_in_bounded_memory(open_path: Path) -> None:
     before = largest_resident_kb()
     for endless in (False, True):
-        attempt = finished(settings_for(tmp_path), do="flood", megabytes=100, endless=endless)
+        attempt = finished(settings_for(open_path), do="flood", megabytes=100, endless=endless)
         assert attempt.result == {"printed": 100}
         assert attempt.said[-1] == "[cut off]\n"
         assert 9_000_000 < len(attempt.output) < 10_100_000
     assert largest_resident_kb() - before < 70_000
 
 
-def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, command=("no-such-agent",))
+def test_a_program_that_is_not_there_is_named(open_path: Path) -> None:
+    settings = settings_for(open_path, command=("no-such-agent",))
     error = error_of(finished(settings, do="tell").failed)
     assert isinstance(error, InvalidInput)
     assert error.message == "agent unruly cannot be started: there is no program no-such-agent"
 
 
-def test_a_program_that_cannot_be_run_says_why(tmp_path: Path) -> None:
-    program = tmp_path / "nonsense"
+def test_a_program_that_cannot_be_run_says_why(open_path: Path) -> None:
+    program = open_path / "nonsense"
     program.write_bytes(b"\x7fELF nonsense")
     program.chmod(0o755)
-    error = error_of(finished(settings_for(tmp_path, command=(str(program),)), do="tell").failed)
+    error = error_of(finished(settings_for(open_path, command=(str(program),)), do="tell").failed)
     assert isinstance(error, SubprocessFailed)
     assert "could not be started: OSError: [Errno 8] Exec format error" in error.message
 

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from services.actors.context import Context
-from services.actors.mirror import with_last_words
+from services.actors.words import before_the_end
 from shared import db
 from shared.errors import RateLimited, ServiceUnavailable, TimedOut
 from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
@@ -208,7 +208,7 @@ async def test_last_words_are_numbered_before_the_end(engine: Engine, transition
     context.output("last ")
     context.output("words")
     context.progress("nearly there", percent=99)
-    ending = with_last_words(an_ending(attempt, transition), context.take_report())
+    ending = before_the_end(context.take_report(), an_ending(attempt, transition))
     assert await tasks.end(engine.pool, [ending], RULES) == [status]
     events = await engine.history(attempt.task_id)
     assert [(event["seq"], event["type"]) for event in events[2:]] == [(3, "output"), (4, "progress"), (5, transition)]
@@ -224,7 +224,8 @@ async def test_what_an_attempt_saved_last_is_there_for_the_next_one(engine: Engi
     attempt = await engine.running()
     context = Context(attempt, "worker-1", on_report=lambda _: None)
     context.save({"page": 9})
-    await tasks.end(engine.pool, [with_last_words(an_ending(attempt, transition), context.take_report())], RULES)
+    ending = before_the_end(context.take_report(), an_ending(attempt, transition))
+    await tasks.end(engine.pool, [ending], RULES)
     assert (await engine.start(attempt.task_id)).checkpoint == {"page": 9}
 
 

@@ -11,6 +11,7 @@ from litestar.datastructures import State
 
 from services.api.auth import Caller
 from services.api.hub import Hub
+from services.api.keyring import Keyring
 from services.api.media_links import MediaLinks
 from services.api.shared_reads import SharedReads
 from services.api.stream import tell
@@ -89,6 +90,7 @@ async def test_streams_at_the_same_place_share_one_read(engine: Engine) -> None:
     ):
         settings = Settings(database_url=engine.database_url)
         state = State({"hub": hub, "pool": pool, "settings": settings, "media_links": MediaLinks(settings, pool)})
+        state["keyring"] = Keyring(pool)
         streams = [asyncio.create_task(whole_story(state, attempt.task_id)) for _ in range(60)]
         await until(lambda: waiting(hub, attempt.task_id, 60))
         questions.clear()

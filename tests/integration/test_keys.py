@@ -1,21 +1,27 @@
 """API keys: only a hash is kept, and only the right, living secret opens."""
 
+import asyncio
 import hashlib
 from datetime import timedelta
 
 import pytest
 
 from shared.settings import Settings
-from shared.store import keys
+from shared.store import audit, keys
 from tests.integration.engine import Engine, on_the_engine
 
 SECRET = "abcdefghijklmnopqrstuvwxyz"
 KEY = f"wl_tests1_{SECRET}"
 
 
+async def given(engine: Engine, key: str = KEY, *, role: str = "admin", user_id: str = "root") -> str | None:
+    """As an api does with the key in its settings."""
+    return await keys.ensure(engine.pool, key, role=role, user_id=user_id, created_by="settings")
+
+
 @on_the_engine
 async def test_a_key_opens_as_its_owner_in_its_role(engine: Engine) -> None:
-    await keys.ensure(engine.pool, KEY, role="user", user_id="ann")
+    await given(engine, role="user", user_id="ann")
     row = await keys.authenticate(engine.pool, KEY)
     assert row is not None
     assert (row["key_id"], row["role"], row["user_id"]) == ("tests1", "user", "ann")
@@ -23,7 +29,7 @@ async def test_a_key_opens_as_its_owner_in_its_role(engine: Engine) -> None:
 
 @on_the_engine
 async def test_the_secret_itself_is_nowhere_in_the_database(engine: Engine) -> None:
-    await keys.ensure(engine.pool, KEY, role="admin", user_id="root")
+    await given(engine)
     row = await engine.pool.fetchrow("SELECT * FROM api_keys")
     assert row is not None
     assert SECRET not in str(dict(row))
@@ -48,13 +54,13 @@ async def test_the_secret_itself_is_nowhere_in_the_database(engine: Engine) -> N
 )
 @on_the_engine
 async def test_another_key_does_not_open(engine: Engine, key: str) -> None:
-    await keys.ensure(engine.pool, KEY, role="admin", user_id="root")
+    await given(engine)
     assert await keys.authenticate(engine.pool, key) is None
 
 
 @on_the_engine
 async def test_an_expired_key_does_not_open(engine: Engine) -> None:
-    await keys.ensure(engine.pool, KEY, role="admin", user_id="root")
+    await given(engine)
     await engine.sql("UPDATE api_keys SET expires_at = clock_timestamp() + interval '1 h'")
     assert await keys.authenticate(engine.pool, KEY) is not None
     await engine.sql("UPDATE api_keys SET expires_at = clock_timestamp() - interval '1 s'")
@@ -63,34 +69,50 @@ async def test_an_expired_key_does_not_open(engine: Engine) -> None:
 
 @on_the_engine
 async def test_a_revoked_key_does_not_open(engine: Engine) -> None:
-    await keys.ensure(engine.pool, KEY, role="admin", user_id="root")
+    await given(engine)
     await engine.sql("UPDATE api_keys SET revoked_at = clock_timestamp()")
     assert await keys.authenticate(engine.pool, KEY) is None
 
 
-@pytest.mark.parametrize("field", ["revoked_at", "expires_at"])
+@pytest.mark.parametrize(("field", "why"), [("revoked_at", "it was revoked at 20"), ("expires_at", "it has expired")])
 @on_the_engine
-async def test_a_key_that_the_operator_gives_works_whatever_became_of_it_before(engine: Engine, field: str) -> None:
-    await keys.ensure(engine.pool, KEY, role="user", user_id="ann")
+async def test_a_key_that_the_operator_gives_stays_what_became_of_it_and_says_so(
+    engine: Engine, field: str, why: str
+) -> None:
+    assert await given(engine, role="user", user_id="ann") is None
     await engine.sql(f"UPDATE api_keys SET {field} = clock_timestamp()")
-    await keys.ensure(engine.pool, KEY, role="admin", user_id="root")
+    before = await engine.pool.fetch("SELECT * FROM api_keys")
+    refusal = await given(engine)
+    assert refusal is not None
+    assert refusal.startswith(why)
+    assert await engine.pool.fetch("SELECT * FROM api_keys") == before
+    assert await keys.authenticate(engine.pool, KEY) is None
+
+
+@on_the_engine
+async def test_a_key_that_the_operator_gives_with_another_s_id_replaces_nothing(engine: Engine) -> None:
+    await given(engine, role="user", user_id="ann")
+    refusal = await given(engine, f"wl_tests1_{SECRET[::-1]}")
+    assert refusal == "there is another key of the same id"
     row = await keys.authenticate(engine.pool, KEY)
     assert row is not None
-    assert (row["role"], row["user_id"]) == ("admin", "root")
+    assert (row["role"], row["user_id"]) == ("user", "ann")
 
 
 @on_the_engine
-async def test_a_new_secret_replaces_the_old_one(engine: Engine) -> None:
-    await keys.ensure(engine.pool, KEY, role="admin", user_id="root")
-    await keys.ensure(engine.pool, f"wl_tests1_{SECRET[::-1]}", role="admin", user_id="root")
-    assert await keys.authenticate(engine.pool, KEY) is None
-    assert await keys.authenticate(engine.pool, f"wl_tests1_{SECRET[::-1]}") is not None
+async def test_the_making_of_a_key_that_the_operator_gives_is_in_the_audit_log_once(engine: Engine) -> None:
+    assert await asyncio.gather(*(given(engine) for _ in range(5))) == [None] * 5
+    await engine.sql("UPDATE api_keys SET revoked_at = clock_timestamp()")
+    await given(engine)
+    (entry,) = await audit.newest(engine.pool, action=None, user_id=None, before=None, limit=5)
+    assert (entry["key_id"], entry["user_id"], entry["action"]) == ("settings", "settings", "key.create")
+    assert (entry["target"], entry["details"]) == ("tests1", {"role": "admin", "user_id": "root"})
 
 
 @on_the_engine
 async def test_a_key_of_another_shape_cannot_be_made(engine: Engine) -> None:
     with pytest.raises(ValueError, match="wl_<id>_<secret>"):
-        await keys.ensure(engine.pool, "secret", role="admin", user_id="root")
+        await given(engine, "secret")
 
 
 def test_a_new_key_has_the_shape_that_settings_accept() -> None:

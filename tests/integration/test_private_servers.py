@@ -14,9 +14,9 @@ import asyncpg
 import pika
 import pytest
 
-from services.cli.servers.account import account_for_postgres
 from services.cli.servers.cluster import place_for
 from services.cli.supervision.unit import StartFailure
+from shared.accounts import account_for_postgres
 from shared.process_table import ProcessIdentity, descendants
 from tests.listening import is_loopback, listening_addresses
 from tests.servers import Servers, new_directory, running_servers
@@ -44,6 +44,7 @@ def test_what_was_stored_is_there_after_a_stop_and_after_a_crash(directory: Path
         assert all(map(is_loopback, addresses)), addresses
         durability = "SELECT setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')"
         assert query(first, durability) == ["on", "on", "on"]
+        assert query(first, "SHOW idle_in_transaction_session_timeout") == ["10s"], "for strangers, too"
     assert still_running(everyone) == [], "a stop leaves nothing behind"
 
     with running_servers(directory) as second:

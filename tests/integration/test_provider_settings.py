@@ -104,13 +104,13 @@ async def test_an_operator_s_pause_starts_nothing_until_it_is_taken_back(engine:
     assert await provider_story(engine) == ["pause", "resume"]
 
 
+@pytest.mark.parametrize("word", [False, None])
 @on_the_engine
-async def test_the_end_of_an_operator_s_pause_leaves_the_weather_alone_unless_he_says_otherwise(engine: Engine) -> None:
+async def test_the_end_of_an_operator_s_pause_is_the_end_of_the_weather_s(engine: Engine, word: bool | None) -> None:
     await pause(engine)
     await change(engine, paused=True)
-    await change(engine, paused=None)
-    assert await refusal(engine) == "rate-limited"
-    await change(engine, paused=False)
+    assert await refusal(engine) == "provider-paused"
+    await change(engine, paused=word)
     assert await granted(engine, 1) == 1
 
 

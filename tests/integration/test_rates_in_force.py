@@ -63,7 +63,7 @@ def engine_url(servers: Servers, migrated_template: str) -> str:
 @pytest.fixture
 def writer(engine_url: str) -> Iterator[Writer]:
     settings = Settings(database_url=engine_url, stop_grace_seconds=0.4)
-    writer = Writer(settings, "worker-1", on_claim=lambda _lease_end: None)
+    writer = Writer(settings, "worker-1", on_claim=lambda _tokens, _lease_end: None)
     writer.start()
     yield writer
     writer.close(timeout=10)

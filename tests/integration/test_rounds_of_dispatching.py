@@ -18,7 +18,7 @@ async def a_publisher(settings: Settings) -> AsyncIterator[Publisher]:
     publisher = Publisher(settings)
     connecting = asyncio.create_task(publisher.keep_connected())
     try:
-        await asyncio.wait_for(publisher.connected.wait(), 20)
+        await asyncio.wait_for(publisher.takes_messages.wait(), 20)
         yield publisher
     finally:
         connecting.cancel()

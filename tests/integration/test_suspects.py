@@ -7,6 +7,7 @@ import pytest
 
 from services.api.auth import Caller
 from services.api.why import explanation_of
+from shared.settings import Settings
 from shared.store import providers, tasks, workers
 from shared.store.tasks import MUST_RUN_ALONE, Claimed, Refused
 from tests.integration.engine import Engine, on_the_engine
@@ -43,7 +44,7 @@ async def is_suspected(engine: Engine, task_id: UUID) -> bool:
 
 async def why(engine: Engine, task_id: UUID) -> dict[str, Any]:
     caller = Caller("key", "admin", "root")
-    return await explanation_of(engine.pool, await engine.row(task_id), caller, heard_within_seconds=30)
+    return await explanation_of(engine.pool, await engine.row(task_id), caller, Settings())
 
 
 @on_the_engine

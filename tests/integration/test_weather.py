@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 import pytest
@@ -10,7 +11,7 @@ from shared.admission import Admission
 from shared.errors import RateLimited
 from shared.retries import ending_of_failure
 from shared.settings import Settings
-from shared.store import providers, tasks
+from shared.store import flow, providers, tasks
 from shared.store.flow import Rules
 from shared.store.tasks import Claim, Claimed, Refused
 from tests.integration.engine import RULES, Engine, on_the_engine
@@ -208,12 +209,19 @@ async def test_a_429_during_a_breaker_s_trial_pauses_and_then_one_trial_serves_b
     assert (row["breaker_state"], row["paused_until"]) == ("closed", None)
 
 
+@pytest.mark.parametrize("word", [False, None])
 @on_the_engine
-async def test_an_operator_can_end_a_pause(engine: Engine) -> None:
+async def test_an_operator_can_end_a_pause(engine: Engine, word: bool | None) -> None:
     await pause(engine)
-    await change(engine, paused=False)
+    until = (await provider(engine))["paused_until"]
+    async with engine.listening("windlass_dispatch") as heard:
+        await change(engine, paused=word)
+    assert heard, "the dispatcher looks at once"
     assert isinstance(await engine.claim(await engine.submit()), Claimed)
     assert await provider_story(engine) == ["pause", "resume"]
+    (told, _) = await flow.events(engine.pool, "probe", before=None, limit=9)
+    assert (told["reason"], told["data"]["pause_reason"]) == ("by an operator", "slow down")
+    assert datetime.fromisoformat(told["data"]["until"]) == until
 
 
 async def be_told_again(engine: Engine, task_id: UUID) -> str | None:

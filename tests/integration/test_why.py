@@ -7,6 +7,8 @@ import pytest
 
 from services.api.auth import Caller
 from services.api.why import explanation_of
+from shared.settings import Settings
+from shared.store import reports
 from tests.integration.engine import Engine, on_the_engine
 from tests.integration.flow import (
     be_told_429,
@@ -25,7 +27,7 @@ USER = Caller("key", "user", "ann")
 
 
 async def why(engine: Engine, task_id: UUID, caller: Caller = ADMIN) -> dict[str, Any]:
-    return await explanation_of(engine.pool, await engine.row(task_id), caller, heard_within_seconds=30)
+    return await explanation_of(engine.pool, await engine.row(task_id), caller, Settings())
 
 
 async def reason(engine: Engine, task_id: UUID) -> str:
@@ -234,3 +236,24 @@ async def test_a_task_that_was_told_429_alone_waits_for_its_own_time(engine: Eng
     await be_told_429(engine, await engine.start(unlucky))
     assert await reason(engine, unlucky) == "waiting-for-time"
     assert await reason(engine, await engine.submit()) == "about-to-start"
+
+
+@on_the_engine
+async def test_what_the_dispatchers_last_said_of_rabbitmq(engine: Engine) -> None:
+    await serve(engine)
+    task_id = await engine.submit()
+    await say_of_rabbitmq(engine, "one", "away")
+    answer = await why(engine, task_id)
+    assert answer["reason"] == "broker-away"
+    assert answer["message"].startswith("RabbitMQ cannot be reached")
+    await say_of_rabbitmq(engine, "two", "blocked")
+    assert await reason(engine, task_id) == "broker-blocked"
+    await say_of_rabbitmq(engine, "three", "connected")
+    assert await reason(engine, task_id) == "about-to-start", "one that can ring is enough"
+    await engine.sql("DELETE FROM service_reports WHERE instance_id = 'three'")
+    await engine.sql("UPDATE service_reports SET reported_at = reported_at - interval '1 hour'")
+    assert await reason(engine, task_id) == "about-to-start", "nobody was heard of lately"
+
+
+async def say_of_rabbitmq(engine: Engine, instance: str, state: str) -> None:
+    await reports.say(engine.pool, "dispatcher", instance, healthy=state == "connected", details={"broker": state})

@@ -26,7 +26,7 @@ WRITER = "application_name = 'windlass-actors-writer'"
 
 @pytest.fixture
 def writer(database_url: str) -> Iterator[Writer]:
-    writer = Writer(Settings(database_url=database_url), "worker-1", on_claim=lambda _lease_end: None)
+    writer = Writer(Settings(database_url=database_url), "worker-1", on_claim=lambda _tokens, _lease_end: None)
     writer.start()
     yield writer
     writer.close(timeout=10)

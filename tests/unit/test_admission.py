@@ -32,8 +32,9 @@ open_views = st.builds(
 )
 times = st.sampled_from([None, PAST, NOW, FUTURE])
 views = st.builds(
-    lambda view, paused, paused_until, breaker_until, trial_running: replace(
+    lambda view, broker, paused, paused_until, breaker_until, trial_running: replace(
         view,
+        broker=broker,
         paused=paused,
         paused_until=paused_until,
         breaker_state="closed" if breaker_until is None else "open",
@@ -41,6 +42,7 @@ views = st.builds(
         trial_running=trial_running,
     ),
     open_views,
+    broker=st.sampled_from(["connected"] * 4 + ["blocked", "away"]),
     paused=st.sampled_from([False, False, True]),
     paused_until=times,
     breaker_until=times,
@@ -211,3 +213,10 @@ def test_the_one_that_goes_first_has_never_failed_if_there_is_such_a_one(weather
 
 def test_a_breaker_that_an_operator_opened_has_no_end() -> None:
     assert admit(view_of(fresh_due=5, breaker_state="open", breaker_until=None)) == Admission(0, 0, 0)
+
+
+@given(views)
+@by_the_hundred
+def test_nothing_starts_while_nobody_can_be_rung_for(view: ProviderView) -> None:
+    for broker in ("blocked", "away"):
+        assert admit(replace(view, broker=broker, resumes_due=3)).nobody

@@ -17,9 +17,9 @@ def test_the_smaller_of_both_limits_holds() -> None:
 
 def test_what_is_not_limited_is_left_alone_by_the_kernel() -> None:
     nothing = AgentLimits(memory_mb=None, cpu_seconds=None, file_mb=None, processes=None)
-    assert set(for_the_kernel(nothing)) == {"RLIMIT_CORE", "RLIMIT_NOFILE"}
-    assert for_the_kernel(AgentLimits(memory_mb=3))["RLIMIT_DATA"] == (3 * 2**20, 3 * 2**20)
-    assert "RLIMIT_AS" not in for_the_kernel(AgentLimits(memory_mb=3))
+    assert set(for_the_kernel(nothing, user=0)) == {"RLIMIT_CORE", "RLIMIT_NOFILE"}
+    assert for_the_kernel(AgentLimits(memory_mb=3), user=0)["RLIMIT_DATA"] == (3 * 2**20, 3 * 2**20)
+    assert "RLIMIT_AS" not in for_the_kernel(AgentLimits(memory_mb=3), user=0)
 
 
 def test_a_program_brings_its_installation_and_the_files_it_names(tmp_path: Path) -> None:

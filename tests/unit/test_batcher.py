@@ -24,6 +24,10 @@ def test_who_was_answered_long_ago_goes_at_once_however_many_came_with_it() -> N
     assert made == [["one"], ["another"]]
 
 
+async def nobody_is_held_up(item: str) -> str:
+    raise AssertionError(item)
+
+
 def calls_made(*, came_last_time: int, late_by_seconds: float, answered_ago_seconds: float = 0) -> list[list[str]]:
     calls: list[list[str]] = []
 
@@ -33,7 +37,7 @@ def calls_made(*, came_last_time: int, late_by_seconds: float, answered_ago_seco
 
     async def gather() -> None:
         loop = asyncio.get_running_loop()
-        batcher: Batcher[str, str] = Batcher(loop, call)
+        batcher: Batcher[str, str] = Batcher(loop, call, offer=nobody_is_held_up)
         batcher._last, batcher._answered_at = came_last_time, loop.time() - answered_ago_seconds
         batcher._gathered.append(("one", Reply()))
         late = asyncio.Event()

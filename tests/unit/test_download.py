@@ -232,7 +232,9 @@ async def test_a_redirect_leads_nowhere_that_the_first_address_could_not(tmp_pat
     assert files_in(tmp_path) == []
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "no address", "https://a:b/", "http://10.0.0.1/a.png", ""])
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "no address", "https://a:b/", "http://10.0.0.1/a.png", "", "http://xn--a-:9/"]
+)
 @on_a_loop
 async def test_an_address_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
     async with open_client(LOOPBACK, timeout_seconds=5) as http:
@@ -262,3 +264,13 @@ async def test_what_is_wrong_with_a_source_image_is_not_the_provider_s_fault(
             await fetch_source(http, server.url)
     assert not caught.value.is_the_providers_fault
     assert not isinstance(caught.value, RateLimited)
+
+
+@pytest.mark.parametrize("location", ["http://xn--a-:9/", "http://a:b/", "http://127.0.0.1:99999/", "http://[::1/"])
+@on_a_loop
+async def test_a_redirect_to_an_address_that_is_none_is_an_error_of_ours(tmp_path: Path, location: str) -> None:
+    redirecting = serving(lambda _: answer(302, location=location))
+    async with redirecting as server, open_client(LOOPBACK, timeout_seconds=5) as http:
+        with pytest.raises(TaskError):
+            await download(http, server.url, tmp_path / "file", largest_bytes=10_000, seconds=10)
+    assert files_in(tmp_path) == []

@@ -45,13 +45,15 @@ def test_it_is_about_to_start_exactly_if_the_dispatcher_would_ring_for_it(view: 
 @by_the_hundred
 def test_a_bar_is_named_by_its_own_reason(view: ProviderView, task: TaskView) -> None:
     reason = explain(view, task).reason
-    if view.paused:
+    if view.broker != "connected":
+        assert reason == f"broker-{view.broker}"
+    elif view.paused:
         assert reason == "provider-paused"
     elif view.paused_until == FUTURE:
         assert reason == "rate-limited-until"
     elif view.breaker_until == FUTURE:
         assert reason == "breaker-open"
-    if not (view.paused or view.paused_until or view.breaker_until):
+    if view.broker == "connected" and not (view.paused or view.paused_until or view.breaker_until):
         assert reason in {"provider-limit", "no-worker", "behind-others", "about-to-start"}
 
 
@@ -85,6 +87,13 @@ def test_a_bar_is_named_by_its_own_reason(view: ProviderView, task: TaskView) ->
             "rate-limited-until",
             {"until": FUTURE},
         ),
+        ({"broker": "away"}, {}, "broker-away", {}),
+        ({"broker": "away", "paused": True}, {}, "broker-away", {}),
+        ({"broker": "away", "rung": 1}, {"rung": True}, "broker-away", {}),
+        ({"broker": "away"}, {"available_at": LATER}, "waiting-for-time", {"until": LATER}),
+        ({"broker": "blocked"}, {}, "broker-blocked", {}),
+        ({"broker": "blocked", "rung": 1}, {"rung": True}, "about-to-start", {}),
+        ({"broker": "blocked", "paused": True}, {"rung": True}, "provider-paused", {}),
         ({"paused": True}, {}, "provider-paused", {}),
         ({"breaker_state": "open", "breaker_until": FUTURE}, {}, "breaker-open", {"until": FUTURE}),
         ({"breaker_state": "open", "breaker_until": None}, {}, "breaker-open", {"until": None}),

@@ -1,10 +1,15 @@
 """What a data directory remembers."""
 
+import os
 import socket
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
-from services.cli.kept_files import kept_secret, random_word, write_kept
+import pytest
+
+from services.cli.data_directory import locked
+from services.cli.kept_files import kept_secret, make_directory, random_word, write_kept
 from services.cli.ports import CANDIDATES, kept_port
 
 
@@ -34,3 +39,34 @@ def test_a_port_is_kept_until_somebody_else_has_it(tmp_path: Path) -> None:
     assert kept_port(path) == port
     with socket.create_server(("127.0.0.1", port)):
         assert kept_port(path) != port
+
+
+@pytest.fixture(params=[0o022, 0o077], ids=["open", "private"])
+def _umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.usefixtures("_umask")
+def test_directories_are_private_but_for_the_way_to_a_postgres_of_another_account(tmp_path: Path) -> None:
+    passable = 0o711 if os.geteuid() == 0 else 0o700
+    data = tmp_path / "above" / "data"
+    with locked(data):
+        assert mode(make_directory(data / "rabbitmq" / "home")) == 0o700
+        assert mode(make_directory(data / "postgres", leads_to_postgres=True)) == passable
+    assert [mode(each) for each in (data.parent, data, data / "rabbitmq")] == [passable, passable, 0o700]
+
+
+def test_what_an_older_version_left_open_is_closed_and_what_is_somebody_s_own_is_not(tmp_path: Path) -> None:
+    opened = [tmp_path / name for name in ("media", "fake_providers", "rabbitmq", "somebody")]
+    for each in (tmp_path, *opened):
+        each.mkdir(exist_ok=True)
+        each.chmod(0o755)
+    with locked(tmp_path):
+        make_directory(tmp_path / "rabbitmq")
+    assert [mode(each) for each in (tmp_path, *opened)] == [0o755, 0o700, 0o700, 0o700, 0o755]

@@ -26,7 +26,7 @@ from tests.small_server import SmallServer, answer, on_a_loop, serving
 
 KEY = "0f0f0f0f-1111-2222-3333-444444444444"
 JOB = "9a1b2c3d-0000-4000-8000-123456789abc"
-ORDER = Order("txt2img", "a lighthouse", "ours-1", params={"num_images": 2, "somethingNew": True, "prompt": "theirs"})
+ORDER = Order("txt2img", "a lighthouse", "ours-1", params={"num_images": 2, "seed": 7, "prompt": "theirs"})
 
 
 def generation(status: str, *images: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ async def test_an_order_has_the_prompt_the_key_and_every_parameter() -> None:
     (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/api/rest/v1/generations")
     assert request.headers["authorization"] == f"Bearer {KEY}"
-    assert request.json == {"num_images": 2, "somethingNew": True, "prompt": "a lighthouse"}
+    assert request.json == {"num_images": 2, "seed": 7, "prompt": "a lighthouse"}
 
 
 @pytest.mark.parametrize("body", [{}, [], {"sdGenerationJob": None}, {"error": "?", "code": "unexpected"}])

@@ -7,6 +7,7 @@ import pty
 import subprocess
 import sys
 import threading
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +48,7 @@ def record(message: object, *arguments: object, error: BaseException | None = No
 def line(message: object, *arguments: object, error: BaseException | None = None) -> dict[str, Any]:
     written = JsonLines("actors").format(record(message, *arguments, error=error))
     assert written.isascii()
+    assert written.isprintable()
     assert len(written.splitlines()) == 1
     found: dict[str, Any] = json.loads(written)
     return found
@@ -181,6 +183,32 @@ def test_a_readable_line_names_the_task_or_the_request_unless_it_does_so_already
     assert silent.splitlines()[0].endswith(f"WARNING actors.media: polling [task_id={TASK_ID}] [request_id=r-1]")
     assert telling.count(TASK_ID) == 1
     assert TextLines().format(record("polling")).endswith("actors.media: polling")
+
+
+FORGED = "done\n12:00:00 INFO    api: all is well\r\x1b[2K\x1b[1A\x07\x9b2J\x85\u2028\u202ex"
+
+
+def test_what_moves_a_cursor_is_escaped_in_json_and_not_lost() -> None:
+    assert line("%s", f"{FORGED}\x7f")["message"] == f"{FORGED}\x7f"
+
+
+def test_nobody_can_write_a_readable_line_of_his_own_or_move_the_cursor() -> None:
+    (said,) = TextLines().format(record("agent said %s", FORGED)).splitlines()
+    assert said.endswith(
+        r"agent said done\n12:00:00 INFO    api: all is well\r\x1b[2K\x1b[1A\x07\x9b2J\x85\u2028\u202ex"
+    )
+    first, *others = TextLines().format(record("failed", error=raised(ValueError(FORGED)))).splitlines()
+    assert first.endswith("actors.media: failed")
+    assert all(other.startswith("  ") and other.isprintable() for other in others)
+    assert any("all is well" in other for other in others), "it is told all the same"
+
+
+@given(st.text())
+def test_whatever_is_said_a_readable_line_is_one_line_that_can_be_printed(text: str) -> None:
+    with subject.about(request_id=text):
+        written = TextLines().format(record("%s", text))
+    assert len(written.splitlines()) == 1
+    assert not any(unicodedata.category(each) == "Cc" for each in written)
 
 
 TROUBLE = """

@@ -68,23 +68,26 @@ async def sent_for(order: Order) -> Any:
 
 @on_a_loop
 async def test_an_order_says_its_type_its_picture_and_where_its_end_may_be_told() -> None:
-    params = {"speed": "fast", "aspectRatio": "16:9", "somethingNew": 1, "callBackUrl": "https://elsewhere.example"}
+    params = {"speed": "fast", "aspectRatio": "16:9", "version": "7", "callBackUrl": "https://elsewhere.example"}
     ours = "https://windlass.example/callbacks/token"
     assert await sent_for(Order("txt2img", "a lighthouse", "r", params=params, callback_url=ours)) == {
         "taskType": "mj_txt2img",
         "prompt": "a lighthouse",
         "speed": "fast",
         "aspectRatio": "16:9",
-        "somethingNew": 1,
+        "version": "7",
         "callBackUrl": ours,
     }
     for action, kind in (("img2img", "mj_img2img"), ("img2vid", "mj_video")):
         body = await sent_for(Order(action, "at night", "r", source_image="https://pictures.example/a.png"))
         assert body == {"taskType": kind, "prompt": "at night", "fileUrls": ["https://pictures.example/a.png"]}
-    style = Order(
-        "img2img", "at night", "r", source_image="https://a.example", params={"taskType": "mj_omni_reference"}
-    )
-    assert (await sent_for(style))["taskType"] == "mj_omni_reference"
+    theirs = {"taskType": "mj_video", "fileUrls": ["https://elsewhere.example"]}
+    order = Order("img2img", "at night", "r", source_image="https://pictures.example/a.png", params=theirs)
+    assert await sent_for(order) == {
+        "taskType": "mj_img2img",
+        "prompt": "at night",
+        "fileUrls": ["https://pictures.example/a.png"],
+    }
 
 
 @pytest.mark.parametrize(

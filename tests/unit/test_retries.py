@@ -202,6 +202,12 @@ def test_an_interrupted_task_is_handed_back_without_delay() -> None:
     assert (ending.transition, ending.delay_seconds, ending.error) == ("interrupt", 0, None)
 
 
+def test_who_met_a_lack_again_and_again_waits_longer_each_time() -> None:
+    """A new worker mends a lack of its own at once; one of the whole machine, such as a full disk, takes its time."""
+    interrupted = (replace(FIRST_ATTEMPT, interrupt_count=before) for before in range(4))
+    assert [ending_of_interrupt(each, after_a_lack=True).delay_seconds for each in interrupted] == [0, 5, 20, 45]
+
+
 def test_an_interrupt_that_costs_buries_a_task_that_has_no_retries_left() -> None:
     ending = ending_of_interrupt(replace(FIRST_ATTEMPT, interrupt_count=9, retry_count=3))
     assert ending.transition == "bury"

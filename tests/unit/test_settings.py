@@ -1,5 +1,6 @@
 """Settings: the environment over the file over the defaults, and nothing that cannot keep the promises."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,32 @@ def test_an_api_key_of_the_right_shape_is_taken(key: str) -> None:
 def test_an_api_key_of_another_shape_is_refused(key: str) -> None:
     with pytest.raises(ValidationError, match="api_key"):
         Settings(api_key=key)
+
+
+def test_secrets_that_were_read_are_taken_out_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = {
+        "WINDLASS_DATABASE_URL": "postgresql://windlass:a-word-for-postgres@127.0.0.1/windlass",
+        "WINDLASS_DATABASE_DIRECT_URL": "postgresql://windlass:a-word-for-postgres@127.0.0.1/windlass",
+        "WINDLASS_AMQP_URL": "amqp://windlass:a-word-for-rabbitmq@127.0.0.1/windlass",
+        "WINDLASS_API_KEY": f"wl_abcdef_{'x' * 32}",
+        "LEONARDO_API_KEY": "a-key-of-leonardo",
+        "LEONARDO_CALLBACK_KEY": "a-key-for-callbacks",
+    }
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    settings = Settings()
+    settings.take_secrets_out_of_the_environment()
+    assert not secrets.keys() & os.environ.keys()
+    endpoint = settings.endpoint_of("leonardo")
+    assert endpoint
+    assert (endpoint.api_key, settings.callback_key_of("leonardo")) == ("a-key-of-leonardo", "a-key-for-callbacks")
+    assert {"a-word-for-postgres", "a-word-for-rabbitmq", "a-key-of-leonardo"} <= settings.secrets()
+
+
+def test_agents_need_a_sandbox_unless_somebody_decides_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = {"strict": {"command": ("a",), "sandbox": "required"}, "loose": {"command": ("a",), "sandbox": "off"}}
+    assert Settings(agents=agents).sandbox_of("demo") == "required"
+    monkeypatch.setenv("WINDLASS_AGENT_SANDBOX", "best-effort")
+    settings = Settings(agents=agents)
+    modes = {name: settings.sandbox_of(name) for name in ("demo", "strict", "loose")}
+    assert modes == {"demo": "best-effort", "strict": "required", "loose": "off"}

@@ -1,11 +1,18 @@
 """Urls that show media: good for their file and their time, and for nothing else."""
 
+import asyncio
+import binascii
+import string
+from base64 import urlsafe_b64decode
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 import pytest
 
+from services.api.stream_tokens import StreamTokens
+from shared.db import Database
 from shared.settings import Settings
 from shared.signing import media_expiry, media_url
 
@@ -56,3 +63,46 @@ def test_neither_the_file_nor_the_time_nor_the_secret_can_be_another() -> None:
     assert media_expiry(SECRET, OTHER, expires, signature) is None
     assert media_expiry(SECRET, CONTENT, str(int(expires) + 1), signature) is None
     assert media_expiry(b"t" * 32, CONTENT, expires, signature) is None
+
+
+def test_a_signature_and_a_time_have_one_spelling() -> None:
+    expires, signature = parts(media_url(SETTINGS, SECRET, CONTENT, NOW))
+    for spelled in other_spellings(signature):
+        assert media_expiry(SECRET, CONTENT, expires, spelled) is None, spelled
+    assert media_expiry(SECRET, CONTENT, f"0{expires}", signature) is None
+
+
+def test_a_token_has_one_spelling() -> None:
+    async def scenario() -> None:
+        tokens = StreamTokens(cast(Database, OneSecret()))
+        token, _ = await tokens.issue(CONTENT, "annann")
+        assert await tokens.key_behind(token, CONTENT) == "annann"
+        said, _, signature = token.partition(".")
+        spelled = [f"{said}.{each}" for each in other_spellings(signature)]
+        spelled += [f"{each}.{signature}" for each in other_spellings(said)]
+        assert [each for each in spelled if await tokens.key_behind(each, CONTENT) is not None] == []
+
+    asyncio.run(scenario())
+
+
+class OneSecret:
+    async def fetchval(self, *_: Any) -> bytes:
+        return SECRET
+
+
+def other_spellings(text: str) -> list[str]:
+    """All that a lenient decoder takes for the same bytes."""
+    value = lenient(text)
+    last = [text[:-1] + each for each in string.ascii_letters + string.digits + "-_"]
+    found = [*last, f"{text}=", f"{text}==", f"{text}====", f"{text}\n", f" {text}", f"{text[:5]}!{text[5:]}"]
+    found += [text.replace("-", "+").replace("_", "/")]
+    same = [each for each in found if each != text and lenient(each) == value]
+    assert same
+    return same
+
+
+def lenient(text: str) -> bytes | None:
+    try:
+        return urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+    except binascii.Error:
+        return None

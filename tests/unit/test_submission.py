@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import msgspec
 import pytest
 
 from services.api.auth import Caller
@@ -180,6 +181,13 @@ def test_a_harmful_probe_is_accepted_from_an_admin_where_drills_are_on(outcome: 
     assert accepted({"actor": "probe", "payload": {"outcome": outcome}}, ADMIN, DRILLS).payload == {"outcome": outcome}
 
 
+def test_a_probe_that_pauses_its_provider_for_everybody_is_an_admin_s() -> None:
+    stormy = {"actor": "probe", "payload": {"error_type": "RateLimited", "retry_after": 600, "fail_times": 1}}
+    problem = refused(stormy, USER, DRILLS)
+    assert (problem.status, problem.code, pointers(problem)) == (403, "forbidden", {"/payload/error_type"})
+    assert accepted(stormy, ADMIN).payload == stormy["payload"]
+
+
 def test_only_an_admin_submits_for_somebody_else() -> None:
     problem = refused({"actor": "probe", "user_id": "bob"}, USER)
     assert (problem.status, problem.code) == (403, "forbidden")
@@ -252,3 +260,34 @@ def test_a_key_that_cannot_be_seen_or_is_too_long_is_refused(key: str) -> None:
 @pytest.mark.parametrize("key", [None, "x", "x" * 255, "550e8400-e29b-41d4-a716-446655440000", "a/b~c!"])
 def test_other_keys_are_fine(key: str | None) -> None:
     check_idempotency_key(key)
+
+
+SECRET = "s3cret" * 4
+
+
+def test_labels_are_kept_without_secrets() -> None:
+    body = {
+        "actor": "media", "provider": "leonardo", "task_type": f"Bearer {SECRET}", "project_id": f"https://me:{SECRET}@x",
+        "workflow_id": f"wl_abcdef_{SECRET}", "tags": ["nightly", f"Authorization: {SECRET}"],
+        "payload": {
+            "action": "txt2img", "prompt": f"https://me:{SECRET}@x", "workflow_run_id": f"sk-{SECRET}",
+            "interaction_id": f"Bearer {SECRET}",
+        },
+    }  # fmt: skip
+    task = accepted(body)
+    assert SECRET not in str({**msgspec.structs.asdict(task), "payload": task.payload["prompt"]})
+    assert task.tags == ["nightly", "Authorization: [scrubbed]"]
+    assert task.workflow_run_id == "[scrubbed]"
+
+
+@pytest.mark.parametrize("field", ["dedupe_key", "user_id"])
+def test_what_tells_one_thing_from_another_is_refused_with_a_secret_in_it(field: str) -> None:
+    problem = refused({"actor": "probe", field: f"https://me:{SECRET}@x"}, ADMIN)
+    assert pointers(problem) == {f"/{field}"}
+    assert SECRET not in str(problem.errors)
+
+
+def test_an_idempotency_key_with_a_secret_in_it_is_refused() -> None:
+    with pytest.raises(Problem) as problem:
+        check_idempotency_key(f"wl_abcdef_{SECRET}")
+    assert (problem.value.status, problem.value.code) == (422, "invalid-idempotency-key")

@@ -133,6 +133,15 @@ def parts() -> tuple[Alert, ...]:
             "is accepted and nothing started. What is stored is safe.",
         ),
         Alert(
+            "WindlassDatabaseFull",
+            PAGE,
+            "max(windlass_database_writable) == 0",
+            "1m",
+            "Postgres stores nothing: its disk is full, or it is read-only",
+            "Postgres answers and refuses whatever is to be stored (windlass_database_writable is {{ $value }}): every "
+            "submit is answered 503, and results wait in their workers until their leases end.",
+        ),
+        Alert(
             "WindlassBrokerAway",
             PAGE,
             "max(windlass_broker_connected) == 0",
@@ -140,6 +149,15 @@ def parts() -> tuple[Alert, ...]:
             "No dispatcher reaches RabbitMQ",
             "No dispatcher is connected to RabbitMQ (windlass_broker_connected is {{ $value }}): tasks are accepted "
             "and wait, what runs runs on.",
+        ),
+        Alert(
+            "WindlassBrokerBlocked",
+            PAGE,
+            "max(windlass_broker_blocked) == 1",
+            "2m",
+            "RabbitMQ takes no messages",
+            "RabbitMQ is short of memory or disk and has blocked whoever sends to it (windlass_broker_blocked is "
+            "{{ $value }}): tasks are accepted and wait, what runs runs on.",
         ),
         Alert(
             "WindlassServiceMissing",

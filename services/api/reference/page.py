@@ -1,12 +1,19 @@
 """The OpenAPI document as one plain page: no scripts, nothing from elsewhere."""
 
+import hashlib
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 STYLE = files(__package__).joinpath("page.css").read_text()
+
+
+def style_hash() -> str:
+    """As a browser is told of it, that it may apply this one and no other."""
+    return b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 
 
 def render(document: Mapping[str, Any]) -> str:

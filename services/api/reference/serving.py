@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from litestar import Request
+from litestar import Request, Router
 from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, OpenAPIRenderPlugin
@@ -27,11 +27,20 @@ class ReadablePage(OpenAPIRenderPlugin):
         return render(complete(openapi_schema)).encode()
 
 
+def page_headers() -> dict[str, str]:
+    """The page has one style sheet of its own, known by its hash, and nothing else to load or run."""
+    from services.api.reference.page import style_hash  # noqa: PLC0415
+
+    allowed = f"default-src 'none'; style-src 'sha256-{style_hash()}'"
+    return {"Content-Security-Policy": f"{allowed}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
+
+
 def openapi_config() -> OpenAPIConfig:
     return OpenAPIConfig(
         title="Windlass",
         version="1",
         path="/schema",
+        openapi_router=Router("/schema", route_handlers=[], include_in_schema=False, response_headers=page_headers()),
         operation_id_creator=lambda handler, _method, _path: handler.fn.__name__,
         render_plugins=[CompletedDocument(media_type=MediaType.JSON), ReadablePage(path="/")],
     )

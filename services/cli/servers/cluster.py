@@ -12,10 +12,10 @@ from typing import Final
 from services.cli.kept_files import make_directory, write_kept
 from services.cli.packages import find_postgres
 from services.cli.ports import LOOPBACK
-from services.cli.servers.account import Account
 from services.cli.supervision.children import Children
 from services.cli.supervision.unit import StartFailure
 from services.cli.supervision.waiting import until
+from shared.accounts import Account
 from shared.process_table import running_in
 
 SUPERUSER: Final = "windlass"
@@ -33,6 +33,9 @@ max_connections = 200
 fsync = on
 synchronous_commit = on
 full_page_writes = on
+# A session that somebody has left open in a transaction may keep tasks locked: whoever it is, it is ended while the
+# leases of those still last. A session that has to be longer about it says so itself, as pg_dump does.
+idle_in_transaction_session_timeout = '10s'
 timezone = 'UTC'
 log_timezone = 'UTC'
 log_destination = 'stderr'
@@ -67,11 +70,11 @@ def place_for(directory: Path, account: Account | None, say: Callable[[str], Non
 def _new_shelter(directory: Path) -> Path:
     """Never one that exists: its database would belong to a data directory that was removed."""
     name = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:12]
-    make_directory(SHELTER)
+    make_directory(SHELTER, leads_to_postgres=True)
     number = 1
     while (shelter := SHELTER / (name if number == 1 else f"{name}-{number}")).exists():
         number += 1
-    return make_directory(shelter)
+    return make_directory(shelter, leads_to_postgres=True)
 
 
 def programs_for(data: Path) -> Path:

@@ -9,7 +9,6 @@ from typing import Final
 
 from services.cli.kept_files import kept_secret, make_directory, random_word
 from services.cli.ports import LOOPBACK, kept_port
-from services.cli.servers.account import account_for_postgres
 from services.cli.servers.cluster import (
     SUPERUSER,
     clear_leftovers,
@@ -21,6 +20,7 @@ from services.cli.servers.cluster import (
 )
 from services.cli.supervision.children import Child, Children, Finished
 from services.cli.supervision.unit import StartFailure, ending
+from shared.accounts import account_for_postgres
 
 DATABASE: Final = "windlass"
 STOP_SECONDS: Final = 20
@@ -30,7 +30,7 @@ class PrivatePostgres:
     name = "postgres"
 
     def __init__(self, directory: Path, children: Children, on_line: Callable[[str], None]) -> None:
-        self._directory = make_directory(directory.absolute())
+        self._directory = make_directory(directory.absolute(), leads_to_postgres=True)
         self._children = children
         self._on_line = on_line
         self._account = account_for_postgres()

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from services.cli.servers.account import Account
 from services.cli.supervision.lines import LineReader
 from services.cli.supervision.waiting import until
+from shared.accounts import Account
 from shared.kernel import adopt_orphans
 from shared.process_table import ProcessIdentity, descendants, direct_children
 

@@ -72,6 +72,7 @@ class _Leftovers:
     def __init__(self, notes: dict[str, Any]) -> None:
         self._noted = {ProcessIdentity(pid, started): signum for pid, started, signum in notes.get("processes", ())}
         self._mark = f"{MARK}={notes.get('token', 'no notes')}".encode()
+        self._seen: set[ProcessIdentity] = set()
 
     def ask_to_stop(self) -> None:
         """Those that the supervisor started; they see to their own children, and nobody else to orphans."""
@@ -84,9 +85,11 @@ class _Leftovers:
             process.send(signal.SIGCONT)  # one that was frozen could not even hear it
 
     def everyone(self) -> set[ProcessIdentity]:
-        known = {*self._heads(), *self._marked()}
+        # Of a worker nobody but root can read the mark: once seen below its guardian it is known without it.
+        known = {*self._heads(), *self._marked(), *(process for process in self._seen if process.is_running())}
         below = descendants(*(process.pid for process in known))
-        return known.union(process for process in below if process.is_running())
+        self._seen = known.union(process for process in below if process.is_running())
+        return self._seen
 
     def _heads(self) -> list[ProcessIdentity]:
         return [process for process in self._noted if process.is_running()]

@@ -1,7 +1,7 @@
 -- What an operator sets over a provider's configuration: only the keys that are there change, null goes back to what
 -- is configured. In force at once: claims look at the row, and the dispatcher is woken. Opened by an operator the
--- breaker has no end, so that no trial follows; `closed` keeps it closed whatever happens. Saying that it is not paused
--- ends a pause after a 429, too.
+-- breaker has no end, so that no trial follows; `closed` keeps it closed whatever happens. Whoever says that it is not
+-- paused, or goes back to the configuration, which pauses nothing, ends a pause after a 429, too.
 
 CREATE FUNCTION change_provider(name_of text, changes jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -24,11 +24,14 @@ BEGIN
     IF changes ? 'paused' THEN
         UPDATE providers SET
             paused = pausing,
-            paused_until = CASE changes -> 'paused' WHEN 'false' THEN NULL ELSE paused_until END,
-            pause_reason = CASE changes -> 'paused' WHEN 'false' THEN NULL ELSE pause_reason END
+            paused_until = CASE WHEN pausing THEN paused_until END,
+            pause_reason = CASE WHEN pausing THEN pause_reason END
         WHERE name = name_of;
-        PERFORM tell_provider(name_of, CASE WHEN pausing THEN 'pause' ELSE 'resume' END, moment, 'by an operator', '{}')
-        WHERE pausing <> p.paused OR (NOT pausing AND p.paused_until IS NOT NULL AND changes -> 'paused' = 'false');
+        PERFORM tell_provider(
+            name_of, CASE WHEN pausing THEN 'pause' ELSE 'resume' END, moment, 'by an operator',
+            CASE WHEN NOT pausing AND p.paused_until IS NOT NULL
+                 THEN jsonb_build_object('until', p.paused_until, 'pause_reason', p.pause_reason) ELSE '{}' END)
+        WHERE pausing <> p.paused OR (NOT pausing AND p.paused_until IS NOT NULL);
     END IF;
     IF changes ? 'breaker' AND mode <> p.breaker_mode THEN
         UPDATE providers SET

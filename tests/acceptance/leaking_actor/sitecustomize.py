@@ -11,14 +11,21 @@ from services.actors.context import Context
 from shared.errors import InvalidInput
 from shared.payloads import ProbePayload
 
+CANARIES = {name: value for name, value in os.environ.items() if name.startswith("CANARY_")}
+"""As the process was started: the worker takes what is a provider's key out of its environment."""
+
 
 def leak(context: Context, payload: ProbePayload) -> dict[str, Any]:
-    canary = os.environ.__getitem__
+    assert "CANARY_PROVIDER_KEY" not in os.environ
+    assert "WINDLASS_DATABASE_URL" not in os.environ
+    canary = CANARIES.__getitem__
     context.progress(f"asking with {canary('CANARY_PROVIDER_KEY')}")
     context.output(f"the key is {canary('CANARY_PROVIDER_KEY')}\n")
-    context.save({"key": canary("CANARY_PROVIDER_KEY")})
+    context.output(f"> Authorization: Bearer {canary('CANARY_MESSAGE')}\n")
+    context.save({"key": canary("CANARY_PROVIDER_KEY"), "url": f"https://me:{canary('CANARY_URL')}@example.org"})
     if payload.outcome == "ok":
-        return {"said": [f"it was {canary('CANARY_PROVIDER_KEY')}"]}
+        sent = {"Authorization": canary("CANARY_HEADER"), "url": f"https://me:{canary('CANARY_URL')}@example.org"}
+        return {"said": [f"it was {canary('CANARY_PROVIDER_KEY')}"], "sent": sent}
     try:
         raise ConnectionError(  # noqa: TRY301 - a chain of two, as libraries raise them
             f"cannot reach amqp://windlass:{canary('CANARY_STACK_TRACE')}@10.0.0.1:5672"

@@ -34,17 +34,19 @@ def wrong() -> list[Panel]:
         ),
         stat(
             "Postgres",
-            "Good: answers. Away: tasks are neither accepted nor started; nothing is lost. Mend Postgres first, all "
-            "the rest of this page is known through it.",
-            of_the_cluster("windlass_database_answers"),
-            words={"1": ("answers", GREEN), "0": AWAY},
+            "Good: answers. Full: it answers, and stores nothing, for its disk is full or it is read-only. Away: tasks "
+            "are neither accepted nor started; nothing is lost. Mend Postgres first, all the rest of this page is "
+            "known through it.",
+            f"{of_the_cluster('windlass_database_answers')} "
+            f"+ ({of_the_cluster('windlass_database_writable')} or vector(0))",
+            words={"2": ("answers", GREEN), "1": ("full", RED), "0": AWAY},
         ),
         stat(
             "RabbitMQ",
-            "Good: connected, as the best placed dispatcher sees it. Away: tasks are accepted and wait; what runs "
-            "runs on.",
-            "max(windlass_broker_connected)",
-            words={"1": ("connected", GREEN), "0": AWAY},
+            "Good: connected, as the best placed dispatcher sees it. Blocked (short of memory or disk) or away: tasks "
+            "are accepted and wait; what runs runs on.",
+            "max(windlass_broker_connected) + (max(windlass_broker_blocked) or vector(0))",
+            words={"1": ("connected", GREEN), "2": ("blocked", RED), "0": AWAY},
         ),
         stat(
             "Unaccounted tasks",

@@ -1,0 +1,51 @@
+"""Somebody outside keeps a task's row locked: that task waits, and nobody else notices."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.integration.engine_from_threads import held_up
+from tests.waiting import wait_until
+from tests.windlass import Windlass
+
+LONGER_THAN_A_LEASE = 5
+LOCK = """
+    SET LOCAL idle_in_transaction_session_timeout = 0;
+    SELECT 1 FROM tasks WHERE task_id = '{}' FOR UPDATE
+"""
+
+
+@contextmanager
+def locked_by_a_stranger(windlass: Windlass, task_id: str) -> Iterator[None]:
+    with held_up(windlass.environment["WINDLASS_DATABASE_URL"], LOCK.format(task_id)):
+        yield
+
+
+def test_a_locked_row_holds_up_its_own_task_alone(running_windlass: Windlass) -> None:
+    windlass, client = running_windlass, running_windlass.client
+    quick = [{"payload": {"seconds": 1, "steps": 4}}] * 3
+    slow = [{"payload": {"seconds": LONGER_THAN_A_LEASE, "steps": 20}}] * 3
+    locked, *others = client.submit_many([*quick, *slow])
+    for task_id in (locked, *others):
+        client.wait_until(task_id, "running")
+    worker = client.workers()[0]
+    with locked_by_a_stranger(windlass, locked):
+        late = client.submit(provider="one-by-one", payload={"seconds": 0.1})["task_id"]
+        for task_id in (*others, late):
+            task = client.finished(task_id)
+            assert (task["status"], task["attempt"]) == ("completed", 1)
+            assert client.story(task_id).count("claim") == 1
+        assert client.get(locked)["status"] == "running"
+    assert client.finished(locked)["status"] == "completed"
+    assert client.workers()[0]["worker_id"] == worker["worker_id"], "nobody had to be killed for it"
+
+
+def test_an_attempt_whose_row_stays_locked_is_handed_back_when_it_is_free(running_windlass: Windlass) -> None:
+    windlass, client = running_windlass, running_windlass.client
+    locked, other = client.submit_many([{"payload": {"seconds": 3}}] * 2)
+    client.wait_until(locked, "running")
+    client.wait_until(other, "running")
+    with locked_by_a_stranger(windlass, locked):
+        wait_until("it is stopped", lambda: f"{locked}: stopping it" in windlass.log())
+        assert client.finished(other)["attempt"] == 1
+    task = client.finished(locked)
+    assert (task["status"], task["attempt"]) == ("completed", 2)

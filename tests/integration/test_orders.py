@@ -1,0 +1,249 @@
+"""An attempt's order when the adapter does what nobody foresaw: refused, in doubt, and never left as a mere intent."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+from ipaddress import ip_network
+from typing import Any, Literal
+from uuid import UUID
+
+import httpx
+import pytest
+
+from services.actors.calls import Calls
+from services.actors.context import Context
+from services.actors.counted_provider import CountedProvider
+from services.actors.failpoints import Failpoints
+from services.actors.open_jobs import OpenJobs
+from services.actors.orders import Orders
+from services.actors.rates import Rates
+from services.actors.writer import Writer
+from shared.db import Row
+from shared.errors import Forbidden, InvalidInput, NetworkTimeout, SubmitUnknown, TimedOut
+from shared.payloads import MediaPayload
+from shared.providers import leonardo
+from shared.providers.addresses import Allowances
+from shared.providers.base import CannotTell, Done, Failed, Found, MediaProvider, NotThere, Order, Ordered, Pending
+from shared.providers.network import open_client
+from shared.settings import Settings
+from shared.storage import open_storage
+from shared.store import generations
+from shared.store.tasks import Claimed
+from shared.toml_tables import Endpoint
+from tests.integration.engine import Engine, on_the_engine
+from tests.small_server import HANG, Reply, answer, serving
+
+HOSTILE = "http://xn--a-:9/"
+"""A name that no library can decode: found out when somebody is on the way there."""
+
+Http = httpx.AsyncClient
+
+
+class Odd:
+    """An adapter of somebody's own: `order` is what the test wants to go wrong."""
+
+    def __init__(self, order: Callable[[], Awaitable[Ordered]], found: Found | NotThere | CannotTell) -> None:
+        self._order = order
+        self._found = found
+
+    async def order(self, _order: Order) -> Ordered:
+        return await self._order()
+
+    async def poll(self, job_id: str) -> Pending | Done | Failed:
+        raise KeyError(job_id)
+
+    async def find(self, _order: Order, _intended_at: datetime) -> Found | NotThere | CannotTell:
+        return self._found
+
+    async def cancel(self, job_id: str) -> bool:
+        raise KeyError(job_id)
+
+    def job_of_callback(self, _body: Any) -> str | None:
+        return None
+
+
+@asynccontextmanager
+async def orders_for(
+    engine: Engine, attempt: Claimed, provider: MediaProvider, payload: MediaPayload
+) -> AsyncIterator[Orders]:
+    """As a worker has them: requests and statements on threads of their own."""
+    settings = Settings(database_url=engine.database_url, providers={"one": {"actor": "media", "limit": 1}})
+    writer, calls = Writer(settings, "worker-1", on_claim=lambda _tokens, _until: None), Calls(patience_seconds=0.2)
+    writer.start()
+    calls.start()
+    context = Context(
+        attempt, "worker-1", on_report=lambda _: None, rates=Rates(writer), calls=calls, store=writer.call
+    )
+    context.begin()
+    try:
+        yield Orders(settings, context, payload, CountedProvider("one", provider), Failpoints(settings))
+    finally:
+        calls.close()
+        await asyncio.to_thread(writer.close, timeout=10)
+        writer._loop.close()
+
+
+async def take_up(
+    engine: Engine,
+    provider: MediaProvider,
+    *,
+    action: Literal["txt2img", "img2img"] = "txt2img",
+    source: str | None = None,
+    params: dict[str, Any] | None = None,
+    timeout_seconds: float = 300,
+) -> tuple[Claimed, Row | Exception]:
+    """One attempt's order at a provider with one place: the row, or what the attempt ends with."""
+    await engine.provide("one", limit=1)
+    attempt = replace(await engine.running(provider="one"), timeout_seconds=timeout_seconds)
+    # As it was submitted before anybody looked so closely.
+    payload = MediaPayload.model_construct(action=action, prompt="a boat", source_image=source, params=params or {})
+    async with orders_for(engine, attempt, provider, payload) as orders:
+        try:
+            return attempt, await asyncio.to_thread(orders.take_up, source)
+        except Exception as error:  # noqa: BLE001 - it is what the test is about
+            return attempt, error
+
+
+async def status_of(engine: Engine, attempt: Claimed) -> str | None:
+    row = await generations.latest(engine.pool, attempt.task_id)
+    return None if row is None else row["status"]
+
+
+async def is_free(engine: Engine, attempt: Claimed) -> bool:
+    """Whether somebody else may start when the attempt has ended."""
+    await engine.finish(attempt, "bury")
+    return isinstance(await engine.claim(await engine.submit(provider="one")), Claimed)
+
+
+@asynccontextmanager
+async def a_client(reply: Callable[[], Reply]) -> AsyncIterator[tuple[Http, str]]:
+    async with (
+        serving(lambda _: reply()) as server,
+        open_client(Allowances((ip_network("127.0.0.1"),)), timeout_seconds=20) as http,
+    ):
+        yield http, server.url
+
+
+# Before the request
+
+
+@on_the_engine
+async def test_a_picture_that_cannot_be_fetched_is_found_out_before_anything_is_intended(engine: Engine) -> None:
+    async with open_client(Allowances(), timeout_seconds=5) as http:
+        adapter = leonardo.Adapter("one", Endpoint("https://nowhere.invalid", "key"), http)
+        attempt, error = await take_up(
+            engine, adapter, action="img2img", source=HOSTILE, params={"enhancePrompt": True}
+        )
+    assert isinstance(error, Forbidden), error
+    assert error.kind == "permanent"
+    assert await status_of(engine, attempt) is None
+    assert await is_free(engine, attempt)
+
+
+@on_the_engine
+async def test_an_error_that_nobody_foresaw_is_a_refusal_while_nobody_was_reached(engine: Engine) -> None:
+    async def order() -> Ordered:
+        raise UnicodeError("no such name")
+
+    attempt, error = await take_up(engine, Odd(order, CannotTell()))
+    assert isinstance(error, UnicodeError), "it is told as it is: a bug, until proven otherwise"
+    latest = await generations.latest(engine.pool, attempt.task_id)
+    assert latest is not None
+    assert (latest["status"], latest["response"]["error"]["message"]) == ("refused", "no such name")
+    assert await is_free(engine, attempt)
+
+
+@on_the_engine
+async def test_a_parameter_that_the_action_does_not_know_is_refused_before_anything_is_intended(engine: Engine) -> None:
+    async with open_client(Allowances(), timeout_seconds=5) as http:
+        adapter = leonardo.Adapter("one", Endpoint("https://nowhere.invalid", "key"), http)
+        attempt, error = await take_up(engine, adapter, params={"init_image_id": "somebody-else-s"})
+    assert isinstance(error, InvalidInput), error
+    assert "params/init_image_id" in error.message
+    assert "num_images" in error.message, "those that are allowed are named"
+    assert await status_of(engine, attempt) is None
+
+
+# After it
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "status"),
+    [
+        (CannotTell(), SubmitUnknown, "unknown"),
+        (NotThere(), NetworkTimeout, "refused"),
+        (Found("job-1"), None, "open"),
+    ],
+)
+@on_the_engine
+async def test_an_error_that_nobody_foresaw_is_a_doubt_once_somebody_was_reached(
+    engine: Engine, found: Found | NotThere | CannotTell, kind: type[Exception] | None, status: str
+) -> None:
+    async with a_client(lambda: answer(200, {"job": None})) as (http, url):
+
+        async def order() -> Ordered:
+            said = (await http.post(url)).json()
+            return Ordered(said["job"]["id"], said)
+
+        attempt, ended = await take_up(engine, Odd(order, found))
+    assert isinstance(ended, kind) if kind else ended["status"] == "open", ended  # type: ignore[index]
+    assert await status_of(engine, attempt) == status
+
+
+@on_the_engine
+async def test_an_attempt_whose_time_is_up_in_the_middle_leaves_the_intent_to_be_asked_for(engine: Engine) -> None:
+    async with a_client(lambda: HANG) as (http, url):
+
+        async def order() -> Ordered:
+            await http.post(url)
+            raise AssertionError("nobody answers")
+
+        attempt, error = await take_up(engine, Odd(order, CannotTell()), timeout_seconds=0.3)
+    assert isinstance(error, TimedOut), error
+    assert await status_of(engine, attempt) == "intended", "it may have been taken: a refusal would be paid for twice"
+
+
+# Nobody waits any more
+
+
+async def abandoned(engine: Engine, number: int) -> list[UUID]:
+    """Jobs whose tasks have died."""
+    await engine.provide("one", limit=None)
+    made = []
+    for each in range(number):
+        attempt = await engine.running(provider="one")
+        intent = generations.Intent(UUID(int=each + 1), "txt2img", {"prompt": "a boat"}, f"{each + 1:064x}")
+        assert await generations.intend(engine.pool, attempt, intent)
+        assert await generations.move(engine.pool, attempt, intent.generation_id, "place", job_id=f"job-{each}")
+        await engine.finish(attempt, "bury")
+        made.append(attempt.task_id)
+    return made
+
+
+class Fussy(Odd):
+    """Cannot read what it is told about one job, and knows that the others have failed."""
+
+    async def poll(self, job_id: str) -> Pending | Done | Failed:
+        if job_id == "job-0":
+            raise KeyError(job_id)
+        return Failed(NetworkTimeout("it has ended"), None)
+
+
+@pytest.mark.parametrize(("patience", "left"), [(900, 1), (1e-6, 0)], ids=["at-first", "in-the-end"])
+@on_the_engine
+async def test_a_job_that_cannot_be_understood_keeps_neither_the_others_slots_nor_its_own_for_ever(
+    engine: Engine, patience: float, left: int, tmp_path: Any
+) -> None:
+    async def order() -> Ordered:
+        raise NotImplementedError
+
+    async def ask(intent: Callable[..., Awaitable[Any]]) -> Any:
+        return await intent(engine.pool)
+
+    await abandoned(engine, 3)
+    settings = Settings(database_url=engine.database_url, abandoned_job_seconds=patience, data_dir=tmp_path)
+    adapter = Fussy(order, CannotTell())
+    await OpenJobs(settings, open_storage(settings), ["one"], lambda _: adapter, ask).look_after_all()
+    assert await engine.count("job_open") == left
