@@ -7,7 +7,7 @@ from shared.phrases import words
 from shared.states import WAITING
 
 MOST_COUNTED = 10_000
-"""Of one lane and priority; no pool grows that large, and counting a backlog of millions would take its time."""
+"""Of one queue; no pool grows that large, and counting a backlog of millions would take its time."""
 
 _DUE = f"t.status IN {words(WAITING)} AND t.available_at <= now() AND (t.expires_at IS NULL OR t.expires_at > now())"
 
@@ -30,19 +30,18 @@ CROSS JOIN LATERAL (
     FROM tasks t WHERE t.provider = p.name AND t.job_open AND t.status <> 'running'
 ) AS resuming
 CROSS JOIN LATERAL (
-    SELECT count(*) AS tasks FROM (
-        SELECT 1 FROM tasks t
-        WHERE t.provider = p.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open AND {_DUE}
-        LIMIT {MOST_COUNTED}
-    ) AS counted
+    SELECT count(*) AS tasks FROM tasks t
+    WHERE t.provider = p.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open AND {_DUE}
 ) AS rung
 CROSS JOIN LATERAL (
-    SELECT count(*) AS tasks
-    FROM (VALUES ('fresh'), ('retry')) AS of(lane) CROSS JOIN generate_series(0, 9) AS level(priority)
-    CROSS JOIN LATERAL (
-        SELECT 1 FROM tasks t
-        WHERE t.provider = p.name AND t.lane = of.lane AND t.priority = level.priority
-          AND t.doorbell_token IS NULL AND NOT t.job_open AND {_DUE}
+    SELECT count(*) AS tasks FROM (
+        SELECT 1 FROM (VALUES ('fresh'), ('retry')) AS of(lane) CROSS JOIN generate_series(0, 9) AS level(priority)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tasks t
+            WHERE t.provider = p.name AND t.lane = of.lane AND t.priority = level.priority
+              AND t.doorbell_token IS NULL AND NOT t.job_open AND {_DUE}
+            ORDER BY t.available_at LIMIT least(coalesce(p.limit_override, p.configured_limit), {MOST_COUNTED})
+        ) AS counted
         LIMIT {MOST_COUNTED}
     ) AS counted
 ) AS unrung
@@ -57,7 +56,8 @@ CROSS JOIN LATERAL (
 """  # noqa: S608 - the states' own words
 """Plain SQL without our own functions, which every migration drops and makes anew. Slots that are free decide how much
 may start, as in `shared/admission.py`; the window of doorbells does not, for it grows with the pool. One index probe
-per lane and priority, so that tasks scheduled for later are never walked over."""
+per lane and priority, so that tasks scheduled for later are never walked over. Each is asked for in the order of its
+index, and what has no order has no limit: a limit alone makes the planner walk through all that live."""
 
 READABLE = "GRANT SELECT ON scale_demand TO PUBLIC"
 """Names of queues and two sums: whoever scales pools needs a login and no right to anything else."""

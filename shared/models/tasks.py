@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
-from shared.models.columns import Xid8, counter, document, moment
+from shared.models.columns import Xid8, counter, document, moment, number
 from shared.phrases import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
 from shared.states import LIVE, TERMINAL, WAITING, Lane, State
 
@@ -114,6 +114,7 @@ class Task(SQLModel, table=True):
         ),
         # Lists: what lives is few and looked through, what has ended is found by each filter, newest first.
         Index("tasks_live", "task_id", postgresql_where=text(f"status IN {words(LIVE)}")),
+        Index("tasks_live_user", "user_id", "task_id", postgresql_where=text(f"status IN {words(LIVE)}")),
         finished("tasks_finished", "task_id"),
         Index("tasks_dead", "task_id", postgresql_where=text("status = 'dead'")),
         Index("tasks_cancelled", "task_id", postgresql_where=text("status = 'cancelled'")),
@@ -249,3 +250,20 @@ class TaskDependency(SQLModel, table=True):
 
     parent_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     child_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
+
+
+class Unsettled(SQLModel, table=True):
+    """A parent that has ended, or was revived, and has more dependents than its own transaction could tell: the janitor
+    goes on after the last one told. Appended, never looked up by its parent, and gone when all have been told."""
+
+    __tablename__ = "unsettled"
+
+    unsettled_id: int = number()
+    parent_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=False))
+    revived: bool = Field(sa_column_kwargs={"server_default": text("false")})
+    settled_to: UUID = Field(
+        sa_column=Column(
+            PG_UUID(as_uuid=True), nullable=False, server_default=text("'00000000-0000-0000-0000-000000000000'")
+        )
+    )
+    since: datetime = moment(optional=False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared import db
 from shared.admission import admit
 from shared.settings import Settings
-from shared.store import flow, providers, queues, tasks
+from shared.store import dependencies, flow, providers, queues, tasks
 from shared.store.flow import Rules
 from shared.store.tasks import Claim, Claimed
 from tests.integration.engine import Engine, an_ending
@@ -226,7 +226,7 @@ class Revive:
 @dataclass(frozen=True)
 class Recheck:
     async def happen(self, world: World) -> None:
-        await persistently(lambda: tasks.settle_blocked(world.pool))
+        await persistently(lambda: dependencies.recheck(world.pool))
 
 
 @dataclass(frozen=True)
