@@ -60,6 +60,13 @@ def finished(name: str, *columns: Any, only: str | None = None, **options: Any) 
     return Index(name, *columns, postgresql_where=text(where), **options)
 
 
+def living(name: str, *columns: Any, only: str | None = None) -> Index:
+    """An index that a task is in while it lives. Each of its moves writes there once more, so that most of these are for
+    the few tasks that have what they are about."""
+    where = f"status IN {words(LIVE)}"
+    return Index(name, *columns, postgresql_where=text(where if only is None else f"{where} AND {only}"))
+
+
 class Task(SQLModel, table=True):
     """One piece of work. `status` is moved by the functions in `shared/store/functions` and by nothing else."""
 
@@ -112,9 +119,16 @@ class Task(SQLModel, table=True):
             "expires_at",
             postgresql_where=text("status IN ('blocked', 'queued', 'retrying') AND expires_at IS NOT NULL"),
         ),
-        # Lists: what lives is few and looked through, what has ended is found by each filter, newest first.
-        Index("tasks_live", "task_id", postgresql_where=text(f"status IN {words(LIVE)}")),
-        Index("tasks_live_user", "user_id", "task_id", postgresql_where=text(f"status IN {words(LIVE)}")),
+        # Lists: what lives and what has ended is found by each filter, newest first.
+        living("tasks_live", "task_id"),
+        living("tasks_live_user", "user_id", "task_id"),
+        living("tasks_live_retry", "task_id", only="lane = 'retry'"),
+        living("tasks_live_error", "task_id", only="error IS NOT NULL"),
+        living("tasks_live_project", "project_id", "task_id", only="project_id IS NOT NULL"),
+        living("tasks_live_workflow", "workflow_id", "task_id", only="workflow_id IS NOT NULL"),
+        living("tasks_live_workflow_run", "workflow_run_id", "task_id", only="workflow_run_id IS NOT NULL"),
+        living("tasks_live_interaction", "interaction_id", "task_id", only="interaction_id IS NOT NULL"),
+        living("tasks_live_parent", "parent_task_id", "task_id", only="parent_task_id IS NOT NULL"),
         finished("tasks_finished", "task_id"),
         Index("tasks_dead", "task_id", postgresql_where=text("status = 'dead'")),
         Index("tasks_cancelled", "task_id", postgresql_where=text("status = 'cancelled'")),

@@ -9,10 +9,10 @@ DEPENDENTS_AT_ONCE = 500
 BLOCKED_AT_ONCE = 1000
 
 
-async def settle_next(db: Database) -> bool:
+async def settle_next(db: Database, *, at_most: int = DEPENDENTS_AT_ONCE) -> bool:
     """Tells the next page of the dependents that the end or the revival of their parent has left; false when there are
     none. Any number may do this at once."""
-    row = await db.fetchrow("SELECT * FROM settle_next($1)", DEPENDENTS_AT_ONCE)
+    row = await db.fetchrow("SELECT * FROM settle_next($1)", at_most)
     return row is not None and bool(counting.changed(row))
 
 

@@ -7,7 +7,9 @@ LOOKED_AT = 5000
 """Of one kind of waiting tasks: what there is more of is counted by the tallies alone."""
 
 
-async def status(db: Database, *, user_id: str | None, heard_within_seconds: float) -> tuple[list[Row], dict[str, int]]:
+async def status(
+    db: Database, *, user_id: str | None, heard_within_seconds: float, looked_at: int = LOOKED_AT
+) -> tuple[list[Row], dict[str, int]]:
     """Each provider's queue, and how many tasks are in each state; of one user's tasks, or of everybody's.
 
     What was submitted and has ended is counted already: `task_counts`, where `''` is everybody, and the tallies that
@@ -28,7 +30,7 @@ async def status(db: Database, *, user_id: str | None, heard_within_seconds: flo
         """,
         user_id,
         heard_within_seconds,
-        LOOKED_AT,
+        looked_at,
     )
     return rows, count_states(rows)
 

@@ -230,6 +230,12 @@ class Recheck:
 
 
 @dataclass(frozen=True)
+class Settle:
+    async def happen(self, world: World) -> None:
+        await persistently(lambda: dependencies.settle_next(world.pool, at_most=1))
+
+
+@dataclass(frozen=True)
 class Fold:
     async def happen(self, world: World) -> None:
         await persistently(lambda: queues.fold_tallies(world.pool))
@@ -279,6 +285,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(ChangeLimit, provider=names, limit=st.sampled_from([2, 1, 3, 0, None])),
     st.builds(Dispatch),
     st.builds(Recheck),
+    st.builds(Settle),
     st.builds(Fold),
     st.builds(BecomeDue, which=which),
     st.builds(Fail, which=which, rate_limited=st.booleans(), delay_seconds=st.sampled_from([0, 30])),

@@ -17,6 +17,27 @@ CREATE TABLE unsettled (
 
 CREATE INDEX tasks_live_user ON tasks (user_id, task_id) WHERE status IN ('blocked', 'queued', 'running', 'retrying');
 
+CREATE INDEX tasks_live_retry ON tasks (task_id)
+WHERE status IN ('blocked', 'queued', 'running', 'retrying') AND lane = 'retry';
+
+CREATE INDEX tasks_live_error ON tasks (task_id)
+WHERE status IN ('blocked', 'queued', 'running', 'retrying') AND error IS NOT NULL;
+
+CREATE INDEX tasks_live_project ON tasks (project_id, task_id)
+WHERE status IN ('blocked', 'queued', 'running', 'retrying') AND project_id IS NOT NULL;
+
+CREATE INDEX tasks_live_workflow ON tasks (workflow_id, task_id)
+WHERE status IN ('blocked', 'queued', 'running', 'retrying') AND workflow_id IS NOT NULL;
+
+CREATE INDEX tasks_live_workflow_run ON tasks (workflow_run_id, task_id)
+WHERE status IN ('blocked', 'queued', 'running', 'retrying') AND workflow_run_id IS NOT NULL;
+
+CREATE INDEX tasks_live_interaction ON tasks (interaction_id, task_id)
+WHERE status IN ('blocked', 'queued', 'running', 'retrying') AND interaction_id IS NOT NULL;
+
+CREATE INDEX tasks_live_parent ON tasks (parent_task_id, task_id)
+WHERE status IN ('blocked', 'queued', 'running', 'retrying') AND parent_task_id IS NOT NULL;
+
 INSERT INTO task_tallies (user_id, provider, status, tasks)
 SELECT user_id, provider, 'submitted', sum(tasks) FROM (
     SELECT user_id, provider, count(*) AS tasks FROM tasks

@@ -26,27 +26,42 @@ BEGIN
                coalesce(c.completed, 0) AS completed, coalesce(c.dead, 0) AS dead, coalesce(c.cancelled, 0) AS cancelled
         FROM counted c FULL JOIN providers p ON p.name = c.provider
     )
-    SELECT k.name, coalesce(k.actor, live.actor), coalesce(live.blocked, 0), coalesce(live.queued, 0),
+    SELECT k.name,
+           -- Of one that is not configured any more, whichever task is met first knows it.
+           CASE WHEN k.actor IS NULL AND k.living > 0 THEN (
+               SELECT t.actor::text FROM tasks t WHERE t.provider = k.name AND t.status IN :sources_of_cancel LIMIT 1)
+           ELSE k.actor END,
+           coalesce(live.blocked, 0), coalesce(live.queued, 0),
            coalesce(live.running, 0), coalesce(live.retrying, 0), coalesce(live.fresh, 0), coalesce(live.retry, 0),
            coalesce(live.scheduled, 0), live.oldest_at, k.completed, k.dead, k.cancelled
-    FROM known k LEFT JOIN LATERAL (
-        SELECT one.* FROM count_one_by_one(k.name, of_user) AS one WHERE of_user IS NOT NULL AND k.living <= at_most
-        UNION ALL
-        SELECT many.* FROM count_by_ranges(k.name, of_user, k.living, k.blocked, at_most) AS many
-        WHERE of_user IS NULL OR k.living > at_most
-    ) AS live ON k.living > 0;
+    FROM known k
+    LEFT JOIN LATERAL count_living(k.name, of_user, k.living, k.blocked, at_most) AS live ON true;
 END $$;
 
--- The living of a user who has few: each is looked at.
-
-CREATE FUNCTION count_one_by_one(provider_name text, of_user text) RETURNS TABLE (
-    actor text, blocked bigint, queued bigint, running bigint, retrying bigint, fresh bigint, retry bigint,
+CREATE FUNCTION count_living(provider_name text, of_user text, living bigint, told_blocked bigint, at_most int)
+RETURNS TABLE (
+    blocked bigint, queued bigint, running bigint, retrying bigint, fresh bigint, retry bigint,
     scheduled bigint, oldest_at timestamptz
 ) LANGUAGE plpgsql STABLE ROWS 1 AS $$
+BEGIN
+    IF living > 0 AND of_user IS NOT NULL AND living <= at_most THEN
+        RETURN QUERY SELECT * FROM count_one_by_one(provider_name, of_user);
+    ELSIF living > 0 THEN
+        RETURN QUERY SELECT * FROM count_by_ranges(provider_name, of_user, living, told_blocked, at_most);
+    END IF;
+END $$;
+
+-- The living of a user who has few: each is looked at, found by the index of users. With pages as dear as they are by
+-- default the planner would rather read all that live, which are stored in order.
+
+CREATE FUNCTION count_one_by_one(provider_name text, of_user text) RETURNS TABLE (
+    blocked bigint, queued bigint, running bigint, retrying bigint, fresh bigint, retry bigint,
+    scheduled bigint, oldest_at timestamptz
+) LANGUAGE plpgsql STABLE ROWS 1 SET random_page_cost = 0.02 SET seq_page_cost = 0.02 AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT min(t.actor)::text, count(*) FILTER (WHERE t.status = 'blocked'),
+    SELECT count(*) FILTER (WHERE t.status = 'blocked'),
            count(*) FILTER (WHERE t.status = 'queued'), count(*) FILTER (WHERE t.status = 'running'),
            count(*) FILTER (WHERE t.status = 'retrying'), count(*) FILTER (WHERE due.now AND t.lane = 'fresh'),
            count(*) FILTER (WHERE due.now AND t.lane = 'retry'),
@@ -58,90 +73,100 @@ BEGIN
     WHERE t.provider = provider_name;
 END $$;
 
--- The living of a provider, however many wait. What runs or is rung for is few, and looked at; what waits is read from
--- its index in four ranges: each lane, due and scheduled. A range of the fresh lane that is longer than `at_most` is
--- what remains of the living when all else has been counted; fresh tasks are all `queued`. Should both be that long,
--- the one that is due is counted to its end, and so is the lane of retries, where both states wait. Nothing is sorted,
--- as in `due_counts`.
+-- The living of a provider, however many wait. What runs, is rung for or waits as a retry is looked at; what is fresh is
+-- read from its index in two ranges, due and scheduled. A range that is longer than `at_most` is what remains of the
+-- living when all else has been counted; fresh tasks are all `queued`. Should both be that long, they are read further
+-- until the shorter one ends.
 
 CREATE FUNCTION count_by_ranges(provider_name text, of_user text, living bigint, told_blocked bigint, at_most int)
 RETURNS TABLE (
-    actor text, blocked bigint, queued bigint, running bigint, retrying bigint, fresh bigint, retry bigint,
+    blocked bigint, queued bigint, running bigint, retrying bigint, fresh bigint, retry bigint,
     scheduled bigint, oldest_at timestamptz
-) LANGUAGE plpgsql STABLE ROWS 1 SET enable_sort = off AS $$
+) LANGUAGE plpgsql STABLE ROWS 1 AS $$
 #variable_conflict use_variable
 DECLARE
     held      record;
-    later     record;
-    due       record;
-    failed    record;
+    due       bigint;
+    later     bigint;
+    reach     int := at_most;
     remaining bigint;
 BEGIN
-    SELECT min(t.actor)::text AS actor, count(*) FILTER (WHERE t.status = 'running') AS running,
+    SELECT count(*) FILTER (WHERE t.status = 'running') AS running,
            count(*) FILTER (WHERE t.status = 'queued') AS queued,
            count(*) FILTER (WHERE t.status = 'retrying') AS retrying,
            count(*) FILTER (WHERE t.is_due AND t.lane = 'fresh') AS fresh,
            count(*) FILTER (WHERE t.is_due AND t.lane = 'retry') AS retry,
            count(*) FILTER (WHERE NOT t.is_due) AS scheduled, min(t.available_at) FILTER (WHERE t.is_due) AS oldest_at
     INTO held FROM (
-        SELECT r.actor, r.status, r.user_id, r.lane, r.available_at, NULL::boolean AS is_due
+        SELECT r.status, r.user_id, r.lane, r.available_at, NULL::boolean AS is_due
         FROM tasks r WHERE r.provider = provider_name AND r.status = 'running'
         UNION ALL
-        SELECT w.actor, w.status, w.user_id, w.lane, w.available_at, w.available_at <= now()
-        FROM tasks w
+        SELECT w.status, w.user_id, w.lane, w.available_at, w.available_at <= now() FROM tasks w
         WHERE w.provider = provider_name AND w.status IN :sources_of_claim AND w.doorbell_token IS NOT NULL
+        UNION ALL
+        SELECT w.status, w.user_id, w.lane, w.available_at, w.available_at <= now() FROM tasks w
+        WHERE w.provider = provider_name AND w.lane = 'retry' AND w.status IN :sources_of_claim
+          AND w.doorbell_token IS NULL
     ) AS t WHERE of_user IS NULL OR t.user_id = of_user;
-    SELECT * INTO failed FROM count_range(provider_name, 'retry', '-infinity', 'infinity', of_user, NULL);
-    SELECT * INTO later FROM count_range(provider_name, 'fresh', now(), 'infinity', of_user, at_most);
-    SELECT * INTO due FROM count_range(provider_name, 'fresh', '-infinity', now(), of_user, at_most);
-    IF later.is_cut_off AND due.is_cut_off THEN
-        SELECT * INTO due FROM count_range(provider_name, 'fresh', '-infinity', now(), of_user, NULL);
-    END IF;
-    remaining := living - told_blocked - held.running - held.queued - held.retrying - failed.tasks;
-    IF later.is_cut_off THEN
-        later.tasks := greatest(later.tasks, remaining - due.tasks);
-    ELSIF due.is_cut_off THEN
-        due.tasks := greatest(due.tasks, remaining - later.tasks);
-    END IF;
-    actor := coalesce(held.actor, failed.actor, due.actor, later.actor);
+    remaining := living - told_blocked - held.running - held.queued - held.retrying;
+
+    due := count_fresh(provider_name, '-infinity', now(), of_user, reach);
+    LOOP
+        later := count_fresh(provider_name, now(), 'infinity', of_user, reach);
+        IF later IS NOT NULL THEN
+            due := coalesce(due, greatest(remaining - later, 0));
+        ELSIF due IS NOT NULL THEN
+            later := greatest(remaining - due, 0);
+        END IF;
+        EXIT WHEN later IS NOT NULL;
+        reach := 3 * reach;
+        due := count_fresh(provider_name, '-infinity', now(), of_user, reach);
+    END LOOP;
+
     blocked := told_blocked;
     running := held.running;
-    queued := held.queued + due.tasks + later.tasks + failed.tasks - failed.retrying;
-    retrying := held.retrying + failed.retrying;
-    fresh := held.fresh + due.tasks;
-    retry := held.retry + failed.due;
-    scheduled := held.scheduled + later.tasks + failed.tasks - failed.due;
-    oldest_at := least(held.oldest_at, failed.oldest_at, due.oldest_at);
-    IF of_user IS NULL OR due.is_cut_off THEN
-        oldest_at := least(oldest_at, first_of_the_fresh(provider_name, of_user));
-    END IF;
+    queued := held.queued + due + later;
+    retrying := held.retrying;
+    fresh := held.fresh + due;
+    retry := held.retry;
+    scheduled := held.scheduled + later;
+    oldest_at := least(held.oldest_at, first_of_the_fresh(provider_name, of_user));
     RETURN NEXT;
 END $$;
 
--- One lane's tasks that wait unrung for a time between two moments, as far as `at_most` of them (null: all).
+-- How many fresh tasks wait unrung for a time between two moments; null when there are more than can be told from the
+-- first `at_most`. Whose they are is not in the index, which alone is read for everybody's. Nothing is sorted, as in
+-- `due_counts`.
 
-CREATE FUNCTION count_range(
-    provider_name text, of_lane text, later_than timestamptz, until timestamptz, of_user text, at_most int)
-RETURNS TABLE (actor text, tasks bigint, due bigint, retrying bigint, oldest_at timestamptz, is_cut_off boolean)
-LANGUAGE plpgsql STABLE ROWS 1 SET enable_sort = off AS $$
-#variable_conflict use_column
+CREATE FUNCTION count_fresh(
+    provider_name text, later_than timestamptz, until timestamptz, of_user text, at_most int)
+RETURNS bigint LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
+DECLARE
+    looked_at bigint;
+    own       bigint;
 BEGIN
-    RETURN QUERY
-    SELECT min(t.actor)::text, count(*) FILTER (WHERE own.it), count(*) FILTER (WHERE own.it AND t.available_at <= now()),
-           count(*) FILTER (WHERE own.it AND t.status = 'retrying'),
-           min(t.available_at) FILTER (WHERE own.it AND t.available_at <= now()), count(*) >= at_most IS TRUE
-    FROM (
-        SELECT one.* FROM generate_series(0, 9) AS level(priority)
-        CROSS JOIN LATERAL (
-            SELECT w.actor, w.status, w.user_id, w.available_at FROM tasks w
-            WHERE w.provider = provider_name AND w.lane = of_lane AND w.priority = level.priority
-              AND w.status IN :sources_of_claim AND w.doorbell_token IS NULL
-              AND w.available_at > later_than AND w.available_at <= until
-            ORDER BY w.available_at LIMIT at_most
-        ) AS one
-        LIMIT at_most
-    ) AS t
-    CROSS JOIN LATERAL (SELECT of_user IS NULL OR t.user_id = of_user AS it) AS own;
+    IF of_user IS NULL THEN
+        SELECT count(*), count(*) INTO looked_at, own FROM (
+            SELECT 1 FROM generate_series(0, 9) AS level(priority)
+            CROSS JOIN LATERAL (
+                SELECT 1 FROM tasks t
+                WHERE t.provider = provider_name AND t.lane = 'fresh' AND t.priority = level.priority
+                  AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
+                  AND t.available_at > later_than AND t.available_at <= until
+                ORDER BY t.available_at LIMIT at_most
+            ) AS one LIMIT at_most) AS waiting;
+    ELSE
+        SELECT count(*), count(*) FILTER (WHERE waiting.user_id = of_user) INTO looked_at, own FROM (
+            SELECT one.user_id FROM generate_series(0, 9) AS level(priority)
+            CROSS JOIN LATERAL (
+                SELECT t.user_id FROM tasks t
+                WHERE t.provider = provider_name AND t.lane = 'fresh' AND t.priority = level.priority
+                  AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
+                  AND t.available_at > later_than AND t.available_at <= until
+                ORDER BY t.available_at LIMIT at_most
+            ) AS one LIMIT at_most) AS waiting;
+    END IF;
+    RETURN CASE WHEN looked_at < at_most THEN own END;
 END $$;
 
 -- Since when the first fresh task that is due and not rung for has waited.
