@@ -104,6 +104,7 @@ class Task(SQLModel, table=True):
         Index(
             "tasks_due",
             "provider", "lane", "priority", "available_at", "task_id",
+            postgresql_include=["user_id"],  # so that a user's are counted by the index alone
             postgresql_where=text(f"status IN {words(WAITING)} AND doorbell_token IS NULL"),
         ),
         Index(

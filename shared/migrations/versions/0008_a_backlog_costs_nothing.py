@@ -15,6 +15,11 @@ CREATE TABLE unsettled (
     CONSTRAINT unsettled_pkey PRIMARY KEY (unsettled_id)
 );
 
+DROP INDEX tasks_due;
+
+CREATE INDEX tasks_due ON tasks (provider, lane, priority, available_at, task_id) INCLUDE (user_id)
+WHERE status IN ('queued', 'retrying') AND doorbell_token IS NULL;
+
 CREATE INDEX tasks_live_user ON tasks (user_id, task_id) WHERE status IN ('blocked', 'queued', 'running', 'retrying');
 
 CREATE INDEX tasks_live_retry ON tasks (task_id)
@@ -51,8 +56,11 @@ SELECT user_id, provider, 'blocked', count(*) FROM tasks WHERE status = 'blocked
 """
 """Making the index keeps everybody from writing to the tasks until all of this is done, so what is counted is true."""
 
-SCALE_DEMAND = """
-CREATE OR REPLACE VIEW scale_demand AS
+READ_DEMAND = """
+CREATE FUNCTION read_demand() RETURNS TABLE (queue text, wanted bigint) LANGUAGE plpgsql STABLE
+SECURITY DEFINER SET search_path = public, pg_temp SET jit = off SET enable_sort = off SET enable_seqscan = off AS $$
+BEGIN
+RETURN QUERY
 SELECT p.actor || '.' || p.name AS queue,
        running.tasks + CASE
            WHEN p.paused OR p.paused_until > now() OR p.breaker_until > now() THEN 0
@@ -92,12 +100,16 @@ CROSS JOIN LATERAL (
             rung.tasks + unrung.tasks,
             coalesce(p.limit_override, p.configured_limit) - running.tasks - resuming.held))
     END AS admitted
-) AS waiting
+) AS waiting;
+END $$
 """
+
+SCALE_DEMAND = "CREATE OR REPLACE VIEW scale_demand AS SELECT queue, wanted FROM read_demand()"
 """Replaced, not made anew: who was allowed to read it still is."""
 
 
 def upgrade() -> None:
     for statement in CHANGES.split(";\n"):
         op.execute(statement)
+    op.execute(READ_DEMAND)
     op.execute(SCALE_DEMAND)

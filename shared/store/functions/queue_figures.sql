@@ -110,18 +110,15 @@ BEGIN
     ) AS t WHERE of_user IS NULL OR t.user_id = of_user;
     remaining := living - told_blocked - held.running - held.queued - held.retrying;
 
-    due := count_fresh(provider_name, '-infinity', now(), of_user, reach);
     LOOP
         later := count_fresh(provider_name, now(), 'infinity', of_user, reach);
-        IF later IS NOT NULL THEN
-            due := coalesce(due, greatest(remaining - later, 0));
-        ELSIF due IS NOT NULL THEN
-            later := greatest(remaining - due, 0);
-        END IF;
-        EXIT WHEN later IS NOT NULL;
-        reach := 3 * reach;
+        EXIT WHEN later IS NOT NULL AND reach > at_most;
         due := count_fresh(provider_name, '-infinity', now(), of_user, reach);
+        EXIT WHEN later IS NOT NULL OR due IS NOT NULL;
+        reach := 8 * reach;
     END LOOP;
+    due := coalesce(due, greatest(remaining - later, 0));
+    later := coalesce(later, greatest(remaining - due, 0));
 
     blocked := told_blocked;
     running := held.running;
@@ -135,8 +132,7 @@ BEGIN
 END $$;
 
 -- How many fresh tasks wait unrung for a time between two moments; null when there are more than can be told from the
--- first `at_most`. Whose they are is not in the index, which alone is read for everybody's. Nothing is sorted, as in
--- `due_counts`.
+-- first `at_most`. Nothing but the index is read, and nothing is sorted, as in `due_counts`.
 
 CREATE FUNCTION count_fresh(
     provider_name text, later_than timestamptz, until timestamptz, of_user text, at_most int)
@@ -145,27 +141,17 @@ DECLARE
     looked_at bigint;
     own       bigint;
 BEGIN
-    IF of_user IS NULL THEN
-        SELECT count(*), count(*) INTO looked_at, own FROM (
-            SELECT 1 FROM generate_series(0, 9) AS level(priority)
-            CROSS JOIN LATERAL (
-                SELECT 1 FROM tasks t
-                WHERE t.provider = provider_name AND t.lane = 'fresh' AND t.priority = level.priority
-                  AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
-                  AND t.available_at > later_than AND t.available_at <= until
-                ORDER BY t.available_at LIMIT at_most
-            ) AS one LIMIT at_most) AS waiting;
-    ELSE
-        SELECT count(*), count(*) FILTER (WHERE waiting.user_id = of_user) INTO looked_at, own FROM (
-            SELECT one.user_id FROM generate_series(0, 9) AS level(priority)
-            CROSS JOIN LATERAL (
-                SELECT t.user_id FROM tasks t
-                WHERE t.provider = provider_name AND t.lane = 'fresh' AND t.priority = level.priority
-                  AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
-                  AND t.available_at > later_than AND t.available_at <= until
-                ORDER BY t.available_at LIMIT at_most
-            ) AS one LIMIT at_most) AS waiting;
-    END IF;
+    SELECT count(*), count(*) FILTER (WHERE of_user IS NULL OR waiting.user_id = of_user) INTO looked_at, own
+    FROM (
+        SELECT one.user_id FROM generate_series(0, 9) AS level(priority)
+        CROSS JOIN LATERAL (
+            SELECT t.user_id FROM tasks t
+            WHERE t.provider = provider_name AND t.lane = 'fresh' AND t.priority = level.priority
+              AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
+              AND t.available_at > later_than AND t.available_at <= until
+            ORDER BY t.available_at LIMIT at_most
+        ) AS one LIMIT at_most
+    ) AS waiting;
     RETURN CASE WHEN looked_at < at_most THEN own END;
 END $$;
 
