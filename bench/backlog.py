@@ -1,4 +1,4 @@
-"""What is asked beside the hot path while a million tasks wait: every read of the api, `scale_demand` and the sweeps."""
+"""What is asked beside the hot path while a million tasks wait: the api's reads, `scale_demand` and the sweeps."""
 
 import asyncio
 import os
@@ -81,8 +81,9 @@ CROSS JOIN LATERAL (
 EDGES = """
 INSERT INTO task_dependencies (parent_id, child_id)
 SELECT parents.ids[1 + numbered.n % 200], numbered.task_id
-FROM (SELECT array_agg(task_id) AS ids FROM (SELECT task_id FROM tasks WHERE status = 'queued' LIMIT 200) AS p) AS parents,
-     (SELECT task_id, row_number() OVER ()::int AS n FROM tasks WHERE status = 'blocked') AS numbered
+FROM (
+    SELECT array_agg(task_id) AS ids FROM (SELECT task_id FROM tasks WHERE status = 'queued' LIMIT 200) AS p
+) AS parents, (SELECT task_id, row_number() OVER ()::int AS n FROM tasks WHERE status = 'blocked') AS numbered
 """
 
 PROVIDERS = """
@@ -175,8 +176,13 @@ async def sweeps(url: str) -> list[Figure]:
             "sweep, tallies folded": lambda: queues.fold_tallies(pool),
         }
         found = [a_figure(name, await timed(question)) for name, question in questions.items()]
-        found.append(a_figure("each hour, counts compared with all that lives", await timed(
-            lambda: queues.mend_tallies(pool), rounds=3), None))
+        found.append(
+            a_figure(
+                "each hour, counts compared with all that lives",
+                await timed(lambda: queues.mend_tallies(pool), rounds=3),
+                None,
+            )
+        )
         return [*found, *await a_large_family(pool, settings)]
     finally:
         await autoscaler.close()

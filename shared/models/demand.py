@@ -9,7 +9,8 @@ from shared.states import WAITING
 MOST_COUNTED = 10_000
 """Of one queue; no pool grows that large, and counting a backlog of millions would take its time."""
 
-_DUE = f"t.status IN {words(WAITING)} AND t.available_at <= now() AND (t.expires_at IS NULL OR t.expires_at > now())"
+_DUE = f"""t.status IN {words(WAITING)} AND t.available_at <= now()
+    AND (t.expires_at IS NULL OR t.expires_at > now())"""
 
 READ_DEMAND = f"""
 CREATE FUNCTION read_demand() RETURNS TABLE (queue text, wanted bigint) LANGUAGE plpgsql STABLE
@@ -58,8 +59,8 @@ CROSS JOIN LATERAL (
 ) AS waiting;
 END $$
 """  # noqa: S608 - the states' own words
-"""Apart from the engine's functions, which every migration drops and makes anew, and without any of them. Slots that are
-free decide how much may start, as in `shared/admission.py`; the window of doorbells does not, for it grows with the
+"""Apart from the engine's functions, which every migration drops and makes anew, and without any of them. Slots that
+are free decide how much may start, as in `shared/admission.py`; the window of doorbells does not, for it grows with the
 pool. One index probe per lane and priority, so that tasks scheduled for later are never walked over. Each is asked for
 in the order of its index, and what has no order has no limit: a limit alone makes the planner walk through all that
 live. A function, because a view cannot say how it is to be planned, and whoever asks has the server's own settings:

@@ -3,8 +3,8 @@
 Every terminal state is a branch of its own, an ordered scan of the index that fits the filter, and stops when the page
 is full. Where no index has that order, all states are looked up at once and sorted. Tags have a table of their own,
 where the tasks of each stand in that order. What lives is one branch more; of one provider it is four, for what waits
-has indexes by provider, apart from what runs and what is blocked. The statements differ from call to call, and which index is best depends on the values: run them on a pool that plans each one anew
-(`shared.db.open_reading_pool`).
+has indexes by provider, apart from what runs and what is blocked. The statements differ from call to call, and which
+index is best depends on the values: run them on a pool that plans each one anew (`shared.db.open_reading_pool`).
 """
 
 from collections.abc import Sequence

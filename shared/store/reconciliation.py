@@ -10,9 +10,7 @@ MOST_COUNTED = 1000
 BLOCKED_AT_ONCE = 1000
 
 
-async def count_unaccounted(
-    db: Database, *, after_seconds: float, blocked_after: UUID | None = None
-) -> dict[str, int]:
+async def count_unaccounted(db: Database, *, after_seconds: float, blocked_after: UUID | None = None) -> dict[str, int]:
     """How many tasks should have been moved so long ago by somebody, and by whom, as far as a thousand of each.
 
     - janitor: a lease has run out, or a waiting task has expired, and nobody took it.

@@ -4,9 +4,11 @@ Counted are the blocks that each question looks at, by plans that are kept from 
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from shared.db import Database, open_reading_pool
@@ -33,7 +35,8 @@ FEW = 3_000
 
 BACKLOG = """
 INSERT INTO tasks (
-    task_id, actor, provider, status, unmet, payload, timeout_seconds, available_at, user_id, max_age_seconds, expires_at)
+    task_id, actor, provider, status, unmet, payload, timeout_seconds, available_at, user_id, max_age_seconds,
+    expires_at)
 SELECT ('0189' || lpad(to_hex(n), 8, '0') || '70008' || substr(md5(n::text), 1, 15))::uuid, 'probe', 'probe',
        CASE WHEN n % 200 = 7 THEN 'blocked' ELSE 'queued' END, (n % 200 = 7)::int, '{}', 60,
        now() - interval '1 h' + CASE WHEN n % 100 = 0 THEN interval '1 day' ELSE interval '0' END,
@@ -116,7 +119,7 @@ async def fill(engine: Engine) -> None:
             await engine.start(task_id)
 
 
-async def blocks_of(connection: Database, question: Question) -> int:
+async def blocks_of(connection: asyncpg.pool.PoolConnectionProxy, question: Question) -> int:
     async with connection.transaction():
         before: int = await connection.fetchval(BLOCKS)
         await question(connection)
@@ -144,11 +147,11 @@ async def test_no_list_walks_through_the_backlog(engine: Engine) -> None:
     lists = await open_reading_pool(Settings(database_url=engine.database_url), "test", most=1)
     try:
         async with lists.acquire() as connection:
-            dear = {
-                name: blocks
-                for name, wanted in LISTS.items()
-                if (blocks := await blocks_of(connection, lambda db, w=wanted: listing.newest(db, w, limit=51))) > FEW
-            }
+            dear = {}
+            for name, wanted in LISTS.items():
+                blocks = await blocks_of(connection, partial(listing.newest, wanted=wanted, limit=51))
+                if blocks > FEW:
+                    dear[name] = blocks
             assert await blocks_of(connection, lambda db: dead_letters.group_by_error(db, Filter(), limit=50)) < FEW
     finally:
         await lists.close()

@@ -47,8 +47,8 @@ class StoreMachine(RuleBasedStateMachine):
             "CREATE OR REPLACE FUNCTION dependents_at_once() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1'"
         )
         await self.world.engine.sql(
-            "TRUNCATE tasks, task_events, task_dependencies, unsettled, task_tallies, task_counts, providers, provider_results,"
-            " provider_events"
+            "TRUNCATE tasks, task_events, task_dependencies, unsettled, task_tallies, task_counts, providers,"
+            " provider_results, provider_events"
         )
         for name, (limit,) in self.world.limits.items():
             await self.world.engine.provide(name, limit=limit)
