@@ -35,7 +35,8 @@ CROSS JOIN LATERAL (
 ) AS resuming
 CROSS JOIN LATERAL (
     SELECT count(*) AS tasks FROM tasks t
-    WHERE t.provider = p.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open AND {_DUE}
+    WHERE t.provider = p.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open
+    AND {_DUE}
 ) AS rung
 CROSS JOIN LATERAL (
     SELECT count(*) AS tasks FROM (
@@ -43,7 +44,8 @@ CROSS JOIN LATERAL (
         CROSS JOIN LATERAL (
             SELECT 1 FROM tasks t
             WHERE t.provider = p.name AND t.lane = of.lane AND t.priority = level.priority
-              AND t.doorbell_token IS NULL AND NOT t.job_open AND {_DUE}
+              AND t.doorbell_token IS NULL AND NOT t.job_open
+    AND {_DUE}
             ORDER BY t.available_at LIMIT least(coalesce(p.limit_override, p.configured_limit), {MOST_COUNTED})
         ) AS counted
         LIMIT {MOST_COUNTED}

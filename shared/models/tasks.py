@@ -61,8 +61,8 @@ def finished(name: str, *columns: Any, only: str | None = None, **options: Any) 
 
 
 def living(name: str, *columns: Any, only: str | None = None) -> Index:
-    """An index that a task is in while it lives. Each of its moves writes there once more: most of these are for the few
-    tasks that have what they are about."""
+    """An index that a task is in while it lives. Each of its moves writes there once more: most of these are for the
+    few tasks that have what they are about."""
     where = f"status IN {words(LIVE)}"
     return Index(name, *columns, postgresql_where=text(where if only is None else f"{where} AND {only}"))
 

@@ -80,7 +80,8 @@ CROSS JOIN LATERAL (
 ) AS resuming
 CROSS JOIN LATERAL (
     SELECT count(*) AS tasks FROM tasks t
-    WHERE t.provider = p.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open AND t.status IN ('queued', 'retrying') AND t.available_at <= now()
+    WHERE t.provider = p.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open
+    AND t.status IN ('queued', 'retrying') AND t.available_at <= now()
     AND (t.expires_at IS NULL OR t.expires_at > now())
 ) AS rung
 CROSS JOIN LATERAL (
@@ -89,7 +90,8 @@ CROSS JOIN LATERAL (
         CROSS JOIN LATERAL (
             SELECT 1 FROM tasks t
             WHERE t.provider = p.name AND t.lane = of.lane AND t.priority = level.priority
-              AND t.doorbell_token IS NULL AND NOT t.job_open AND t.status IN ('queued', 'retrying') AND t.available_at <= now()
+              AND t.doorbell_token IS NULL AND NOT t.job_open
+    AND t.status IN ('queued', 'retrying') AND t.available_at <= now()
     AND (t.expires_at IS NULL OR t.expires_at > now())
             ORDER BY t.available_at LIMIT least(coalesce(p.limit_override, p.configured_limit), 10000)
         ) AS counted
