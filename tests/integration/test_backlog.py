@@ -30,19 +30,25 @@ from shared.store.listing import Filter
 from tests.integration.engine import RULES, Engine, on_the_engine
 
 WAITING = 20_000
-FEW = 3_000
-"""Blocks; to walk through all that waits takes more than 20,000."""
+FEW, VERY_FEW = 3_000, 300
+"""Blocks, of what counts a page of tasks and of the rest; to walk through all that waits takes 20,000, or 800 where the
+pages are sorted before they are read."""
 
 BACKLOG = """
 INSERT INTO tasks (
     task_id, actor, provider, status, unmet, payload, timeout_seconds, available_at, user_id, max_age_seconds,
     expires_at)
-SELECT ('0189' || lpad(to_hex(n), 8, '0') || '70008' || substr(md5(n::text), 1, 15))::uuid, 'probe', 'probe',
+SELECT ('0189' || lpad(to_hex(n), 8, '0') || '70008000000000000000')::uuid, 'probe', 'probe',
        CASE WHEN n % 200 = 7 THEN 'blocked' ELSE 'queued' END, (n % 200 = 7)::int, '{}', 60,
-       now() - interval '1 h' + CASE WHEN n % 100 = 0 THEN interval '1 day' ELSE interval '0' END,
+       now() - interval '1 h' + CASE WHEN n % 100 = 0 THEN interval '1 day' ELSE n * interval '1 ms' END,
        'user-' || n % 10, 864000, CASE WHEN n % 2 = 0 THEN now() + interval '9 days' END
 FROM generate_series(1, $1::int) AS n
 """
+
+
+def in_the_backlog(number: int) -> UUID:
+    return UUID(f"0189{number:08x}70008000000000000000")
+
 
 EDGES = """
 INSERT INTO task_dependencies (parent_id, child_id)
@@ -61,9 +67,9 @@ def a_status(user_id: str | None) -> Question:
     return lambda db: queues.status(db, user_id=user_id, heard_within_seconds=30, looked_at=500)
 
 
-def a_why(order: str) -> Question:
+def a_why(number: int) -> Question:
     async def ask(db: Database) -> Any:
-        row = await db.fetchrow(f"SELECT * FROM tasks WHERE status = 'queued' ORDER BY task_id {order} LIMIT 1")
+        row = await db.fetchrow("SELECT * FROM tasks WHERE task_id = $1", in_the_backlog(number))
         return row and await why.look_at(db, row)
 
     return ask
@@ -73,8 +79,8 @@ QUESTIONS: dict[str, Question] = {
     "the status of the queues": a_status(None),
     "the status of a user's queues": a_status("user-3"),
     "the status of somebody without tasks": a_status("nobody"),
-    "why the first waits": a_why("ASC"),
-    "why the last waits": a_why("DESC"),
+    "why the first waits": a_why(1),
+    "why the last waits": a_why(WAITING - 1),
     "what autoscalers read": lambda db: db.fetch("SELECT * FROM scale_demand"),
     "the providers": lambda db: flow.overview(db, RULES, heard_within_seconds=30),
     "who holds slots": flow.holders,
@@ -88,6 +94,10 @@ QUESTIONS: dict[str, Question] = {
     "the next look": lambda db: providers.seconds_to_next_look(db, first_check_seconds=2, at_most_seconds=15),
     "the retries that wait": providers.waiting_retries,
 }
+
+COUNTS_SOME = {"the status of the queues", "the status of a user's queues", "why the last waits"} | {
+    "the re-check of the blocked", "what is unaccounted for",
+}  # fmt: skip
 
 LISTS = {
     "the newest": Filter(),
@@ -137,7 +147,7 @@ async def test_no_question_walks_through_the_backlog(engine: Engine, analyzed: b
         if analyzed:
             await engine.sql("ANALYZE tasks")
         asked = {name: await blocks_of(connection, question) for name, question in QUESTIONS.items()}
-    assert not {name: blocks for name, blocks in asked.items() if blocks > FEW}
+    assert not {name: blocks for name, blocks in asked.items() if blocks > (FEW if name in COUNTS_SOME else VERY_FEW)}
 
 
 @on_the_engine
