@@ -11,5 +11,6 @@ PARTS: Final = {
     "streams": "Streams",
     "history": "With 0 / 100,000 / 2,000,000 finished tasks in history",
     "lists": "Every kind of list page",
+    "backlog": "With 1,000,000 tasks waiting",
     "footprint": "Bytes, memory and idle cost",
 }

@@ -247,6 +247,7 @@ class Listener:
         connection.add_termination_listener(lambda _connection: self._wake.set())
         self._connections = 1
         try:
+            await _speak_json(connection)
             for channel, heard in self._channels.items():
                 await connection.add_listener(channel, _calling(heard))
                 heard("*")

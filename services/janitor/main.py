@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 import dramatiq
 
 from services.janitor.blocked import recheck_blocked
 from services.janitor.breakers import look_after_breakers
+from services.janitor.dependents import Settler
 from services.janitor.expired import bury_expired
 from services.janitor.figures import performing
 from services.janitor.rates import forget_expired_rates
@@ -22,7 +24,7 @@ from services.janitor.schedule import boot
 from services.janitor.stale import recover_stale
 from services.janitor.statistics import keep_statistics
 from services.janitor.submission_keys import forget_expired_keys
-from services.janitor.tallies import fold_tallies
+from services.janitor.tallies import fold_tallies, mend_tallies
 from services.janitor.texts import sort_in_new_texts
 from services.janitor.workers import lose_silent_workers
 from shared import db, logs
@@ -46,6 +48,8 @@ class Janitor:
         self._asked_at = self._judges_from = 0.0
         self._patience_seconds = 2 * settings.heartbeat_seconds
         self._unaccounted = 0
+        self._rechecked_to: UUID | None = None
+        self._settler = Settler(settings)
         self._worker: dramatiq.Worker | None = None
         self.pulse = Pulse(settings, lives=lambda: self._worker is None or threads_live(self._worker))
 
@@ -53,29 +57,31 @@ class Janitor:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.pulse.run())
             group.create_task(self._keep_time())
+            group.create_task(self._settler.run())
             group.create_task(self._answer_rings())
             group.create_task(self._keep_scheduling())
 
     async def sweep(self) -> None:
         """The duties that belong to every minute; periodiq rings for them."""
         with performing("sweep"):
-            await bury_expired(self.pool)
-            await recheck_blocked(self.pool)
+            page = self._rechecked_to
+            self._rechecked_to = await recheck_blocked(self.pool, page)
             await lose_silent_workers(self.pool, self.settings)
             await look_after_breakers(self.pool, self.settings)
             await forget_expired_keys(self.pool)
             await forget_expired_rates(self.pool)
             await fold_tallies(self.pool)
             await sort_in_new_texts(self.pool)
-            self._unaccounted = await count_unaccounted(self.pool, self.settings)
+            self._unaccounted = await count_unaccounted(self.pool, self.settings, blocked_after=page)
 
     async def keep_figures(self) -> None:
         """The day's, every hour."""
         with performing("statistics"):
             await keep_statistics(self.pool)
+            await mend_tallies(self.pool)
 
     async def _keep_time(self) -> None:
-        """The stale sweep, with or without RabbitMQ: sleeps until the earliest lease runs out."""
+        """The sweep of what is stale or expired, with or without RabbitMQ: sleeps until the earliest lease runs out."""
         while True:
             self._asked_at = time.monotonic()
             try:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from uuid import UUID
 
 from shared.db import Database
 from shared.settings import Settings
@@ -16,13 +17,17 @@ LOOK_AGAIN_SECONDS = 5.0
 
 
 async def count_unaccounted(
-    db: Database, settings: Settings, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    db: Database,
+    settings: Settings,
+    *,
+    blocked_after: UUID | None = None,
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> int:
     after = 2 * (settings.lease_seconds + settings.safety_poll_seconds)
-    found = await reconciliation.count_unaccounted(db, after_seconds=after)
+    found = await reconciliation.count_unaccounted(db, after_seconds=after, blocked_after=blocked_after)
     if any(found.values()):
         await pause(LOOK_AGAIN_SECONDS)
-        again = await reconciliation.count_unaccounted(db, after_seconds=after)
+        again = await reconciliation.count_unaccounted(db, after_seconds=after, blocked_after=blocked_after)
         found = {owner: min(number, again[owner]) for owner, number in found.items()}
     for owner, number in found.items():
         if number:

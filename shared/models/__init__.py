@@ -10,7 +10,7 @@ from shared.models.demand import SCALE_DEMAND
 from shared.models.media import Content, Generation
 from shared.models.processes import ServiceReport, Worker
 from shared.models.providers import Provider, ProviderEvent, ProviderResult, RateCounter
-from shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag
+from shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag, Unsettled
 
 __all__ = [
     "SCALE_DEMAND",
@@ -33,5 +33,6 @@ __all__ = [
     "TaskQueueMetric",
     "TaskTag",
     "TaskTally",
+    "Unsettled",
     "Worker",
 ]

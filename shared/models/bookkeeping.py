@@ -36,7 +36,9 @@ class SubmissionKey(SQLModel, table=True):
 
 
 class TaskTally(SQLModel, table=True):
-    """So many tasks of a user at a provider came into a terminal state, or left it, and are not in the counts yet.
+    """So many tasks of a user at a provider came into a state, or left it, and are not in the counts yet.
+
+    Told are `submitted`, `blocked` and the terminal states: what else lives has been submitted and has not ended.
 
     Counting a million rows takes its time and one counter would be a queue for everybody, so changes are appended, and
     now and then folded into the counts.
@@ -52,7 +54,8 @@ class TaskTally(SQLModel, table=True):
 
 
 class TaskCount(SQLModel, table=True):
-    """How many tasks of a user are in a terminal state at a provider, but for the tallies; `''` is everybody."""
+    """How many tasks of a user at a provider were submitted, are blocked or have ended, but for the tallies; `''` is
+    everybody."""
 
     __tablename__ = "task_counts"
 

@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
-from shared.models.columns import Xid8, counter, document, moment
+from shared.models.columns import Xid8, counter, document, moment, number
 from shared.phrases import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
 from shared.states import LIVE, TERMINAL, WAITING, Lane, State
 
@@ -60,6 +60,13 @@ def finished(name: str, *columns: Any, only: str | None = None, **options: Any) 
     return Index(name, *columns, postgresql_where=text(where), **options)
 
 
+def living(name: str, *columns: Any, only: str | None = None) -> Index:
+    """An index that a task is in while it lives. Each of its moves writes there once more: most of these are for the
+    few tasks that have what they are about."""
+    where = f"status IN {words(LIVE)}"
+    return Index(name, *columns, postgresql_where=text(where if only is None else f"{where} AND {only}"))
+
+
 class Task(SQLModel, table=True):
     """One piece of work. `status` is moved by the functions in `shared/store/functions` and by nothing else."""
 
@@ -97,6 +104,7 @@ class Task(SQLModel, table=True):
         Index(
             "tasks_due",
             "provider", "lane", "priority", "available_at", "task_id",
+            postgresql_include=["user_id"],  # so that a user's are counted by the index alone
             postgresql_where=text(f"status IN {words(WAITING)} AND doorbell_token IS NULL"),
         ),
         Index(
@@ -112,8 +120,16 @@ class Task(SQLModel, table=True):
             "expires_at",
             postgresql_where=text("status IN ('blocked', 'queued', 'retrying') AND expires_at IS NOT NULL"),
         ),
-        # Lists: what lives is few and looked through, what has ended is found by each filter, newest first.
-        Index("tasks_live", "task_id", postgresql_where=text(f"status IN {words(LIVE)}")),
+        # Lists: what lives and what has ended is found by each filter, newest first.
+        living("tasks_live", "task_id"),
+        living("tasks_live_user", "user_id", "task_id"),
+        living("tasks_live_retry", "task_id", only="lane = 'retry'"),
+        living("tasks_live_error", "task_id", only="error IS NOT NULL"),
+        living("tasks_live_project", "project_id", "task_id", only="project_id IS NOT NULL"),
+        living("tasks_live_workflow", "workflow_id", "task_id", only="workflow_id IS NOT NULL"),
+        living("tasks_live_workflow_run", "workflow_run_id", "task_id", only="workflow_run_id IS NOT NULL"),
+        living("tasks_live_interaction", "interaction_id", "task_id", only="interaction_id IS NOT NULL"),
+        living("tasks_live_parent", "parent_task_id", "task_id", only="parent_task_id IS NOT NULL"),
         finished("tasks_finished", "task_id"),
         Index("tasks_dead", "task_id", postgresql_where=text("status = 'dead'")),
         Index("tasks_cancelled", "task_id", postgresql_where=text("status = 'cancelled'")),
@@ -250,3 +266,20 @@ class TaskDependency(SQLModel, table=True):
 
     parent_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     child_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
+
+
+class Unsettled(SQLModel, table=True):
+    """A parent that has ended, or was revived, and has more dependents than its own transaction could tell: the janitor
+    goes on after the last one told. Appended, never looked up by its parent, and gone when all have been told."""
+
+    __tablename__ = "unsettled"
+
+    unsettled_id: int = number()
+    parent_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=False))
+    revived: bool = Field(sa_column_kwargs={"server_default": text("false")})
+    settled_to: UUID = Field(
+        sa_column=Column(
+            PG_UUID(as_uuid=True), nullable=False, server_default=text("'00000000-0000-0000-0000-000000000000'")
+        )
+    )
+    since: datetime = moment(optional=False)

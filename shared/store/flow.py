@@ -38,10 +38,7 @@ async def overview(db: Database, rules: Rules, *, heard_within_seconds: float, o
         SELECT p.*, p.actor || '.' || p.name AS queue, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
                recent.results, recent.failures,
                held_slots(p.name) AS held,
-               (SELECT count(*) FROM (
-                   SELECT 1 FROM tasks t WHERE t.provider = p.name AND t.lane = 'retry' AND t.doorbell_token IS NULL
-                     AND t.status IN ('queued', 'retrying') AND t.available_at <= now() LIMIT 5001
-                ) AS waiting) AS waiting_retries,
+               due_since(p.name, 'retry', now(), 5001) AS waiting_retries,
                (SELECT count(*) FROM workers w WHERE w.state = 'active' AND p.actor || '.' || p.name = ANY (w.queues)
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $2)) AS workers
         FROM providers p CROSS JOIN LATERAL window_of(p, $1::text::jsonb) AS recent
@@ -58,10 +55,15 @@ async def holders(db: Database, provider: str | None = None) -> list[Row]:
     """Who holds slots, the longest first: `provider, task_id, worker_id, since`; no worker while only a job is open."""
     return await db.fetch(
         """
-        SELECT t.provider, t.task_id, CASE t.status WHEN 'running' THEN t.worker_id END AS worker_id,
-               t.started_at AS since FROM tasks t
-        WHERE (t.status = 'running' OR t.job_open) AND ($1::text IS NULL OR t.provider = $1)
-        ORDER BY t.started_at LIMIT $2
+        SELECT held.* FROM providers p CROSS JOIN LATERAL (
+            SELECT t.provider, t.task_id, t.worker_id, t.started_at AS since
+            FROM tasks t WHERE t.provider = p.name AND t.status = 'running'
+            UNION ALL
+            SELECT t.provider, t.task_id, NULL, t.started_at
+            FROM tasks t WHERE t.provider = p.name AND t.job_open AND t.status <> 'running'
+        ) AS held
+        WHERE $1::text IS NULL OR p.name = $1
+        ORDER BY held.since LIMIT $2
         """,
         provider,
         HOLDERS_SHOWN,

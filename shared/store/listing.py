@@ -2,9 +2,9 @@
 
 Every terminal state is a branch of its own, an ordered scan of the index that fits the filter, and stops when the page
 is full. Where no index has that order, all states are looked up at once and sorted. Tags have a table of their own,
-where the tasks of each stand in that order. The living are few and looked through. The statements differ from call to
-call, and which index is best depends on the values: run them on a pool that plans each one anew
-(`shared.db.open_reading_pool`).
+where the tasks of each stand in that order. What lives is one branch more; of one provider it is four, for what waits
+has indexes by provider, apart from what runs and what is blocked. The statements differ from call to call, and which
+index is best depends on the values: run them on a pool that plans each one anew (`shared.db.open_reading_pool`).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from shared.db import Database, Row
 from shared.phrases import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
-from shared.states import LIVE, TERMINAL, State
+from shared.states import LIVE, TERMINAL, WAITING, State
 from shared.store.tasks import TASK_FIELDS
 
 CLOCK_SKEW_SECONDS = 3600
@@ -62,13 +62,14 @@ class Filter:
 
 CONDITIONS = {
     "tag": "tags @> {}::text[]",
-    "error_type": "error ->> 'type' = {}",
-    "fingerprint": "error_fingerprint = {}",
+    "error_type": "error ->> 'type' = {} AND error IS NOT NULL",
+    "fingerprint": "error_fingerprint = {} AND error IS NOT NULL",
     "created_after": "created_at > {}",
     "created_before": "created_at < {}",
     "q": f"({SEARCHED_TEXT}) ILIKE {{}} AND {HAS_TEXT}",
 }
-"""As the indexes are declared: that there is a text says nothing new, but without it an index is not used."""
+"""As the indexes are declared: that there is a text or an error says nothing new, but without it an index is not
+used."""
 
 
 def sorts(wanted: Filter) -> bool:
@@ -86,6 +87,7 @@ class Selection:
         self._conditions: list[str] = []
         self._updated_after: str | None = None
         self._states_at_once = sorts(wanted)
+        self._of_a_provider = wanted.provider is not None
         self._looks_up_tags = self._states_at_once and wanted.q is None
         self._states = list(State) if wanted.status is None else [state for state in State if state in wanted.status]
         for each in fields(wanted):
@@ -122,15 +124,24 @@ class Selection:
     def branches(self) -> list[str]:
         """Conditions of which exactly one is true for each selected task."""
         ended = [state for state in self._states if state in TERMINAL]
-        living = [state for state in self._states if state in LIVE]
         together = [ended] if self._states_at_once and ended else [[state] for state in ended]
-        branches = [self._branch(states, "completed_at") for states in together]
-        return [*branches, self._branch(living, "updated_at")] if living else branches
+        return [*(self._branch(states, "completed_at") for states in together), *self._living_branches()]
 
-    def _branch(self, states: list[State], changed_at: str) -> str:
+    def _living_branches(self) -> list[str]:
+        living = [state for state in self._states if state in LIVE]
+        if living == [State.RETRYING]:
+            return [self._branch(living, "updated_at", "lane = 'retry'")]
+        if self._of_a_provider:
+            waiting = [state for state in living if state in WAITING]
+            rung = ("doorbell_token IS NULL", "doorbell_token IS NOT NULL") if waiting else ()
+            others = [self._branch([state], "updated_at") for state in living if state not in WAITING]
+            return [*others, *(self._branch(waiting, "updated_at", each) for each in rung)]
+        return [self._branch(living, "updated_at")] if living else []
+
+    def _branch(self, states: list[State], changed_at: str, *further: str) -> str:
         """What has ended was changed last when it did, and that has an index."""
         changed = [] if self._updated_after is None else [f"{changed_at} > {self._updated_after}"]
-        return " AND ".join([f"status IN {words(tuple(states))}", *changed, *self._conditions])
+        return " AND ".join([f"status IN {words(tuple(states))}", *further, *changed, *self._conditions])
 
     def page(self, columns: str, *, order: str, limit: int) -> str:
         """Only names of ours and numbered placeholders are put together here."""

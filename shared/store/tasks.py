@@ -330,18 +330,6 @@ async def expire(db: Database, *, at_most: int = 500) -> list[Row]:
     return counting.expired(await db.fetch("SELECT * FROM expire_tasks($1)", at_most))
 
 
-async def settle_blocked(db: Database) -> None:
-    """Counts the dependencies of every blocked task anew."""
-    buried = await db.fetchval(
-        """
-        SELECT counts_of(settle_dependents(ARRAY(
-            SELECT DISTINCT d.parent_id FROM tasks t JOIN task_dependencies d ON d.child_id = t.task_id
-            WHERE t.status = 'blocked')))
-        """
-    )
-    counting.ended(buried)
-
-
 async def seconds_to_next_expiry(db: Database) -> float | None:
     """How long until the earliest lease runs out, by Postgres' clock; none when nothing runs."""
     seconds: float | None = await db.fetchval(

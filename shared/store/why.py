@@ -35,18 +35,7 @@ async def look_at(db: Database, task: Row) -> TaskView:
 async def _count_due_before(db: Database, task: Row) -> int:
     """The due tasks of its provider and lane that go before it: by priority, then by age."""
     number: int = await db.fetchval(
-        """
-        SELECT count(*) FROM (
-            SELECT 1 FROM generate_series(0, $3::int) AS level(priority) CROSS JOIN LATERAL (
-                SELECT 1 FROM tasks t
-                WHERE t.provider = $1 AND t.lane = $2 AND t.priority = level.priority
-                  AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at <= now()
-                  AND (t.expires_at IS NULL OR t.expires_at > now())
-                  AND (level.priority < $3 OR (t.available_at, t.task_id) < ($4, $5))
-                LIMIT $6
-            ) AS due LIMIT $6
-        ) AS before
-        """,
+        "SELECT due_before($1, $2, $3, $4, $5, $6)",
         task["provider"],
         task["lane"],
         task["priority"],
@@ -58,14 +47,15 @@ async def _count_due_before(db: Database, task: Row) -> int:
 
 
 async def _count_rung_before(db: Database, task: Row) -> int:
+    """No more are rung for than there are places, so all of them are looked at: a limit would make the planner walk
+    through all that live instead."""
     number: int = await db.fetchval(
         """
-        SELECT count(*) FROM (
-            SELECT 1 FROM tasks t
-            WHERE t.provider = $1 AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
-              AND NOT runs_alone(t.suspicion) AND (t.priority, t.available_at, t.task_id) < ($2, $3, $4)
-            LIMIT $5
-        ) AS before
+        SELECT least(count(*), $5) FROM (
+            SELECT t.priority, t.available_at, t.task_id, t.suspicion FROM tasks t
+            WHERE t.provider = $1 AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL OFFSET 0
+        ) AS rung
+        WHERE NOT runs_alone(rung.suspicion) AND (rung.priority, rung.available_at, rung.task_id) < ($2, $3, $4)
         """,
         task["provider"],
         task["priority"],

@@ -5,7 +5,7 @@ from typing import Any
 from dramatiq.message import Message
 from pika.adapters.blocking_connection import BlockingChannel
 
-from tests.databases import execute
+from tests.databases import ask, execute
 from tests.waiting import wait_until
 from tests.windlass import Windlass
 
@@ -27,6 +27,23 @@ def test_periodiq_s_ring_sweeps_what_no_timer_looks_at(stopped_windlass: Windlas
     assert client.get(child)["status"] == "blocked"
     windlass.start("janitor")
     assert client.wait_until(child, "queued")["status"] == "queued"
+
+
+def test_whoever_ends_a_parent_of_many_wakes_the_janitor_to_tell_them(
+    stopped_windlass: Windlass, database_url: str
+) -> None:
+    windlass = stopped_windlass
+    windlass.start("api")
+    windlass.start("janitor")
+    windlass.wait_until_answering()
+    client = windlass.client
+    parent = client.submit(delay_seconds=3600)["task_id"]
+    client.submit_many([{"depends_on": [parent]}] * 600)
+    listens = "SELECT FROM pg_stat_activity WHERE application_name = 'windlass-janitor-listen' AND query <> ''"
+    wait_until("the janitor listens", lambda: ask(database_url, listens))
+    client.http.post(f"/api/v1/tasks/{parent}/cancel").raise_for_status()
+    waiting = "SELECT FROM tasks WHERE status = 'blocked' LIMIT 1"
+    wait_until("all have been told", lambda: not ask(database_url, waiting), seconds=10)
 
 
 def test_the_day_s_figures_are_kept(windlass: Windlass, channel: BlockingChannel) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared import db
 from shared.admission import admit
 from shared.settings import Settings
-from shared.store import flow, providers, queues, tasks
+from shared.store import dependencies, flow, providers, queues, tasks
 from shared.store.flow import Rules
 from shared.store.tasks import Claim, Claimed
 from tests.integration.engine import Engine, an_ending
@@ -227,7 +227,13 @@ class Revive:
 @dataclass(frozen=True)
 class Recheck:
     async def happen(self, world: World) -> None:
-        await persistently(lambda: tasks.settle_blocked(world.pool))
+        await persistently(lambda: dependencies.recheck(world.pool))
+
+
+@dataclass(frozen=True)
+class Settle:
+    async def happen(self, world: World) -> None:
+        await persistently(lambda: dependencies.settle_next(world.pool, at_most=1))
 
 
 @dataclass(frozen=True)
@@ -280,6 +286,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(ChangeLimit, provider=names, limit=st.sampled_from([2, 1, 3, 0, None])),
     st.builds(Dispatch),
     st.builds(Recheck),
+    st.builds(Settle),
     st.builds(Fold),
     st.builds(BecomeDue, which=which),
     st.builds(Fail, which=which, rate_limited=st.booleans(), delay_seconds=st.sampled_from([0, 30])),

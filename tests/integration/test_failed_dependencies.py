@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from shared.store import tasks
+from shared.store import dependencies, tasks
 from shared.store.tasks import UnknownDependency
 from tests.integration.engine import Engine, on_the_engine
 from tests.integration.graphs import COMPLETE_IT, ROUNDS, bury, complete
@@ -188,7 +188,7 @@ async def test_the_recheck_mends_a_count_that_is_wrong(engine: Engine) -> None:
     waiting = await engine.submit(depends_on=[open_])
     await engine.sql("UPDATE tasks SET unmet = 5 WHERE status = 'blocked'")
     await engine.sql("UPDATE tasks SET status = 'completed', completed_at = now() WHERE task_id = $1", done)
-    await tasks.settle_blocked(engine.pool)
+    await dependencies.recheck(engine.pool)
     assert await engine.statuses([ready, waiting]) == ["queued", "blocked"]
     assert (await engine.row(waiting))["unmet"] == 1
     assert await engine.story(waiting) == ["submit"]
@@ -199,7 +199,7 @@ async def test_the_recheck_buries_what_waits_for_a_parent_that_failed_unnoticed(
     parent = await engine.submit()
     child = await engine.submit(depends_on=[parent])
     await engine.sql("UPDATE tasks SET status = 'cancelled', completed_at = now() WHERE task_id = $1", parent)
-    await tasks.settle_blocked(engine.pool)
+    await dependencies.recheck(engine.pool)
     assert await engine.status(child) == "dead"
 
 
@@ -208,5 +208,5 @@ async def test_the_recheck_changes_nothing_where_all_is_well(engine: Engine) -> 
     parent = await engine.submit()
     child = await engine.submit(depends_on=[parent])
     before = await engine.row(child)
-    await tasks.settle_blocked(engine.pool)
+    await dependencies.recheck(engine.pool)
     assert await engine.row(child) == before

@@ -7,7 +7,7 @@ import pytest
 from services.janitor.reconciler import count_unaccounted
 from shared.admission import Admission
 from shared.settings import Settings
-from shared.store import providers, reconciliation, tasks
+from shared.store import dependencies, providers, reconciliation, tasks
 from tests.integration.engine import Engine, on_the_engine
 from tests.integration.flow import change, let_the_time_pass, open_the_breaker, pause
 
@@ -180,5 +180,5 @@ async def test_a_child_that_still_waits_although_its_parents_have_ended_is_found
     assert await unaccounted(engine) == NONE
     await engine.sql("UPDATE tasks SET status = $2, completed_at = now() WHERE task_id = $1", parent, fate)
     assert await unaccounted(engine) == {**NONE, "dependencies": 1}
-    await tasks.settle_blocked(engine.pool)
+    await dependencies.recheck(engine.pool)
     assert await unaccounted(engine) == NONE

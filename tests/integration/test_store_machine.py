@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from shared import db
 from shared.states import TERMINAL, TRANSITIONS, WAITING, State, allows
-from shared.store import queues
+from shared.store import dependencies, queues
 from tests.integration.engine import Engine, an_engine
 from tests.integration.store_steps import PROVIDERS, Step, Submit, World, steps, submissions
 
@@ -44,8 +44,11 @@ class StoreMachine(RuleBasedStateMachine):
 
     async def _begin(self) -> None:
         await self.world.engine.sql(
-            "TRUNCATE tasks, task_events, task_dependencies, task_tallies, task_counts, providers, provider_results,"
-            " provider_events"
+            "CREATE OR REPLACE FUNCTION dependents_at_once() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1'"
+        )
+        await self.world.engine.sql(
+            "TRUNCATE tasks, task_events, task_dependencies, unsettled, task_tallies, task_counts, providers,"
+            " provider_results, provider_events"
         )
         for name, (limit,) in self.world.limits.items():
             await self.world.engine.provide(name, limit=limit)
@@ -66,6 +69,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_promise_is_kept(self) -> None:
+        """Once the janitor has told the dependents that were left to it: one transaction tells a single one here."""
+        self.runner.run(self._settle())
         rows, events, edges = self.runner.run(self._read())
         assert set(rows) == set(self.world.tasks)
         for task_id, row in rows.items():
@@ -87,11 +92,21 @@ class StoreMachine(RuleBasedStateMachine):
         self.running_before = running
         self.world.limits = self.runner.run(self._read_limits())
 
+    async def _settle(self) -> None:
+        while await dependencies.settle_next(self.world.pool, at_most=1):
+            pass
+
     @invariant()
-    def what_has_ended_is_counted(self) -> None:
-        rows = self.runner.run(self.world.pool.fetch("SELECT user_id, provider, status FROM tasks"))
-        _, states = self.runner.run(queues.status(self.world.pool, user_id=None, heard_within_seconds=30))
-        assert states == {state: sum(row["status"] == state for row in rows) for state in State}
+    def every_task_is_counted(self) -> None:
+        """However few are looked at, and the rest told by the tallies; of a user as of everybody."""
+        rows = self.runner.run(self.world.pool.fetch("SELECT status FROM tasks"))
+        expected = {state: sum(row["status"] == state for row in rows) for state in State}
+        for user_id, looked_at in ((None, 1), ("ann", 1), ("ann", 5000)):
+            _, states = self.runner.run(
+                queues.status(self.world.pool, user_id=user_id, heard_within_seconds=30, looked_at=looked_at)
+            )
+            assert states == expected, f"of {user_id}, {looked_at} looked at"
+        assert self.runner.run(queues.mend_tallies(self.world.pool)) == 0
 
     async def _check_trials(self) -> None:
         """While a provider is on trial at most one task is started, and none while an operator has paused it.

@@ -1,10 +1,12 @@
--- Gives dead or cancelled tasks a new life, and with them the dependents that their ends had buried. Returns those of
--- the wanted that it changed, all that it revived, and of these the ones that it had to bury again.
+-- Gives dead or cancelled tasks a new life, and with them the dependents that their ends had buried: a page of them at
+-- once, the rest is left to the janitor. Returns those of the wanted that it changed, all that it revived, and of these
+-- the ones that it had to bury again.
 
 CREATE FUNCTION revive_tasks(wanted uuid[], OUT changed uuid[], OUT everybody uuid[], OUT ended uuid[])
 LANGUAGE plpgsql AS $$
 DECLARE
     generation uuid[] := wanted;
+    room       int := dependents_at_once();
     parents    uuid[];
     moment     timestamptz;
     revived    uuid[];
@@ -18,10 +20,13 @@ BEGIN
 
         WITH counted AS (
             SELECT t.task_id, t.status AS was, (
-                SELECT count(*) FROM task_dependencies d JOIN tasks p ON p.task_id = d.parent_id
+                SELECT count(*) FROM task_dependencies d
+                CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = d.parent_id OFFSET 0) AS p
                 WHERE d.child_id = t.task_id AND p.status <> 'completed'
             ) AS unmet
-            FROM tasks t WHERE t.task_id = ANY (generation) AND t.status IN :sources_of_revive
+            FROM unnest(generation) AS one(task_id)
+            CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
+            WHERE t.status IN :sources_of_revive
         ), moved AS (
             UPDATE tasks t SET
                 status = CASE c.unmet WHEN 0 THEN 'queued' ELSE 'blocked' END, unmet = c.unmet, lane = 'retry',
@@ -39,19 +44,32 @@ BEGIN
         ), tallies AS (
             INSERT INTO task_tallies (user_id, provider, status, tasks)
             SELECT m.user_id, m.provider, m.was, -count(*) FROM moved m GROUP BY m.user_id, m.provider, m.was
+            UNION ALL
+            SELECT m.user_id, m.provider, m.status, count(*) FROM moved m WHERE m.status = 'blocked'
+            GROUP BY m.user_id, m.provider, m.status
         )
         SELECT array_agg(m.task_id) INTO revived FROM moved m;
 
         PERFORM wake_streams(revived), wake_dispatcher() WHERE revived IS NOT NULL;
         everybody := everybody || revived;
-        SELECT array_agg(DISTINCT t.task_id) INTO generation
-        FROM task_dependencies d JOIN tasks t ON t.task_id = d.child_id
-        WHERE d.parent_id = ANY (revived) AND t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed';
+        generation := dependents_of(revived, true, room);
+        room := room - coalesce(cardinality(generation), 0);
+        generation := buried_by_parents(generation);
     END LOOP;
     -- What has another parent that is still dead is buried again, with that one named as the reason.
     ended := settle_children(everybody);
     ended := ended || settle_dependents(ended);
     changed := ARRAY(SELECT each FROM unnest(everybody) AS each WHERE each = ANY (wanted));
+END $$;
+
+-- Those that are dead because a parent failed.
+
+CREATE FUNCTION buried_by_parents(children uuid[]) RETURNS uuid[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg(t.task_id) FROM unnest(children) AS child(task_id)
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = child.task_id OFFSET 0) AS t
+        WHERE t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed');
 END $$;
 
 CREATE FUNCTION revive_task(wanted uuid) RETURNS TABLE (task tasks, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$

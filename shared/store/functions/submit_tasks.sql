@@ -55,7 +55,12 @@ BEGIN
             s.user_id, coalesce(s.tags, '{}'), s.project_id, s.workflow_id, s.workflow_run_id, s.interaction_id,
             s.parent_task_id, coalesce(s.depends_on, '{}'), s.dedupe_key, s.unmet, s.traceparent
         FROM submission s
-        RETURNING tasks.task_id, tasks.status
+        RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider
+    ), tallies AS (
+        INSERT INTO task_tallies (user_id, provider, status, tasks)
+        SELECT s.user_id, s.provider, counted.status, count(*) FROM stored s
+        CROSS JOIN LATERAL (VALUES ('submitted'), (CASE s.status WHEN 'blocked' THEN s.status END)) AS counted(status)
+        WHERE counted.status IS NOT NULL GROUP BY s.user_id, s.provider, counted.status
     ), edges AS (
         INSERT INTO task_dependencies (parent_id, child_id)
         SELECT DISTINCT parent, s.task_id FROM submission s, unnest(s.depends_on) AS parent
