@@ -153,7 +153,12 @@ def redact(value: Any) -> Any:
 def withhold(value: Any) -> Any:
     """For what belongs to the client (payload, result, output, progress): configured secrets, Authorization values and
     credentials in URLs are taken out, and nothing else is ours to change."""
-    return _in_document(value, _withhold_text, _withhold_field) if _may_hold_secrets(value) else value
+    if not _may_hold_secrets(value):
+        return value
+    try:
+        return _in_document(value, _withhold_text, _withhold_field)
+    except RecursionError:
+        return SCRUBBED  # nested so deeply that nobody can look through it, and something is in it
 
 
 def withhold_label(text: str) -> str:
@@ -166,7 +171,9 @@ def _may_hold_secrets(value: Any) -> bool:
     """Looks at the whole at once: walking through a document takes ten times as long, and nearly none has one."""
     try:
         written = msgspec.json.encode(value)
-    except (TypeError, ValueError, RecursionError):
+    except RecursionError:
+        return False  # nobody can write it down, so nobody will
+    except (TypeError, ValueError):
         return True
     if any(needle in written for needle in _Configured.needles):
         return True

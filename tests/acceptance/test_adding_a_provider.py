@@ -45,10 +45,14 @@ def settings(atelier: Atelier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("WINDLASS_CONFIG", str(tmp_path / "windlass.toml"))
     monkeypatch.setenv("ATELIER_API_KEY", KEY)
     monkeypatch.syspath_prepend(tmp_path)
-    here = {"atelier": {"base_url": f"{atelier.url}/v1"}}
-    yield Settings(providers=here, network={"allow_private": ["127.0.0.1"]})
+    yield read_settings(atelier)
     for name in [name for name in sys.modules if name.partition(".")[0] == "our_providers"]:
         del sys.modules[name]
+
+
+def read_settings(atelier: Atelier) -> Settings:
+    here = {"atelier": {"base_url": f"{atelier.url}/v1"}}
+    return Settings(providers=here, network={"allow_private": ["127.0.0.1"]})
 
 
 @asynccontextmanager
@@ -135,9 +139,10 @@ def test_a_task_names_it_and_gets_its_picture_though_the_answer_to_the_order_was
     assert order["paper"] == "rough"
 
 
-def test_without_the_key_the_page_s_variable_is_asked_for(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("settings")
+def test_without_the_key_the_page_s_variable_is_asked_for(atelier: Atelier, monkeypatch: pytest.MonkeyPatch) -> None:
     async def speak() -> None:
-        async with the_adapter(settings) as adapter:
+        async with the_adapter(read_settings(atelier)) as adapter:
             await adapter.order(ORDER)
 
     monkeypatch.setenv("ATELIER_API_KEY", "another-key")

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -259,3 +260,10 @@ def test_whatever_stands_under_a_secret_s_name_is_redacted_whole() -> None:
         "password": None,
         "text": f"Bearer {SCRUBBED}",
     }
+
+
+def test_what_is_nested_too_deeply_to_be_looked_through_is_withheld_whole() -> None:
+    deep: Any = {"header": "Authorization: Bearer abcdefghijklmnop"}
+    for _ in range(800):
+        deep = [deep]
+    assert withhold(deep) == SCRUBBED
