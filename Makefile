@@ -8,7 +8,7 @@ OVERLAYS    := dev production
 BENCH       ?=
 PIP_INSTALL := $(BIN)/pip --disable-pip-version-check --no-input install --quiet
 COMPILE     := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --python-version 3.11
-LOCK        := $(COMPILE) --extra build
+LOCK        := $(COMPILE) --extra build --extra server
 
 .DEFAULT_GOAL := help
 .PHONY: help up test check fmt bench chaos mutations migrate image compose render lock packages clean
@@ -70,7 +70,7 @@ clean: ## remove the virtual environment and caches (never the data directory)
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 packages:
-	@$(PYTHON) services/cli/packages.py
+	@$(PYTHON) services/laptop/packages.py
 
 $(VENV)/bin/python:
 	@echo "windlass: creating the virtual environment"

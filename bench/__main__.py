@@ -12,7 +12,7 @@ from bench import plots, report, tables
 from bench.figures import Figure, show
 from bench.parts import PARTS
 from bench.surroundings import commit, surroundings
-from tests.servers import throw_away_servers
+from tests.support.servers.private_servers import throw_away_servers
 
 
 def main() -> None:

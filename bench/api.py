@@ -14,11 +14,11 @@ from pathlib import Path
 
 from bench.deployment import a_windlass, new_database
 from bench.figures import Figure
-from services.cli.ports import free_port
-from tests.databases import ask, execute
-from tests.servers import throw_away_servers
-from tests.waiting import wait_until
-from tests.windlass import KEY, Windlass
+from tests.support.installation import KEY, Windlass
+from tests.support.servers.databases import ask, execute
+from tests.support.servers.private_servers import throw_away_servers
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
 
 CONNECTIONS = int(os.environ.get("CONNECTIONS", "32"))
 REQUESTS = int(os.environ.get("REQUESTS", "600"))

@@ -13,15 +13,15 @@ import asyncpg
 
 from bench.deployment import START_SECONDS, a_windlass, new_database
 from bench.figures import Figure
-from shared import db
-from shared.settings import Settings
-from shared.store import dependencies, queues, reconciliation, tasks
-from shared.store.flow import Rules
-from shared.store.tasks import Claim, Claimed, Ending
-from tests.databases import ask, execute
-from tests.servers import Servers, throw_away_servers
-from tests.waiting import wait_until
-from tests.windlass import Windlass, answers
+from tests.support.installation import Windlass, answers
+from tests.support.servers.databases import ask, execute
+from tests.support.servers.private_servers import Servers, throw_away_servers
+from tests.support.waiting import wait_until
+from windlass.shared import db
+from windlass.shared.settings import Settings
+from windlass.shared.store import dependencies, queues, reconciliation, tasks
+from windlass.shared.store.flow import Rules
+from windlass.shared.store.tasks import Claim, Claimed, Ending
 
 WAITING = int(os.environ.get("BACKLOG", "1000000"))
 SCHEDULED, BLOCKED, RETRYING, DEPENDENTS = 20_000, 20_000, 2_000, 10_000

@@ -15,8 +15,8 @@ from litestar import Litestar, Request, get, post
 from litestar.datastructures import State
 from uuid_utils.compat import uuid7
 
-from shared import db
-from shared.settings import Settings
+from windlass.shared import db
+from windlass.shared.settings import Settings
 
 INSERT = """
 INSERT INTO bare_tasks (

@@ -14,7 +14,7 @@ from bench.peers.recoveries import PATIENCE_SECONDS, WITH_KEEPER, all_killed
 from bench.peers.running import package_versions, prepare
 from bench.peers.starts import SAMPLES, Latency
 from bench.peers.throughput import MORE, Drain, Throughput, Trials
-from tests.servers import Servers, throw_away_servers
+from tests.support.servers.private_servers import Servers, throw_away_servers
 
 TASKS = int(os.environ.get("TASKS", "4500"))
 """Enough of them that starting up counts for little, for everybody."""

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
-from shared.process_table import descendants
-from tests.databases import execute, migrate
-from tests.servers import Servers
-from tests.waiting import wait_until
-from tests.windlass import Windlass, answers
+from tests.support.installation import Windlass, answers
+from tests.support.servers.databases import execute, migrate
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+from windlass.shared.process.procfs import descendants
 
 THREADS = int(os.environ.get("THREADS", "32"))
 LEASE_SECONDS = 30

@@ -13,10 +13,10 @@ from pathlib import Path
 from bench.bare_dramatiq import declare
 from bench.deployment import LEASE_SECONDS, a_windlass, cpu_seconds_with_children, new_database
 from bench.figures import Figure
-from tests.databases import ask
-from tests.servers import Servers, throw_away_servers
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.servers.databases import ask
+from tests.support.servers.private_servers import Servers, throw_away_servers
+from tests.support.waiting import wait_until
 
 TASKS = int(os.environ.get("TASKS", "6000"))
 THREADS = int(os.environ.get("THREADS", "64"))

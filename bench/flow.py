@@ -8,10 +8,10 @@ from pathlib import Path
 
 from bench.deployment import a_windlass, new_database, start_all
 from bench.figures import Figure
-from tests.databases import ask
-from tests.servers import throw_away_servers
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.servers.databases import ask
+from tests.support.servers.private_servers import throw_away_servers
+from tests.support.waiting import wait_until
 
 HAND_OFFS = int(os.environ.get("HAND_OFFS", "75"))
 TASK_SECONDS = 0.2

@@ -11,11 +11,11 @@ from pathlib import Path
 from bench.deployment import a_windlass, cpu_seconds, new_database, proportional_bytes, start_all
 from bench.figures import Figure
 from bench.statement_log import Asked, asked_within
-from shared.process_table import descendants
-from tests.databases import ask, execute
-from tests.servers import new_directory, running_servers
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.servers.databases import ask, execute
+from tests.support.servers.private_servers import new_directory, running_servers
+from tests.support.waiting import wait_until
+from windlass.shared.process.procfs import descendants
 
 TASKS = int(os.environ.get("TASKS", "3000"))
 IDLE_SECONDS = int(os.environ.get("IDLE_SECONDS", "120"))

@@ -14,12 +14,12 @@ from pathlib import Path
 from bench.deployment import a_windlass, new_database, on_a_virtual_host, precise_cpu_seconds, start_all
 from bench.figures import Figure, told
 from bench.long_history import fill
-from shared.phrases import words
-from shared.states import LIVE
-from tests.databases import ask, execute
-from tests.servers import Servers, throw_away_servers
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.servers.databases import ask, execute
+from tests.support.servers.private_servers import Servers, throw_away_servers
+from tests.support.waiting import wait_until
+from windlass.shared.sql_fragments import words
+from windlass.shared.states import LIVE
 
 LENGTHS = tuple(map(int, os.environ.get("LENGTHS", "0 100000 2000000").split()))
 TASKS = int(os.environ.get("TASKS", "1000"))

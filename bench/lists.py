@@ -15,11 +15,11 @@ import asyncpg
 from bench.deployment import new_database
 from bench.figures import Figure
 from bench.long_history import fill
-from shared import db
-from shared.settings import Settings
-from shared.store import listing, queues
-from shared.store.listing import Filter, Selection
-from tests.servers import throw_away_servers
+from tests.support.servers.private_servers import throw_away_servers
+from windlass.shared import db
+from windlass.shared.settings import Settings
+from windlass.shared.store import listing, queues
+from windlass.shared.store.listing import Filter, Selection
 
 SHORT = int(os.environ.get("SHORT", "10000"))
 LONG = int(os.environ.get("LONG", "500000"))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from bench.deployment import a_windlass, new_database, proportional_bytes, start_all
 from bench.figures import Figure
-from shared.db import Row
-from tests.databases import ask
-from tests.servers import throw_away_servers
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.servers.databases import ask
+from tests.support.servers.private_servers import throw_away_servers
+from tests.support.waiting import wait_until
+from windlass.shared.db import Row
 
 MANY = int(os.environ.get("MANY", "1000"))
 MEGABYTE = 1024 * 1024

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.databases import ask, execute
+from tests.support.servers.databases import ask, execute
 
 PREFIX = "%a~"
 STATEMENT = re.compile(r"\| (?P<application>[^~|]*)~LOG:  (?:execute [^:]*|statement): ?(?P<statement>.*)")

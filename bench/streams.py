@@ -15,12 +15,12 @@ from uuid import UUID
 
 from bench.deployment import a_windlass, cpu_seconds, new_database
 from bench.figures import Figure
-from shared.store import tasks
-from shared.store.tasks import Claimed, Report
-from tests.databases import ask
-from tests.integration.engine import Engine, an_engine
-from tests.servers import throw_away_servers
-from tests.windlass import KEY, Windlass
+from tests.support.engine.store import Engine, an_engine
+from tests.support.installation import KEY, Windlass
+from tests.support.servers.databases import ask
+from tests.support.servers.private_servers import throw_away_servers
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Claimed, Report
 
 STREAMS = tuple(map(int, os.environ.get("STREAMS", "1 100 1000").split()))
 TASKS = 50

@@ -11,8 +11,8 @@ from typing import Any
 import asyncpg
 import httpx
 
-from tests.databases import PROJECT
-from tests.servers import Servers
+from tests.support.servers.databases import PROJECT
+from tests.support.servers.private_servers import Servers
 
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_level")
 

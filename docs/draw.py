@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from docs.metrics import METRICS, metrics
-from shared.states import LIVE, TERMINAL, TRANSITIONS, State, Transition
+from windlass.shared.states import LIVE, TERMINAL, TRANSITIONS, State, Transition
 
 STATE_MACHINE = Path(__file__).parent / "state_machine.md"
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from shared.metrics import catalogue
-from shared.metrics.declaring import SERVICES, Declared
+from windlass.shared.metrics import catalogue
+from windlass.shared.metrics.declaring import SERVICES, Declared
 
 METRICS = Path(__file__).parent / "metrics.md"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from shared.states import Lane
+from windlass.shared.states import Lane
 
 WINDOW_FLOOR = 16
 """Doorbells that may be out for a queue that nobody serves now: a pool scaled to zero must see that it is wanted."""

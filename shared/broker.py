@@ -17,7 +17,7 @@ from dramatiq.brokers.rabbitmq import RabbitmqBroker, _RabbitmqConsumer
 from dramatiq.errors import ConnectionClosed
 from dramatiq.message import Message
 
-from shared.settings import Settings
+from windlass.shared.settings import Settings
 
 HEARTBEAT_SECONDS = 15
 """A frozen consumer keeps what it prefetched until this many seconds of silence."""

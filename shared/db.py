@@ -8,9 +8,9 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from shared.lifetime import until_set
-from shared.metrics import connections
-from shared.settings import Settings
+from windlass.shared.metrics import connections
+from windlass.shared.process.lifetime import until_set
+from windlass.shared.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 import traceback
 from typing import Any, ClassVar, Literal
 
-from shared.scrubbing import scrub, scrub_document
+from windlass.shared.scrubbing import scrub, scrub_document
 
 Kind = Literal["transient", "permanent"]
 Fault = Literal["none", "user", "provider", "system"]

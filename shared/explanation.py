@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from shared.admission import ProviderView, bar, free_places, is_on_trial, picks
-from shared.states import TERMINAL, Lane, State
+from windlass.shared.admission import ProviderView, bar, free_places, is_on_trial, picks
+from windlass.shared.states import TERMINAL, Lane, State
 
 Reason = Literal[
     "running", "finished", "waiting-for-time", "waiting-for-dependencies", "broker-away", "broker-blocked",

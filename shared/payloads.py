@@ -5,8 +5,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from shared.errors import ERROR_TYPES
-from shared.urls import check_url
+from windlass.shared.errors import ERROR_TYPES
+from windlass.shared.urls import check_url
 
 
 class Payload(BaseModel):

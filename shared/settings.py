@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from shared.toml_tables import AgentSettings, Endpoint, NetworkSettings, ProviderSettings, SandboxMode
+from windlass.shared.toml_tables import AgentSettings, Endpoint, NetworkSettings, ProviderSettings, SandboxMode
 
 SHORTEST_SECRET = 8
 """What is shorter would be found by chance in text that has nothing to do with it."""

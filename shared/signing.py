@@ -8,7 +8,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime
 from uuid import UUID
 
-from shared.settings import Settings
+from windlass.shared.settings import Settings
 
 MEDIA_URLS = "media-urls"
 """The name of the secret that urls of media are signed with."""

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import pytest
 
-from tests import real_providers
-from tests.databases import execute, migrate
-from tests.servers import Servers, throw_away_servers
+from tests.support.providers import real_providers
+from tests.support.servers.databases import execute, migrate
+from tests.support.servers.private_servers import Servers, throw_away_servers
 
 TEMPLATE = "migrated"
 

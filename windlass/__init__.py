@@ -6,155 +6,21 @@ with Client() as windlass:
     print(windlass.run("probe", {"seconds": 1, "result": "hello"}).result)
 """
 
-from windlass.async_client import AsyncClient
-from windlass.client import Client
-from windlass.errors import (
-    ApiError,
-    BadRequest,
-    BulkNotFound,
-    Conflict,
-    EmptyFilter,
-    FieldError,
-    Forbidden,
-    IdempotencyKeyInFlight,
-    IdempotencyKeyReused,
-    Invalid,
-    InvalidEventId,
-    InvalidPayload,
-    InvalidTask,
-    KeyInUse,
-    KeyNotFound,
-    MalformedJson,
-    NotCancellable,
-    NotConfigured,
-    NotFound,
-    NotRevivable,
-    ProviderNotFound,
-    TaskCancelled,
-    TaskDead,
-    TaskEnded,
-    TaskNotFound,
-    TooLarge,
-    TooManyRequests,
-    Unauthorized,
-    Unavailable,
-    UnknownActor,
-    UnknownAgent,
-    UnknownDependency,
-    UnknownProvider,
-    Unreachable,
-    UnreadableAnswer,
-    WaitTimeout,
-    WindlassError,
-)
-from windlass.media import Content, Generation
-from windlass.operations import (
-    AuditEntry,
-    Breaker,
-    Bulk,
-    BulkStarted,
-    Component,
-    ErrorGroup,
-    Health,
-    Key,
-    NewKey,
-    Pause,
-    Provider,
-    Queue,
-    Queues,
-    Setting,
-    SlotHolder,
-    Slots,
-    Worker,
-)
-from windlass.options import Filter, NewTask, ProviderChange, Rate, SubmitOptions
-from windlass.stream_events import (
-    CancelledEvent,
-    CompleteEvent,
-    ErrorEvent,
-    OutputEvent,
-    ProgressEvent,
-    StreamEvent,
-    StreamMessage,
-)
-from windlass.task import Event, Progress, Status, SubmittedTask, Task, TaskError, Why
+# The server's own packages live below this name, too (`docs/decisions/0035-one-name-when-installed.md`), and must not
+# wait for the client, nor a keeper that runs without site-packages fail for want of it: so it is loaded when asked for.
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "ApiError",
-    "AsyncClient",
-    "AuditEntry",
-    "BadRequest",
-    "Breaker",
-    "Bulk",
-    "BulkNotFound",
-    "BulkStarted",
-    "CancelledEvent",
-    "Client",
-    "CompleteEvent",
-    "Component",
-    "Conflict",
-    "Content",
-    "EmptyFilter",
-    "ErrorEvent",
-    "ErrorGroup",
-    "Event",
-    "FieldError",
-    "Filter",
-    "Forbidden",
-    "Generation",
-    "Health",
-    "IdempotencyKeyInFlight",
-    "IdempotencyKeyReused",
-    "Invalid",
-    "InvalidEventId",
-    "InvalidPayload",
-    "InvalidTask",
-    "Key",
-    "KeyInUse",
-    "KeyNotFound",
-    "MalformedJson",
-    "NewKey",
-    "NewTask",
-    "NotCancellable",
-    "NotConfigured",
-    "NotFound",
-    "NotRevivable",
-    "OutputEvent",
-    "Pause",
-    "Progress",
-    "ProgressEvent",
-    "Provider",
-    "ProviderChange",
-    "ProviderNotFound",
-    "Queue",
-    "Queues",
-    "Rate",
-    "Setting",
-    "SlotHolder",
-    "Slots",
-    "Status",
-    "StreamEvent",
-    "StreamMessage",
-    "SubmitOptions",
-    "SubmittedTask",
-    "Task",
-    "TaskCancelled",
-    "TaskDead",
-    "TaskEnded",
-    "TaskError",
-    "TaskNotFound",
-    "TooLarge",
-    "TooManyRequests",
-    "Unauthorized",
-    "Unavailable",
-    "UnknownActor",
-    "UnknownAgent",
-    "UnknownDependency",
-    "UnknownProvider",
-    "Unreachable",
-    "UnreadableAnswer",
-    "WaitTimeout",
-    "Why",
-    "WindlassError",
-    "Worker",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from windlass.client import *  # noqa: F403 - everything that the client's package names in `__all__`
+
+
+def __getattr__(name: str) -> Any:
+    client = import_module("windlass.client")
+    if name == "__all__" or name in client.__all__:
+        return getattr(client, name)
+    raise AttributeError(f"module 'windlass' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *import_module("windlass.client").__all__])

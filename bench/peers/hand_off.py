@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bench.deployment import a_windlass, new_database
 from bench.flow import HAND_OFFS, PROVIDERS, TASK_SECONDS, Flow
-from tests.servers import Servers
-from tests.windlass import leash
+from tests.support.installation import leash
+from tests.support.servers.private_servers import Servers
 
 LIMITER_SECONDS = 60
 SHORT_BACKOFF = ("200", "1000")

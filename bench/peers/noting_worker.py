@@ -8,13 +8,13 @@ import sys
 from typing import Any
 
 from bench.peers.tasks import note
-from services.actors import main as worker
-from services.actors.context import Context
-from services.actors.guardian import Guardian
-from services.actors.registry import ACTORS
-from shared import logs
-from shared.payloads import ProbePayload
-from shared.settings import Settings
+from windlass.services.actors import main as worker
+from windlass.services.actors.guardian import Guardian
+from windlass.services.actors.registry import ACTORS
+from windlass.services.actors.worker.context import Context
+from windlass.shared.payloads import ProbePayload
+from windlass.shared.process import logs
+from windlass.shared.settings import Settings
 
 
 def noting_probe(context: Context, payload: ProbePayload) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from bench.peers.line_up import CELERY, DBOS, DRAMATIQ, PROCRASTINATE, Entrant
 from bench.peers.notes import read
 from bench.peers.running import RunningPeer
 from tests.conftest import a_virtual_host
-from tests.servers import Servers
-from tests.waiting import wait_until
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
 
 PATIENCE_SECONDS = 120
 WITH_KEEPER = ", and of what keeps it"

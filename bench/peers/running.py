@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.peers.line_up import Entrant, Workers
-from shared.process_table import descendants
-from tests.databases import ask, execute
-from tests.servers import Servers
-from tests.waiting import wait_until
-from tests.windlass import leash
+from tests.support.installation import leash
+from tests.support.servers.databases import ask, execute
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+from windlass.shared.process.procfs import descendants
 
 PROJECT = Path(__file__).parents[2]
 DRAIN_SECONDS = 300

@@ -10,8 +10,8 @@ from bench.peers.__main__ import SAMPLE_SECONDS
 from bench.peers.line_up import Entrant
 from bench.peers.notes import read
 from bench.peers.running import RunningPeer
-from tests.servers import Servers
-from tests.waiting import wait_until
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
 
 SAMPLES = 100
 WARM_UP = 5

@@ -10,7 +10,7 @@ from bench.deployment import a_windlass, new_database
 from bench.engine import drain_bare, drain_windlass, fill_bare, fill_windlass
 from bench.peers.line_up import DRAMATIQ, DURABLE, WINDLASS_SETTINGS, Entrant, Workers
 from bench.peers.running import RunningPeer
-from tests.servers import Servers
+from tests.support.servers.private_servers import Servers
 
 Trials = Mapping[str, float]
 """Tasks per second by the name of a setting."""

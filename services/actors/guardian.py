@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from services.actors.clock import boot_time
-from services.actors.quarantine import NO_LONGER_NEEDED, QUARANTINE, Quarantine, asked_for
-from shared import kernel, logs, subject, tracing
-from shared.process_table import descendants
-from shared.settings import Settings
+from windlass.services.actors.quarantine import NO_LONGER_NEEDED, QUARANTINE, Quarantine, asked_for
+from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.shared import tracing
+from windlass.shared.process import kernel, log_context, logs
+from windlass.shared.process.procfs import descendants
+from windlass.shared.settings import Settings
 
 log = logging.getLogger("guardian")
 
@@ -71,7 +72,7 @@ class Guardian:
     """
 
     def __init__(
-        self, settings: Settings, *, worker: str = "services.actors.main", in_quarantine: bool = False
+        self, settings: Settings, *, worker: str = "windlass.services.actors.main", in_quarantine: bool = False
     ) -> None:
         self._settings = settings
         self._worker = worker
@@ -93,7 +94,7 @@ class Guardian:
         while self._stop_signal is None:
             ward = self._start()
             reason = self._guard(ward)
-            with subject.about(worker=ward.worker_id):
+            with log_context.about(worker=ward.worker_id):
                 self._bury(ward, reason)
             if reason == NOT_NEEDED:
                 break

@@ -16,24 +16,25 @@ from uuid import UUID
 
 import dramatiq
 
-from services.actors.attempts import Attempts
-from services.actors.calls import Calls
-from services.actors.figures import begin, watch_threads
-from services.actors.heartbeat import Heartbeat
-from services.actors.lease_watch import LeaseWatch
-from services.actors.loner import Loner
-from services.actors.mirror import StateMirror
-from services.actors.quarantine import NO_LONGER_NEEDED
-from services.actors.registry import ACTORS, Resident, make_actors
-from services.actors.runners import boot, runners
-from services.actors.take_back import take_back
-from services.actors.writer import Writer
-from shared import db, kernel, logs, subject, tracing
-from shared.broker import threads_live
-from shared.metrics import serving
-from shared.pulse import Pulse
-from shared.settings import Settings
-from shared.store import providers, tasks, workers
+from windlass.services.actors.quarantine import NO_LONGER_NEEDED
+from windlass.services.actors.registry import ACTORS, Resident, make_actors
+from windlass.services.actors.worker.attempts import Attempts
+from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.leases.heartbeat import Heartbeat
+from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
+from windlass.services.actors.worker.leases.take_back import take_back
+from windlass.services.actors.worker.loner import Loner
+from windlass.services.actors.worker.metrics import begin, watch_threads
+from windlass.services.actors.worker.mirror import StateMirror
+from windlass.services.actors.worker.runners import boot, runners
+from windlass.services.actors.worker.writing.writer import Writer
+from windlass.shared import db, tracing
+from windlass.shared.broker import threads_live
+from windlass.shared.metrics import serving
+from windlass.shared.process import kernel, log_context, logs
+from windlass.shared.process.pulse import Pulse
+from windlass.shared.settings import Settings
+from windlass.shared.store import providers, tasks, workers
 
 log = logging.getLogger("actors")
 
@@ -58,7 +59,7 @@ class WorkerProcess:
         self.settings = settings
         self.guardian_pid = guardian_pid
         self.worker_id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-        subject.of_this_process(worker=self.worker_id)
+        log_context.of_this_process(worker=self.worker_id)
         self.predecessors = predecessors
         self.lease_watch = LeaseWatch(
             settings, guardian_pipe, guardian_gone=lambda: self._told_to_stop("the guardian is gone")

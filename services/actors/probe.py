@@ -5,9 +5,9 @@ import signal
 import time
 from typing import Any
 
-from services.actors.context import Context
-from shared.errors import ERROR_TYPES, InvalidInput, RateLimited, TaskError
-from shared.payloads import ProbePayload
+from windlass.services.actors.worker.context import Context
+from windlass.shared.errors import ERROR_TYPES, InvalidInput, RateLimited, TaskError
+from windlass.shared.payloads import ProbePayload
 
 
 def probe(context: Context, payload: ProbePayload) -> dict[str, Any]:

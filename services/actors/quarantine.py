@@ -36,7 +36,7 @@ class Quarantine:
         """Whether it had to be opened, and could be; who asks is offered the task again, and asks again."""
         if self.is_open():
             return False
-        command = [sys.executable, "-m", "services.actors", QUARANTINE, str(os.getpid()), self._worker]
+        command = [sys.executable, "-m", "windlass.services.actors", QUARANTINE, str(os.getpid()), self._worker]
         try:
             self._guardian = subprocess.Popen(command)
         except OSError as error:  # no memory or no process left: the worker must not lose its guardian for it

@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, runtime_checkable
 
-from shared.db import Database
-from shared.settings import Settings
+from windlass.shared.db import Database
+from windlass.shared.settings import Settings
 
 Actor = Callable[..., Any]
 """Takes the attempt's context and the checked payload, and returns the result."""
@@ -26,25 +26,25 @@ class Resident(Protocol):
 
 
 def _agent(settings: Settings) -> Actor:
-    from services.actors.agent import Agent  # noqa: PLC0415
+    from windlass.services.actors.agent.actor import Agent  # noqa: PLC0415
 
     return Agent(settings, guardian_pid=os.getppid())
 
 
 def _media(settings: Settings) -> Actor:
-    from services.actors.media import Media  # noqa: PLC0415
+    from windlass.services.actors.media.actor import Media  # noqa: PLC0415
 
     return Media(settings)
 
 
 def _probe(_settings: Settings) -> Actor:
-    from services.actors.probe import probe  # noqa: PLC0415
+    from windlass.services.actors.probe import probe  # noqa: PLC0415
 
     return probe
 
 
 def _summarize(settings: Settings) -> Actor:
-    from services.actors.summarize import Summarize  # noqa: PLC0415
+    from windlass.services.actors.summarize.actor import Summarize  # noqa: PLC0415
 
     return Summarize(settings)
 

@@ -1,6 +1,6 @@
-"""`python -m services.api`: what `windlass api` becomes."""
+"""`python -m windlass.services.api`: what `windlass api` becomes."""
 
-from services.api.main import main
+from windlass.services.api.main import main
 
 if __name__ == "__main__":
     main()

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 
-from shared import db
-from shared.db import Row
-from shared.lifetime import until_set
-from shared.settings import Settings
-from shared.store import bulk
+from windlass.shared import db
+from windlass.shared.db import Row
+from windlass.shared.process.lifetime import until_set
+from windlass.shared.settings import Settings
+from windlass.shared.store import bulk
 
 log = logging.getLogger("api")
 

@@ -13,28 +13,29 @@ from litestar.config.cors import CORSConfig
 from litestar.datastructures import State
 from litestar.middleware import DefineMiddleware
 
-from services.api import health, metrics
-from services.api.auth import Authentication
-from services.api.bulk_runner import BulkRunner
-from services.api.caution import cautious
-from services.api.connections import Connection
-from services.api.errors import HANDLERS
-from services.api.gathering import Gatherer
-from services.api.hub import Hub
-from services.api.keyring import Keyring
-from services.api.media_links import MediaLinks
-from services.api.numbering import number_requests
-from services.api.reference.serving import openapi_config
-from services.api.room import Room
-from services.api.routes import ROUTES
-from services.api.stream_tokens import StreamTokens
-from services.api.throttle import Throttle
-from services.api.traffic import Counted
-from shared import db, logs, tracing
-from shared.pulse import Pulse
-from shared.settings import Settings
-from shared.storage import MediaStorage, UnusableStorage, claim_directory, open_storage
-from shared.store import keys, providers
+from windlass.services.api.access.auth import Authentication
+from windlass.services.api.access.keyring import Keyring
+from windlass.services.api.access.stream_tokens import StreamTokens
+from windlass.services.api.access.throttle import Throttle
+from windlass.services.api.bulk_runner import BulkRunner
+from windlass.services.api.http.connections import Connection
+from windlass.services.api.http.errors import HANDLERS
+from windlass.services.api.http.request_ids import number_requests
+from windlass.services.api.http.request_metrics import Counted
+from windlass.services.api.http.security_headers import cautious
+from windlass.services.api.media.links import MediaLinks
+from windlass.services.api.operators import health, metrics
+from windlass.services.api.operators.room import Room
+from windlass.services.api.reference.serving import openapi_config
+from windlass.services.api.routes import ROUTES
+from windlass.services.api.streams.hub import Hub
+from windlass.services.api.tasks.group_commit import Gatherer
+from windlass.shared import db, tracing
+from windlass.shared.process import logs
+from windlass.shared.process.pulse import Pulse
+from windlass.shared.settings import Settings
+from windlass.shared.storage import MediaStorage, UnusableStorage, claim_directory, open_storage
+from windlass.shared.store import keys, providers
 
 log = logging.getLogger("api")
 

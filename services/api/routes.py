@@ -1,21 +1,12 @@
 """Every handler under `/api/v1`."""
 
-from services.api import (
-    audit,
-    bulk,
-    callbacks,
-    dead_letters,
-    history,
-    keys,
-    listing,
-    media,
-    providers,
-    queues,
-    stats,
-    tasks,
-    why,
-    workers,
-)
+from windlass.services.api.access import audit, keys
+from windlass.services.api.media import callbacks
+from windlass.services.api.media import handlers as media
+from windlass.services.api.operators import providers, queues, stats, workers
+from windlass.services.api.streams import handlers as history
+from windlass.services.api.tasks import bulk, dead_letters, listing, why
+from windlass.services.api.tasks import handlers as tasks
 
 ROUTES = [
     *tasks.HANDLERS,

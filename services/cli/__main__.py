@@ -1,6 +1,6 @@
-"""`python -m services.cli`: what the `windlass` script calls."""
+"""`python -m windlass.services.cli`: what the `windlass` script calls."""
 
-from services.cli.main import main
+from windlass.services.cli.main import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from windlass.errors import NotConfigured
-from windlass.target import from_environment
+from windlass.client.errors import NotConfigured
+from windlass.client.target import from_environment
 
 NAME_ONE = "name one with --url and --key, or with WINDLASS_URL and WINDLASS_API_KEY"
 
@@ -38,7 +38,7 @@ def _data_directory() -> Path:
     # Imported late: whoever names the API need not wait for it.
     from pydantic import ValidationError  # noqa: PLC0415
 
-    from shared.settings import Settings  # noqa: PLC0415
+    from windlass.shared.settings import Settings  # noqa: PLC0415
 
     try:
         return Settings().data_dir.absolute()

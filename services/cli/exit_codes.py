@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from windlass.errors import (
+from windlass.client.errors import (
     Forbidden,
     NotConfigured,
     NotFound,

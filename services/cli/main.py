@@ -6,14 +6,14 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from shared import pulse
+from windlass.shared.process import pulse
 
 PROCESSES: Final = {
-    "api": ("services.api", "serve REST and the event streams"),
-    "dispatcher": ("services.dispatcher", "hand due tasks to the provider queues"),
-    "actors": ("services.actors", "carry tasks out"),
-    "janitor": ("services.janitor", "find what is stale, lost or expired"),
-    "migrate": ("shared.migrations", "bring the database to the newest schema, then exit"),
+    "api": ("windlass.services.api", "serve REST and the event streams"),
+    "dispatcher": ("windlass.services.dispatcher", "hand due tasks to the provider queues"),
+    "actors": ("windlass.services.actors", "carry tasks out"),
+    "janitor": ("windlass.services.janitor", "find what is stale, lost or expired"),
+    "migrate": ("windlass.services.admin.migrate", "bring the database to the newest schema, then exit"),
 }
 SHELLS: Final = ("bash", "zsh", "tcsh")
 EPILOG: Final = """\
@@ -30,11 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return pulse.main(given[1:])
     if given[:2] == ["keys", "create"] and "--bootstrap" in given:
         # Before there is a key nobody can be asked for one: it is written where the api looks it up.
-        return _become("services.api.first_key", *given[2:])
+        return _become("windlass.services.admin.first_key", *given[2:])
     parser = build_parser()
     parsed = parser.parse_args(given)
     if parsed.command == "up":
-        return _up()
+        return _become("windlass.services.laptop")
     if parsed.command in PROCESSES:
         return _become(PROCESSES[parsed.command][0], *(["--wait"] if getattr(parsed, "wait", False) else []))
     if parsed.command == "completion":
@@ -46,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     from importlib.metadata import version  # noqa: PLC0415 - see above
 
-    from services.cli.commands import add_commands, add_connection, after_restore  # noqa: PLC0415
-    from services.cli.exit_codes import MEANINGS  # noqa: PLC0415
+    from windlass.services.cli.commands import add_commands, add_connection, after_restore  # noqa: PLC0415
+    from windlass.services.cli.exit_codes import MEANINGS  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(
         prog="windlass",
@@ -71,13 +71,6 @@ def build_parser() -> argparse.ArgumentParser:
     completion = commands.add_parser("completion", help="print a script that completes commands in your shell")
     completion.add_argument("shell", choices=SHELLS)
     return parser
-
-
-def _up() -> int:
-    # Imported late: the other commands become another program and need none of it.
-    from services.cli.up import up  # noqa: PLC0415
-
-    return up()
 
 
 def _become(module: str, *arguments: str) -> int:

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from services.cli import exit_codes
-from services.cli.connection import Connection, choose_connection
-from services.cli.display.screen import Screen
-from services.cli.display.tables import Facts, Table
-from services.cli.display.texts import clean
 from windlass import ApiError, Client, WindlassError
-from windlass.call import Call
-from windlass.task import Listing
+from windlass.client.call import Call
+from windlass.client.task import Listing
+from windlass.services.cli import exit_codes
+from windlass.services.cli.connection import Connection, choose_connection
+from windlass.services.cli.display.screen import Screen
+from windlass.services.cli.display.tables import Facts, Table
+from windlass.services.cli.display.texts import clean
 
 PATIENCE_SECONDS: Final = 3.0
 WAIT_PATIENCE_SECONDS: Final = 600.0

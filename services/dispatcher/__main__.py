@@ -1,6 +1,6 @@
-"""`python -m services.dispatcher`: what `windlass dispatcher` becomes."""
+"""`python -m windlass.services.dispatcher`: what `windlass dispatcher` becomes."""
 
-from services.dispatcher.main import main
+from windlass.services.dispatcher.main import main
 
 if __name__ == "__main__":
     main()

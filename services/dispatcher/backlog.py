@@ -4,9 +4,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shared.admission import ProviderView
-from shared.db import Database
-from shared.store import providers
+from windlass.shared.admission import ProviderView
+from windlass.shared.db import Database
+from windlass.shared.store import providers
 
 BELIEVED_SECONDS = 1.0
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
-from services.dispatcher.backlog import RetryBacklog
-from services.dispatcher.publisher import Doorbell, Publisher
-from shared import tracing
-from shared.admission import admit
-from shared.db import Database, Row
-from shared.metrics.services import DISPATCH_BATCH, DISPATCH_CONFIRM_SECONDS, DOORBELLS, DOORBELLS_AGAIN
-from shared.settings import Settings
-from shared.store import providers
+from windlass.services.dispatcher.backlog import RetryBacklog
+from windlass.services.dispatcher.publisher import Doorbell, Publisher
+from windlass.shared import tracing
+from windlass.shared.admission import admit
+from windlass.shared.db import Database, Row
+from windlass.shared.metrics.services import DISPATCH_BATCH, DISPATCH_CONFIRM_SECONDS, DOORBELLS, DOORBELLS_AGAIN
+from windlass.shared.settings import Settings
+from windlass.shared.store import providers
 
 log = logging.getLogger("dispatcher")
 

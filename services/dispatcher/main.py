@@ -10,16 +10,17 @@ from contextlib import suppress
 import pika.exceptions
 import uvloop
 
-from services.dispatcher.backlog import RetryBacklog
-from services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
-from services.dispatcher.publisher import Publisher
-from shared import db, logs, tracing
-from shared.lifetime import until_set, until_told_to_stop
-from shared.metrics import serving
-from shared.metrics.services import BROKER_BLOCKED, BROKER_CONNECTED, DOORBELLS, DOORBELLS_AGAIN
-from shared.pulse import Pulse
-from shared.settings import Settings
-from shared.store import providers, reports
+from windlass.services.dispatcher.backlog import RetryBacklog
+from windlass.services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
+from windlass.services.dispatcher.publisher import Publisher
+from windlass.shared import db, tracing
+from windlass.shared.metrics import serving
+from windlass.shared.metrics.services import BROKER_BLOCKED, BROKER_CONNECTED, DOORBELLS, DOORBELLS_AGAIN
+from windlass.shared.process import logs
+from windlass.shared.process.lifetime import until_set, until_told_to_stop
+from windlass.shared.process.pulse import Pulse
+from windlass.shared.settings import Settings
+from windlass.shared.store import providers, reports
 
 log = logging.getLogger("dispatcher")
 

@@ -12,9 +12,9 @@ import pika
 from pika.adapters.asyncio_connection import AsyncioConnection
 from pika.channel import Channel
 
-from shared import broker
-from shared.admission import Broker
-from shared.settings import Settings
+from windlass.shared import broker
+from windlass.shared.admission import Broker
+from windlass.shared.settings import Settings
 
 log = logging.getLogger("dispatcher")
 

@@ -1,6 +1,6 @@
-"""`python -m services.janitor`: what `windlass janitor` becomes."""
+"""`python -m windlass.services.janitor`: what `windlass janitor` becomes."""
 
-from services.janitor.main import main
+from windlass.services.janitor.main import main
 
 if __name__ == "__main__":
     main()

@@ -13,27 +13,28 @@ from uuid import UUID
 
 import dramatiq
 
-from services.janitor.blocked import recheck_blocked
-from services.janitor.breakers import look_after_breakers
-from services.janitor.dependents import Settler
-from services.janitor.expired import bury_expired
-from services.janitor.figures import performing
-from services.janitor.rates import forget_expired_rates
-from services.janitor.reconciler import count_unaccounted
-from services.janitor.schedule import boot
-from services.janitor.stale import recover_stale
-from services.janitor.statistics import keep_statistics
-from services.janitor.submission_keys import forget_expired_keys
-from services.janitor.tallies import fold_tallies, mend_tallies
-from services.janitor.texts import sort_in_new_texts
-from services.janitor.workers import lose_silent_workers
-from shared import db, logs
-from shared.broker import threads_live
-from shared.lifetime import until_told_to_stop
-from shared.metrics import serving
-from shared.pulse import Pulse
-from shared.settings import Settings
-from shared.store import reports, tasks
+from windlass.services.janitor.duties.blocked import recheck_blocked
+from windlass.services.janitor.duties.breakers import look_after_breakers
+from windlass.services.janitor.duties.dependents import Settler
+from windlass.services.janitor.duties.expired import bury_expired
+from windlass.services.janitor.duties.rates import forget_expired_rates
+from windlass.services.janitor.duties.reconciler import count_unaccounted
+from windlass.services.janitor.duties.stale import recover_stale
+from windlass.services.janitor.duties.statistics import keep_statistics
+from windlass.services.janitor.duties.submission_keys import forget_expired_keys
+from windlass.services.janitor.duties.tallies import fold_tallies, mend_tallies
+from windlass.services.janitor.duties.texts import sort_in_new_texts
+from windlass.services.janitor.duties.workers import lose_silent_workers
+from windlass.services.janitor.metrics import performing
+from windlass.services.janitor.schedule import boot
+from windlass.shared import db
+from windlass.shared.broker import threads_live
+from windlass.shared.metrics import serving
+from windlass.shared.process import logs
+from windlass.shared.process.lifetime import until_told_to_stop
+from windlass.shared.process.pulse import Pulse
+from windlass.shared.settings import Settings
+from windlass.shared.store import reports, tasks
 
 log = logging.getLogger("janitor")
 
@@ -146,7 +147,7 @@ class Janitor:
         while True:
             started = time.monotonic()
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "services.janitor.schedule", str(os.getpid())
+                sys.executable, "-m", "windlass.services.janitor.schedule", str(os.getpid())
             )
             try:
                 code = await process.wait()

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import dramatiq
 import periodiq
 
-from shared import kernel, logs
-from shared.broker import DoorbellBroker
-from shared.settings import Settings
+from windlass.shared.broker import DoorbellBroker
+from windlass.shared.process import kernel, logs
+from windlass.shared.settings import Settings
 
 QUEUE = "janitor"
 DUTIES = {"sweep": "* * * * *", "statistics": "7 * * * *"}

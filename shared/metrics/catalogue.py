@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from types import ModuleType
 
-from shared.metrics import cluster, providers, services, tasks
-from shared.metrics.declaring import CATALOGUE, Declared
+from windlass.shared.metrics import cluster, providers, services, tasks
+from windlass.shared.metrics.declaring import CATALOGUE, Declared
 
 PROCESS = (
     "cpu_seconds_total", "resident_memory_bytes", "virtual_memory_bytes", "start_time_seconds", "open_fds", "max_fds",

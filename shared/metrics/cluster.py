@@ -1,6 +1,6 @@
 """The state of everything, read from Postgres when somebody asks. Every api says the same: take the `max` of them."""
 
-from shared.metrics.declaring import API, gauge
+from windlass.shared.metrics.declaring import API, gauge
 
 DATABASE_ANSWERS = gauge(
     "windlass_database_answers",

@@ -3,7 +3,7 @@
 import threading
 from typing import Protocol
 
-from shared.metrics.services import DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_LIMIT
+from windlass.shared.metrics.services import DATABASE_CONNECTIONS, DATABASE_CONNECTIONS_LIMIT
 
 
 class Pool(Protocol):

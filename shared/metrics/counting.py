@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from shared.db import Row
-from shared.errors import fault_of
-from shared.metrics.declaring import Kept
-from shared.metrics.tasks import (
+from windlass.shared.db import Row
+from windlass.shared.errors import fault_of
+from windlass.shared.metrics.declaring import Kept
+from windlass.shared.metrics.tasks import (
     ATTEMPTS_STARTED,
     CLAIMS_REFUSED,
     END_TO_END_SECONDS,

@@ -1,6 +1,6 @@
 """Calls to providers, what they cost, and agents that had to be ended."""
 
-from shared.metrics.declaring import ACTORS, CALL_SECONDS, counter, histogram
+from windlass.shared.metrics.declaring import ACTORS, CALL_SECONDS, counter, histogram
 
 CALLS = counter(
     "windlass_provider_calls_total",

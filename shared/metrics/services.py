@@ -1,6 +1,6 @@
 """How each service itself is: requests, streams, dispatch, threads, duties, connections."""
 
-from shared.metrics.declaring import (
+from windlass.shared.metrics.declaring import (
     ACTORS,
     API,
     BATCH_SIZES,

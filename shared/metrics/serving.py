@@ -11,10 +11,10 @@ from importlib.metadata import version
 from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from shared.metrics import catalogue, connections, counting
-from shared.metrics.declaring import registry_of
-from shared.metrics.services import BUILD
-from shared.settings import Settings
+from windlass.shared.metrics import catalogue, connections, counting
+from windlass.shared.metrics.declaring import registry_of
+from windlass.shared.metrics.services import BUILD
+from windlass.shared.settings import Settings
 
 log = logging.getLogger("metrics")
 

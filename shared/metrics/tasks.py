@@ -1,6 +1,6 @@
 """What becomes of tasks: submitted, waited, run, ended. Counted by the process that did it, after it was committed."""
 
-from shared.metrics.declaring import ACTORS, API, JANITOR, WAIT_SECONDS, WORK_SECONDS, counter, histogram
+from windlass.shared.metrics.declaring import ACTORS, API, JANITOR, WAIT_SECONDS, WORK_SECONDS, counter, histogram
 
 SUBMITTED = counter(
     "windlass_tasks_submitted_total",

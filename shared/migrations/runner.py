@@ -9,7 +9,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from shared.store import functions
+from windlass.shared.store import functions
 
 
 def alembic_config() -> Config:

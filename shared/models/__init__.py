@@ -1,16 +1,16 @@
 """The tables, declared once; Alembic's migrations are tested to produce exactly these.
 
 Foreign keys are left out on the hot path on purpose: checking one would lock a shared row (the provider's, the task's)
-at every insert, tasks and events are never deleted, and the functions in `shared/store/functions` write both sides.
+at every insert, tasks and events are never deleted, and the functions in `shared/store/sql` write both sides.
 """
 
-from shared.models.access import ApiKey, AuditEntry, ServerSecret
-from shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
-from shared.models.demand import SCALE_DEMAND
-from shared.models.media import Content, Generation
-from shared.models.processes import ServiceReport, Worker
-from shared.models.providers import Provider, ProviderEvent, ProviderResult, RateCounter
-from shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag, Unsettled
+from windlass.shared.models.access import ApiKey, AuditEntry, ServerSecret
+from windlass.shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
+from windlass.shared.models.demand import SCALE_DEMAND
+from windlass.shared.models.media import Content, Generation
+from windlass.shared.models.processes import ServiceReport, Worker
+from windlass.shared.models.providers import Provider, ProviderEvent, ProviderResult, RateCounter
+from windlass.shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag, Unsettled
 
 __all__ = [
     "SCALE_DEMAND",

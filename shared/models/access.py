@@ -10,7 +10,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-from shared.models.columns import document, moment, number
+from windlass.shared.models.columns import document, moment, number
 
 
 class ApiKey(SQLModel, table=True):

@@ -3,8 +3,8 @@
 from sqlalchemy import DDL, event
 from sqlmodel import SQLModel
 
-from shared.phrases import words
-from shared.states import WAITING
+from windlass.shared.sql_fragments import words
+from windlass.shared.states import WAITING
 
 MOST_COUNTED = 10_000
 """Of one queue; no pool grows that large, and counting a backlog of millions would take its time."""

@@ -8,9 +8,9 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Index, LargeBinary, 
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
-from shared.jobs import JobState
-from shared.models.columns import document, moment
-from shared.phrases import words
+from windlass.shared.jobs import JobState
+from windlass.shared.models.columns import document, moment
+from windlass.shared.sql_fragments import words
 
 
 class Generation(SQLModel, table=True):

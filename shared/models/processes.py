@@ -13,7 +13,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-from shared.models.columns import counter, document, moment
+from windlass.shared.models.columns import counter, document, moment
 
 
 class Worker(SQLModel, table=True):

@@ -13,7 +13,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
-from shared.models.columns import counter, document, moment, number
+from windlass.shared.models.columns import counter, document, moment, number
 
 
 class Provider(SQLModel, table=True):

@@ -19,9 +19,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
-from shared.models.columns import Xid8, counter, document, moment, number
-from shared.phrases import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
-from shared.states import LIVE, TERMINAL, WAITING, Lane, State
+from windlass.shared.models.columns import Xid8, counter, document, moment, number
+from windlass.shared.sql_fragments import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
+from windlass.shared.states import LIVE, TERMINAL, WAITING, Lane, State
 
 PENDING_KILOBYTES = 16 * 1024
 """New entries of the text index wait in a list, which the janitor sorts in; only past this size must an end do it."""
@@ -68,7 +68,7 @@ def living(name: str, *columns: Any, only: str | None = None) -> Index:
 
 
 class Task(SQLModel, table=True):
-    """One piece of work. `status` is moved by the functions in `shared/store/functions` and by nothing else."""
+    """One piece of work. `status` is moved by the functions in `shared/store/sql` and by nothing else."""
 
     __tablename__ = "tasks"
     __table_args__ = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
-from shared.errors import TaskError
+from windlass.shared.errors import TaskError
 
 
 @dataclass(frozen=True)

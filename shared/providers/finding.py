@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
-from shared.providers.base import CannotTell, Found, NotThere
+from windlass.shared.providers.base import CannotTell, Found, NotThere
 
 MOST_PAGES = 20
 LOOK_AGAIN_SECONDS = 3.0

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 import httpx
 
-from shared.errors import ContentRejected, InvalidInput, NotFound, ServiceUnavailable, TaskError, Unauthorized
-from shared.providers.answers import not_understood, placing_an_order
-from shared.providers.base import CannotTell, Done, Failed, Found, NotThere, Order, Ordered, Pending
-from shared.providers.exchange import ask, send
-from shared.providers.finding import Listed, look_until_settled
-from shared.providers.leonardo_params import ACTIONS
-from shared.providers.params import Params
-from shared.providers.source import Source, fetch_source
-from shared.toml_tables import Endpoint
+from windlass.shared.errors import ContentRejected, InvalidInput, NotFound, ServiceUnavailable, TaskError, Unauthorized
+from windlass.shared.providers.base import CannotTell, Done, Failed, Found, NotThere, Order, Ordered, Pending
+from windlass.shared.providers.finding import Listed, look_until_settled
+from windlass.shared.providers.http.answers import not_understood, placing_an_order
+from windlass.shared.providers.http.exchange import ask, send
+from windlass.shared.providers.leonardo_params import ACTIONS
+from windlass.shared.providers.params import Params
+from windlass.shared.providers.source import Source, fetch_source
+from windlass.shared.toml_tables import Endpoint
 
 PAGE = 50
 SETTLED_SECONDS = 60.0

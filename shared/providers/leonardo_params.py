@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from shared.providers.params import Params
+from windlass.shared.providers.params import Params
 
 Text = Annotated[str, Field(max_length=4000)]
 Side = Annotated[int, Field(ge=32, le=1536, multiple_of=8)]

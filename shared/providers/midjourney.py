@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import httpx
 
-from shared.errors import InvalidInput, NotFound
-from shared.providers.answers import Said, error_of_status, not_understood, placing_an_order, read_words
-from shared.providers.base import CannotTell, Done, Failed, Found, NotThere, Order, Ordered, Pending
-from shared.providers.exchange import ask
-from shared.providers.midjourney_params import ACTIONS
-from shared.providers.params import Params
-from shared.toml_tables import Endpoint
+from windlass.shared.errors import InvalidInput, NotFound
+from windlass.shared.providers.base import CannotTell, Done, Failed, Found, NotThere, Order, Ordered, Pending
+from windlass.shared.providers.http.answers import Said, error_of_status, not_understood, placing_an_order, read_words
+from windlass.shared.providers.http.exchange import ask
+from windlass.shared.providers.midjourney_params import ACTIONS
+from windlass.shared.providers.params import Params
+from windlass.shared.toml_tables import Endpoint
 
 TASK_TYPES = {"txt2img": "mj_txt2img", "img2img": "mj_img2img", "img2vid": "mj_video"}
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared.providers.params import Params
+from windlass.shared.providers.params import Params
 
 Word = Annotated[str, Field(max_length=200)]
 

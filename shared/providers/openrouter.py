@@ -9,10 +9,16 @@ from typing import Any
 import httpx
 from httpx_sse import EventSource
 
-from shared.errors import ContentRejected, NetworkTimeout, ServiceUnavailable, TaskError
-from shared.providers.answers import error_of, error_of_status, error_of_transport, not_understood, read_words
-from shared.scrubbing import SCRUBBED
-from shared.toml_tables import Endpoint
+from windlass.shared.errors import ContentRejected, NetworkTimeout, ServiceUnavailable, TaskError
+from windlass.shared.providers.http.answers import (
+    error_of,
+    error_of_status,
+    error_of_transport,
+    not_understood,
+    read_words,
+)
+from windlass.shared.scrubbing import SCRUBBED
+from windlass.shared.toml_tables import Endpoint
 
 Message = Mapping[str, str]
 """`{role, content}`."""

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from shared.errors import TaskError
-from shared.providers.base import MediaProvider, Order, Ordered, OrderUnknown, PreparingProvider
-from shared.providers.network import watching_traffic
+from windlass.shared.errors import TaskError
+from windlass.shared.providers.base import MediaProvider, Order, Ordered, OrderUnknown, PreparingProvider
+from windlass.shared.providers.http.network import watching_traffic
 
 
 @dataclass(frozen=True)

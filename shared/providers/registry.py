@@ -6,12 +6,12 @@ from types import ModuleType
 
 import httpx
 
-from shared.errors import NotFound, Unauthorized
-from shared.providers.base import MediaProvider
-from shared.settings import Settings
-from shared.toml_tables import Endpoint
+from windlass.shared.errors import NotFound, Unauthorized
+from windlass.shared.providers.base import MediaProvider
+from windlass.shared.settings import Settings
+from windlass.shared.toml_tables import Endpoint
 
-HERE = "shared.providers"
+HERE = "windlass.shared.providers"
 
 
 def media_provider(settings: Settings, name: str, http: httpx.AsyncClient) -> MediaProvider:

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import httpx
 
-from shared.errors import InvalidInput, NetworkTimeout, RateLimited, ResultTooLarge, ServiceUnavailable, TaskError
-from shared.providers.download import download
+from windlass.shared.errors import (
+    InvalidInput,
+    NetworkTimeout,
+    RateLimited,
+    ResultTooLarge,
+    ServiceUnavailable,
+    TaskError,
+)
+from windlass.shared.providers.http.download import download
 
 LARGEST_BYTES = 30_000_000
 SECONDS = 60.0

@@ -1,9 +1,9 @@
 """Where media files live: a directory that all processes share, or an S3-compatible bucket."""
 
-from shared.storage.directory import claim_directory
-from shared.storage.errors import MissingMedia, PlaceTaken, StorageError, StorageUnavailable, UnusableStorage
-from shared.storage.files import MediaStorage
-from shared.storage.opening import open_storage
+from windlass.shared.storage.directory import claim_directory
+from windlass.shared.storage.errors import MissingMedia, PlaceTaken, StorageError, StorageUnavailable, UnusableStorage
+from windlass.shared.storage.files import MediaStorage
+from windlass.shared.storage.opening import open_storage
 
 __all__ = [
     "MediaStorage",

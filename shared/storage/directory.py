@@ -6,11 +6,11 @@ import secrets as random_bytes
 from contextlib import suppress
 from pathlib import Path
 
-from shared.db import Database
-from shared.storage.durability import flush
-from shared.storage.errors import UnusableStorage
-from shared.storage.files import MediaStorage
-from shared.store import secrets
+from windlass.shared.db import Database
+from windlass.shared.storage.durability import flush
+from windlass.shared.storage.errors import UnusableStorage
+from windlass.shared.storage.files import MediaStorage
+from windlass.shared.store import secrets
 
 MARKER = ".windlass-media"
 SECRET_NAME = "media-directory"  # noqa: S105 - the name of one

@@ -12,9 +12,9 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import ObjectStore
 
-from shared.storage.durability import settle
-from shared.storage.errors import MissingMedia, PlaceTaken, StorageUnavailable
-from shared.storage.places import checked, is_place
+from windlass.shared.storage.durability import settle
+from windlass.shared.storage.errors import MissingMedia, PlaceTaken, StorageUnavailable
+from windlass.shared.storage.places import checked, is_place
 
 PIECE_BYTES = 1_000_000
 """What is read at a time. Each piece is a request of its own: a reader may take as long as it likes between two."""

@@ -13,9 +13,9 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from obstore.store import LocalStore, ObjectStore, S3Store
 
-from shared.settings import Settings
-from shared.storage.errors import UnusableStorage
-from shared.storage.files import PUT_SECONDS, MediaStorage
+from windlass.shared.settings import Settings
+from windlass.shared.storage.errors import UnusableStorage
+from windlass.shared.storage.files import PUT_SECONDS, MediaStorage
 
 if TYPE_CHECKING:
     from obstore.store import S3Config

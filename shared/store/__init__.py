@@ -1,6 +1,6 @@
 """Every SQL statement, one function per intent."""
 
-from shared.store import (
+from windlass.shared.store import (
     audit,
     bulk,
     commit_order,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shared.db import Database, Row
+from windlass.shared.db import Database, Row
 
 
 async def record(

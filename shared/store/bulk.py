@@ -8,11 +8,11 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from shared.db import Database, Row
-from shared.metrics import counting
-from shared.phrases import words
-from shared.states import CANCEL, REVIVE
-from shared.store.listing import CLOCK_SKEW_SECONDS, Filter, Selection, first_id_at
+from windlass.shared.db import Database, Row
+from windlass.shared.metrics import counting
+from windlass.shared.sql_fragments import words
+from windlass.shared.states import CANCEL, REVIVE
+from windlass.shared.store.listing import CLOCK_SKEW_SECONDS, Filter, Selection, first_id_at
 
 CHUNK = 200
 ACTIONS = {"retry": REVIVE, "cancel": CANCEL}

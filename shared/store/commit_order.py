@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from shared.db import Database, Row
-from shared.phrases import FINISHED
-from shared.store.events import PRESENT_STATE
+from windlass.shared.db import Database, Row
+from windlass.shared.sql_fragments import FINISHED
+from windlass.shared.store.events import PRESENT_STATE
 
 
 @dataclass(frozen=True, order=True)

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from shared.db import Database, Row
-from shared.states import State
-from shared.store.listing import Filter, Selection
+from windlass.shared.db import Database, Row
+from windlass.shared.states import State
+from windlass.shared.store.listing import Filter, Selection
 
 
 def only_dead(wanted: Filter) -> Filter:

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from shared.db import Database
-from shared.metrics import counting
+from windlass.shared.db import Database
+from windlass.shared.metrics import counting
 
 DEPENDENTS_AT_ONCE = 500
 BLOCKED_AT_ONCE = 1000

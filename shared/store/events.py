@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from shared.db import Database, Row
-from shared.phrases import FINISHED
+from windlass.shared.db import Database, Row
+from windlass.shared.sql_fragments import FINISHED
 
 NEXT_SEQ = "(SELECT min(seq)::bigint FROM task_events WHERE task_id = $1 AND seq > $2)"
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
-from shared.db import Database, Row, as_json
-from shared.settings import Settings
+from windlass.shared.db import Database, Row, as_json
+from windlass.shared.settings import Settings
 
 HOLDERS_SHOWN = 500
 

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from shared.phrases import words
-from shared.states import TRANSITIONS
+from windlass.shared.sql_fragments import words
+from windlass.shared.states import TRANSITIONS
 
-FOLDER = Path(__file__).parent / "functions"
+FOLDER = Path(__file__).parent / "sql"
 
 
 def definitions() -> list[str]:

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from shared.db import Database, Row, as_json
-from shared.jobs import MOVES
-from shared.store.tasks import Claimed
+from windlass.shared.db import Database, Row, as_json
+from windlass.shared.jobs import MOVES
+from windlass.shared.store.tasks import Claimed
 
 
 @dataclass(frozen=True)

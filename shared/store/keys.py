@@ -6,7 +6,7 @@ import re
 import secrets
 import string
 
-from shared.db import Database, Row
+from windlass.shared.db import Database, Row
 
 CHANNEL = "windlass_keys"
 """Told the id of every key that changes: an api that keeps verified keys in memory drops it."""

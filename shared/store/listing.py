@@ -4,7 +4,7 @@ Every terminal state is a branch of its own, an ordered scan of the index that f
 is full. Where no index has that order, all states are looked up at once and sorted. Tags have a table of their own,
 where the tasks of each stand in that order. What lives is one branch more; of one provider it is four, for what waits
 has indexes by provider, apart from what runs and what is blocked. The statements differ from call to call, and which
-index is best depends on the values: run them on a pool that plans each one anew (`shared.db.open_reading_pool`).
+index is best depends on the values: run them on a pool that plans each one anew (`db.open_reading_pool`).
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from shared.db import Database, Row
-from shared.phrases import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
-from shared.states import LIVE, TERMINAL, WAITING, State
-from shared.store.tasks import TASK_FIELDS
+from windlass.shared.db import Database, Row
+from windlass.shared.sql_fragments import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
+from windlass.shared.states import LIVE, TERMINAL, WAITING, State
+from windlass.shared.store.tasks import TASK_FIELDS
 
 CLOCK_SKEW_SECONDS = 3600
 """Ids begin with the time of whoever made them up, which may differ by so much from Postgres' own."""

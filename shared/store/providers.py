@@ -6,10 +6,10 @@ Due rows are compared with `now()`, which is this statement's own time: unlike `
 from collections.abc import Sequence
 from uuid import UUID
 
-from shared.admission import Admission, ProviderView
-from shared.db import Database, Row
-from shared.settings import Settings
-from shared.store.tasks import TRACEPARENT
+from windlass.shared.admission import Admission, ProviderView
+from windlass.shared.db import Database, Row
+from windlass.shared.settings import Settings
+from windlass.shared.store.tasks import TRACEPARENT
 
 DUE_COUNTED = 256
 RETRIES_COUNTED = 5001

@@ -1,7 +1,7 @@
 """What waits, runs and has ended at each provider, in one statement: one snapshot, true under any load."""
 
-from shared.db import Database, Row
-from shared.states import State
+from windlass.shared.db import Database, Row
+from windlass.shared.states import State
 
 LOOKED_AT = 5000
 """Of one kind of waiting tasks: what there is more of is counted by the tallies alone."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.db import Database
+from windlass.shared.db import Database
 
 
 @dataclass(frozen=True)

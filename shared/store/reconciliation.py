@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from shared.db import Database
+from windlass.shared.db import Database
 
 MOST_COUNTED = 1000
 """Of one kind: a thousand that nobody moves are as alarming as a million, and sooner counted."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import asyncpg
 
-from shared.admission import Broker
-from shared.db import Database, Row
+from windlass.shared.admission import Broker
+from windlass.shared.db import Database, Row
 
 BEST_FIRST: tuple[Broker, ...] = ("connected", "blocked", "away")
 

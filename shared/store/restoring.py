@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from shared.db import Database, Row
-from shared.phrases import words
-from shared.states import LIVE
-from shared.store.commit_order import Position
-from shared.store.flow import Rules
-from shared.store.tasks import Ending, end
+from windlass.shared.db import Database, Row
+from windlass.shared.sql_fragments import words
+from windlass.shared.states import LIVE
+from windlass.shared.store.commit_order import Position
+from windlass.shared.store.flow import Rules
+from windlass.shared.store.tasks import Ending, end
 
 ACTION = "after-restore"
 """Under this name the audit log keeps that it was done, and as which transaction."""

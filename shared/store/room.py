@@ -4,7 +4,7 @@ from typing import Literal
 
 import asyncpg
 
-from shared.db import Database
+from windlass.shared.db import Database
 
 Refusal = Literal["disk-full", "read-only"]
 

@@ -2,7 +2,7 @@
 
 import secrets
 
-from shared.db import Database
+from windlass.shared.db import Database
 
 SECRET_BYTES = 32
 

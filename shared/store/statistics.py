@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
-from shared.db import Database, Row
+from windlass.shared.db import Database, Row
 
 
 def first_id_of(day: date) -> UUID:

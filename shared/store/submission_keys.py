@@ -1,6 +1,6 @@
 """Keys under which tasks were submitted: they are taken with the submit, and put away here when their time is over."""
 
-from shared.db import Database
+from windlass.shared.db import Database
 
 KEPT_SECONDS_AFTER_EXPIRY = 60
 """A submit that has just seen a key unexpired may still be about to read it."""

@@ -10,10 +10,10 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from shared.db import Database, Row, as_json
-from shared.errors import WorkerLost
-from shared.metrics import counting
-from shared.store.flow import Rules
+from windlass.shared.db import Database, Row, as_json
+from windlass.shared.errors import WorkerLost
+from windlass.shared.metrics import counting
+from windlass.shared.store.flow import Rules
 
 TASK_FIELDS = (
     "task_id", "actor", "task_type", "provider", "queue", "lane", "status", "priority", "payload", "result", "error",

@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from shared.db import Database, Row
-from shared.explanation import TaskView
-from shared.states import Lane, State
+from windlass.shared.db import Database, Row
+from windlass.shared.explanation import TaskView
+from windlass.shared.states import Lane, State
 
 AHEAD_COUNTED = 1000
 """Who stands further back than this is told "at least": looking costs the same however long the backlog is."""

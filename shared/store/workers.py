@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from shared.db import Database, Row
-from shared.metrics.services import WORKERS_LOST
+from windlass.shared.db import Database, Row
+from windlass.shared.metrics.services import WORKERS_LOST
 
 
 async def register(

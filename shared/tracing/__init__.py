@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Literal, Protocol, Self
 from uuid import UUID
 
-from shared.settings import Settings
+from windlass.shared.settings import Settings
 
 log = logging.getLogger("tracing")
 
@@ -99,7 +99,7 @@ def start(settings: Settings, service: str) -> None:
     """Begins to trace in this process, if the settings say where the spans should go."""
     check(settings)
     if settings.otlp_endpoint is not None:
-        from shared.tracing.sdk import open_tracer  # noqa: PLC0415 - an optional extra
+        from windlass.shared.tracing.sdk import open_tracer  # noqa: PLC0415 - an optional extra
 
         _Process.tracer = open_tracer(settings, service)
 

@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from shared import tracing
-from shared.settings import Settings
+from windlass.shared import tracing
+from windlass.shared.settings import Settings
 
 log = logging.getLogger("tracing")
 

@@ -9,10 +9,10 @@ import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
-from shared.settings import Settings
 from tests.conftest import a_database, a_virtual_host
-from tests.servers import Servers
-from tests.windlass import Client, Windlass
+from tests.support.installation import Client, Windlass
+from tests.support.servers.private_servers import Servers
+from windlass.shared.settings import Settings
 
 PROVIDERS = """
 [providers.one-by-one]

@@ -12,18 +12,18 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.errors import ContentRejected, NotFound, ServiceUnavailable, Unauthorized
-from shared.providers.addresses import Allowances
-from shared.providers.base import Done, Failed, Found, MediaProvider, NotThere, Order, OrderUnknown, Pending
-from shared.providers.download import download
-from shared.providers.network import open_client
-from shared.providers.registry import media_provider
-from shared.settings import Settings
 from tests.acceptance.conftest import a_windlass_apart
-from tests.atelier import KEY, Atelier, an_atelier
-from tests.servers import Servers
-from tests.small_server import on_a_loop
-from tests.windlass import PROJECT
+from tests.support.installation import PROJECT
+from tests.support.providers.atelier import KEY, Atelier, an_atelier
+from tests.support.providers.small_server import on_a_loop
+from tests.support.servers.private_servers import Servers
+from windlass.shared.errors import ContentRejected, NotFound, ServiceUnavailable, Unauthorized
+from windlass.shared.providers.base import Done, Failed, Found, MediaProvider, NotThere, Order, OrderUnknown, Pending
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.download import download
+from windlass.shared.providers.http.network import open_client
+from windlass.shared.providers.registry import media_provider
+from windlass.shared.settings import Settings
 
 PAGE = PROJECT / "docs" / "adding_a_provider.md"
 NAMED_BLOCK = re.compile(r"^\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -15,19 +15,19 @@ from typing import Any
 import httpx
 import pytest
 
-from shared import db
-from shared.settings import Settings
-from shared.store import tasks, workers
-from shared.store.flow import Rules
-from shared.store.tasks import Ending
 from tests.acceptance.conftest import PROVIDERS, a_windlass
 from tests.conftest import a_database, a_virtual_host
-from tests.databases import PROJECT, ask
-from tests.fake_providers import FakeProviders, fake_providers
-from tests.servers import Servers, open_directory
-from tests.waiting import wait_until
-from tests.windlass import Client, Windlass
-from tests.windlass_up import WINDLASS
+from tests.support.installation import Client, Windlass
+from tests.support.providers.fake_providers import FakeProviders, fake_providers
+from tests.support.servers.databases import PROJECT, ask
+from tests.support.servers.private_servers import Servers, open_directory
+from tests.support.up import WINDLASS
+from tests.support.waiting import wait_until
+from windlass.shared import db
+from windlass.shared.settings import Settings
+from windlass.shared.store import tasks, workers
+from windlass.shared.store.flow import Rules
+from windlass.shared.store.tasks import Ending
 
 CONFIG = f"{PROVIDERS}\n[providers.leonardo]\npoll_seconds = 0.1\n"
 ACTORS = ("media", "summarize", "agent", "probe")

@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.process_table import ProcessIdentity, direct_children
-from shared.settings import DEMO_AGENT
 from tests.acceptance.conftest import a_windlass_apart
-from tests.agents_at_work import COMMAND, alive, identities, skip_without_a_sandbox
-from tests.servers import Servers, open_directory
-from tests.waiting import wait_until
-from tests.windlass import Client, Task, Windlass
+from tests.support.agents_at_work import COMMAND, alive, identities, skip_without_a_sandbox
+from tests.support.installation import Client, Task, Windlass
+from tests.support.servers.private_servers import Servers, open_directory
+from tests.support.waiting import wait_until
+from windlass.shared.process.procfs import ProcessIdentity, direct_children
+from windlass.shared.settings import DEMO_AGENT
 
 NO_BUBBLEWRAP = Path(__file__).parent / "no_bubblewrap"
 CONFIG = f"""

@@ -13,10 +13,10 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.schemas import BaseSchema
 
-from services.api.main import create_app
-from services.api.reference.operations import OPERATIONS
-from shared.settings import Settings
-from tests.windlass import KEY, Client, Windlass
+from tests.support.installation import KEY, Client, Windlass
+from windlass.services.api.main import create_app
+from windlass.services.api.reference.operations import OPERATIONS
+from windlass.shared.settings import Settings
 
 ENDLESS = {path for _, path in OPERATIONS if path.endswith("/stream")}
 NOT_PROMISED = {

@@ -10,16 +10,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from shared.store import keys
-from tests.acceptance.operations import OPERATIONS, May
-from tests.an_api import new_key
 from tests.conftest import a_database
-from tests.databases import ask as ask_postgres
-from tests.databases import execute, migrate
-from tests.forwarder import Forwarder, forwarding
-from tests.servers import Servers
-from tests.waiting import wait_until
-from tests.windlass import NOBODY, Client, Windlass
+from tests.support.an_api import new_key
+from tests.support.installation import NOBODY, Client, Windlass
+from tests.support.operations import OPERATIONS, May
+from tests.support.servers.databases import ask as ask_postgres
+from tests.support.servers.databases import execute, migrate
+from tests.support.servers.forwarder import Forwarder, forwarding
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+from windlass.shared.store import keys
 
 LISTENS = """
 SELECT count(*) = 1 AS listens FROM pg_stat_activity

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import asyncpg
 
-from tests.databases import ask
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.servers.databases import ask
+from tests.support.waiting import wait_until
 
 NUMBER = 1000
 LOCKED = 650

@@ -5,15 +5,15 @@ from typing import Any
 import httpx
 import pytest
 
-from services.api.callbacks import LARGEST_BYTES
-from services.api.throttle import FAILURES
-from shared.db import Row
-from shared.store import generations
-from tests.acceptance.media_api import CALLBACK_KEY, api
-from tests.acceptance.streams import with_workers
-from tests.integration.engine import Engine
-from tests.media import Order, ordered
-from tests.windlass import KEY, Windlass
+from tests.support.engine.media import Order, ordered
+from tests.support.engine.store import Engine
+from tests.support.installation import KEY, Windlass
+from tests.support.media_api import CALLBACK_KEY, api
+from tests.support.stream_api import with_workers
+from windlass.services.api.access.throttle import FAILURES
+from windlass.services.api.media.callbacks import LARGEST_BYTES
+from windlass.shared.db import Row
+from windlass.shared.store import generations
 
 __all__ = ["api"]
 

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from services.cli.ports import free_port
-from tests.databases import ask
-from tests.waiting import wait_until
-from tests.windlass import PROJECT, Client, Windlass
+from tests.support.installation import PROJECT, Client, Windlass
+from tests.support.servers.databases import ask
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
 
 LEAKING_ACTOR = Path(__file__).parent / "leaking_actor"
 CONFIG = """

@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 import httpx
 import pytest
 
-from tests.an_api import an_api
-from tests.servers import Servers
-from tests.windlass import KEY, Client, Windlass
+from tests.support.an_api import an_api
+from tests.support.installation import KEY, Client, Windlass
+from tests.support.servers.private_servers import Servers
 
 MEGABYTE = 1_000_000
 

@@ -9,8 +9,8 @@ from tests.chaos.installation import Installation, Size
 from tests.chaos.network import a_network
 from tests.chaos.run import Storm
 from tests.chaos.schedule import Kind, Place, schedule
-from tests.restartable_servers import restartable_postgres
-from tests.servers import open_directory
+from tests.support.servers.private_servers import open_directory
+from tests.support.servers.restartable_servers import restartable_postgres
 
 SEED = 11
 SECONDS = 18

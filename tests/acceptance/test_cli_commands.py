@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from services.cli.main import main
-from services.cli.ports import free_port
-from tests.terminal import Terminal
-from tests.windlass import KEY, NOBODY, Windlass
-from tests.windlass_up import WINDLASS
+from tests.support.installation import KEY, NOBODY, Windlass
+from tests.support.terminal import Terminal
+from tests.support.up import WINDLASS
+from windlass.services.cli.main import main
+from windlass.services.laptop.ports import free_port
 
 UNKNOWN = str(NOBODY)
 

@@ -10,9 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from services.cli.ports import free_port
-from tests.waiting import wait_until
-from tests.windlass import KEY, NOBODY, Windlass
+from tests.support.installation import KEY, NOBODY, Windlass
+from tests.support.waiting import wait_until
 from windlass import (
     AsyncClient,
     Client,
@@ -33,7 +32,8 @@ from windlass import (
     UnreadableAnswer,
     WaitTimeout,
 )
-from windlass.client import completed
+from windlass.client.sync_client import completed
+from windlass.services.laptop.ports import free_port
 
 
 @pytest.fixture(scope="module")

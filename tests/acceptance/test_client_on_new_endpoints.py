@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from services.cli.main import main
-from tests.waiting import wait_until
-from tests.windlass import KEY, NOBODY, Windlass
+from tests.support.installation import KEY, NOBODY, Windlass
+from tests.support.waiting import wait_until
 from windlass import (
     AsyncClient,
     Bulk,
@@ -27,6 +26,7 @@ from windlass import (
     TaskNotFound,
     Unauthorized,
 )
+from windlass.services.cli.main import main
 
 Run = Callable[..., tuple[int, str, str]]
 

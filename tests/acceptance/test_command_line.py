@@ -3,8 +3,8 @@
 import os
 import subprocess
 
-from tests.databases import execute
-from tests.windlass_up import WINDLASS
+from tests.support.servers.databases import execute
+from tests.support.up import WINDLASS
 
 
 def windlass(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:

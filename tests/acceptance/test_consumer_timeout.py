@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import migrate
-from tests.servers import Servers, new_directory, running_servers
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.servers.databases import migrate
+from tests.support.servers.private_servers import Servers, new_directory, running_servers
+from tests.support.waiting import wait_until
 
 # Checked every second instead of every minute, so that a test can wait for it.
 IMPATIENT = "[{rabbit, [{consumer_timeout, 2000}, {channel_tick_interval, 1000}]}].\n"

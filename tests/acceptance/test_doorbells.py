@@ -5,10 +5,10 @@ from functools import partial
 
 from pika.adapters.blocking_connection import BlockingChannel
 
-from shared.broker import doorbell, queue_arguments
-from shared.settings import Settings
-from tests.waiting import wait_until
-from tests.windlass import NOBODY, Windlass
+from tests.support.installation import NOBODY, Windlass
+from tests.support.waiting import wait_until
+from windlass.shared.broker import doorbell, queue_arguments
+from windlass.shared.settings import Settings
 
 QUEUE = "probe.probe"
 

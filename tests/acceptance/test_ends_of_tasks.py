@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from tests.waiting import wait_until
-from tests.windlass import Client, Windlass
+from tests.support.installation import Client, Windlass
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture

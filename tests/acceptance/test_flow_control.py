@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.settings import DEFAULT_PROVIDERS
 from tests.acceptance.conftest import a_windlass_apart
-from tests.databases import ask, execute
-from tests.servers import Servers
-from tests.waiting import wait_until
-from tests.windlass import Client, Windlass
+from tests.support.installation import Client, Windlass
+from tests.support.servers.databases import ask, execute
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+from windlass.shared.settings import DEFAULT_PROVIDERS
 
 NAMES = ("limited", "stormy", "broken", "steered", "unlucky", "shown", "resumed")
 CONFIG = "".join(f'[providers.{name}]\nactor = "probe"\nlimit = {3 if name != "shown" else 1}\n' for name in NAMES)

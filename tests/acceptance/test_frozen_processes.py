@@ -3,9 +3,9 @@
 import signal
 from datetime import UTC, datetime
 
-from shared.process_table import ProcessIdentity
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.waiting import wait_until
+from windlass.shared.process.procfs import ProcessIdentity
 
 
 def test_a_frozen_worker_is_ended_by_its_guardian_before_its_lease_ends(windlass: Windlass) -> None:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.waiting import wait_until
-from tests.windlass import PROJECT, Windlass
+from tests.support.installation import PROJECT, Windlass
+from tests.support.waiting import wait_until
 
 EXHAUSTING_ACTOR = Path(__file__).parent / "exhausting_actor"
 

@@ -5,9 +5,9 @@ from typing import Any
 from dramatiq.message import Message
 from pika.adapters.blocking_connection import BlockingChannel
 
-from tests.databases import ask, execute
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.servers.databases import ask, execute
+from tests.support.waiting import wait_until
 
 
 def ring_for(duty: str, channel: BlockingChannel) -> None:

@@ -12,16 +12,16 @@ from typing import Any
 import httpx
 import pytest
 
-from services.api.keyring import KEPT_SECONDS
-from services.api.throttle import FAILURES
-from services.cli.api_health import ApiHealth
-from services.cli.supervision.unit import StartFailure
-from tests.an_api import an_api, new_key
-from tests.databases import ask, execute
-from tests.servers import Servers
-from tests.waiting import wait_until
-from tests.windlass import KEY, Client, Windlass
-from tests.windlass_up import WINDLASS
+from tests.support.an_api import an_api, new_key
+from tests.support.installation import KEY, Client, Windlass
+from tests.support.servers.databases import ask, execute
+from tests.support.servers.private_servers import Servers
+from tests.support.up import WINDLASS
+from tests.support.waiting import wait_until
+from windlass.services.api.access.keyring import KEPT_SECONDS
+from windlass.services.api.access.throttle import FAILURES
+from windlass.services.laptop.api_health import ApiHealth
+from windlass.services.laptop.supervision.unit import StartFailure
 
 A_WRONG_KEY = "wl_wrong123_" + "x" * 40
 

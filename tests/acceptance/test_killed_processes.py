@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tests.waiting import wait_until
-from tests.windlass import Client, Windlass
+from tests.support.installation import Client, Windlass
+from tests.support.waiting import wait_until
 
 
 def assert_completed_once(client: Client, task_id: str) -> None:

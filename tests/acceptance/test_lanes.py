@@ -1,7 +1,7 @@
 """Lanes: new work and retries share a provider's slots 70 to 30, one start at a time too."""
 
-from tests.databases import ask
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.servers.databases import ask
 
 PROVIDER = "one-by-one"
 PICKS = 20

@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 import pytest
 
-from shared.store import keys
-from tests.waiting import wait_until
-from tests.windlass import ENDED, Client, Task, Windlass
+from tests.support.installation import ENDED, Client, Task, Windlass
+from tests.support.waiting import wait_until
+from windlass.shared.store import keys
 
 USER_KEY = "wl_ann111_abcdefghijklmnopqrstuvwxyz"
 VIEWER_KEY = "wl_eye111_abcdefghijklmnopqrstuvwxyz"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.integration.engine_from_threads import held_up
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.engine.store_from_threads import held_up
+from tests.support.installation import Windlass
+from tests.support.waiting import wait_until
 
 LONGER_THAN_A_LEASE = 5
 LOCK = """

@@ -7,9 +7,9 @@ import httpx
 import pytest
 from PIL import Image
 
-from tests.acceptance.media import Studio, a_studio
-from tests.servers import Servers
-from tests.waiting import wait_until
+from tests.support.media_installation import Studio, a_studio
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

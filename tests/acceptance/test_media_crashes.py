@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from services.actors.failpoints import FAILPOINTS
-from tests.acceptance.media import Studio, a_studio
-from tests.servers import Servers
-from tests.waiting import wait_until
+from tests.support.media_installation import Studio, a_studio
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+from windlass.services.actors.worker.failpoints import FAILPOINTS
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.ports import free_port
-from shared.settings import Settings
-from shared.storage import UnusableStorage, claim_directory, open_storage
-from shared.storage.directory import MARKER
-from tests.an_api import an_api
 from tests.conftest import a_database
-from tests.integration.engine import Engine, an_engine
-from tests.media import a_content, generated
-from tests.servers import Servers
-from tests.windlass import Windlass, answers
+from tests.support.an_api import an_api
+from tests.support.engine.media import a_content, generated
+from tests.support.engine.store import Engine, an_engine
+from tests.support.installation import Windlass, answers
+from tests.support.servers.private_servers import Servers
+from windlass.services.laptop.ports import free_port
+from windlass.shared.settings import Settings
+from windlass.shared.storage import UnusableStorage, claim_directory, open_storage
+from windlass.shared.storage.directory import MARKER
 
 A_BUCKET = "s3://bucket/prefix?endpoint=http://127.0.0.1:9"
 

@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from shared.settings import Settings
-from shared.signing import MEDIA_URLS, media_url
-from shared.store import generations, secrets
-from tests.acceptance.media_api import address, api, storage_of, without_key
-from tests.acceptance.streams import ANN, with_workers
-from tests.integration.engine import Engine
-from tests.media import File, a_content, generated
-from tests.waiting import wait_until
-from tests.windlass import KEY, NOBODY, Windlass
+from tests.support.engine.media import File, a_content, generated
+from tests.support.engine.store import Engine
+from tests.support.installation import KEY, NOBODY, Windlass
+from tests.support.media_api import address, api, storage_of, without_key
+from tests.support.stream_api import ANN, with_workers
+from tests.support.waiting import wait_until
+from windlass.shared.settings import Settings
+from windlass.shared.signing import MEDIA_URLS, media_url
+from windlass.shared.store import generations, secrets
 
 __all__ = ["api"]
 

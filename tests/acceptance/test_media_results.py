@@ -4,13 +4,13 @@ import json
 from typing import Any
 from uuid import UUID
 
-from tests.acceptance.media_api import api, storage_of, without_key
-from tests.acceptance.streams import ANN, names, stories, story_of, with_workers
-from tests.an_api import new_key
-from tests.event_reader import Event
-from tests.integration.engine import Engine
-from tests.media import a_content, generated, ordered
-from tests.windlass import KEY, Windlass
+from tests.support.an_api import new_key
+from tests.support.engine.media import a_content, generated, ordered
+from tests.support.engine.store import Engine
+from tests.support.event_reader import Event
+from tests.support.installation import KEY, Windlass
+from tests.support.media_api import api, storage_of, without_key
+from tests.support.stream_api import ANN, names, stories, story_of, with_workers
 from windlass import AsyncClient, Client
 
 __all__ = ["api"]

@@ -12,17 +12,17 @@ import httpx
 import pika
 import pytest
 
-from services.cli.ports import free_port
-from shared.broker import doorbell
-from shared.metrics import catalogue
 from tests.acceptance.conftest import a_windlass
 from tests.conftest import a_database, a_virtual_host
-from tests.fake_providers import fake_providers
-from tests.forwarder import Forwarder, forwarding
-from tests.metrics import Said, ask
-from tests.servers import Servers, open_directory
-from tests.waiting import wait_until
-from tests.windlass import Client, Windlass
+from tests.support.installation import Client, Windlass
+from tests.support.metrics import Said, ask
+from tests.support.providers.fake_providers import fake_providers
+from tests.support.servers.forwarder import Forwarder, forwarding
+from tests.support.servers.private_servers import Servers, open_directory
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
+from windlass.shared.broker import doorbell
+from windlass.shared.metrics import catalogue
 
 CONFIG = """
 [providers.sturdy]

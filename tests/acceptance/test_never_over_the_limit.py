@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.counting_provider import counting_provider
-from tests.limit_drill import LimitDrill
-from tests.waiting import wait_until
+from tests.support.limit_drill import LimitDrill
+from tests.support.providers.counting_provider import counting_provider
+from tests.support.waiting import wait_until
 
 LIMIT, LOWERED = 4, 2
 

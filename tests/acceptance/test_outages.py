@@ -11,13 +11,13 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from shared.process_table import descendants
-from tests.broker_alarm import memory_alarm
-from tests.metrics import Said, ask
-from tests.servers import Servers, new_directory
-from tests.waiting import wait_until
-from tests.windlass import SHORT_LEASES, Client, Windlass
-from tests.windlass_up import READY, WindlassUp
+from tests.support.installation import SHORT_LEASES, Client, Windlass
+from tests.support.metrics import Said, ask
+from tests.support.servers.broker_alarm import memory_alarm
+from tests.support.servers.private_servers import Servers, new_directory
+from tests.support.up import READY, WindlassUp
+from tests.support.waiting import wait_until
+from windlass.shared.process.procfs import descendants
 
 
 @pytest.fixture(scope="module")

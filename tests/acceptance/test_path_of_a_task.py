@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.windlass import Client, Windlass
+from tests.support.installation import Client, Windlass
 
 TASK_FIELDS = {
     "task_id", "actor", "task_type", "provider", "queue", "lane", "status", "priority", "payload", "result", "error",

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 import httpx
 import pytest
 
-from services.cli.ports import free_port
 from tests.acceptance.conftest import a_windlass_apart
-from tests.fake_providers import fake_providers
 from tests.monitoring.programs import program
 from tests.monitoring.prometheus import Prometheus, a_prometheus
 from tests.monitoring.written import Expression, panel_expressions
-from tests.servers import Servers, open_directory
-from tests.waiting import wait_until
-from tests.windlass import Client, Windlass
+from tests.support.installation import Client, Windlass
+from tests.support.providers.fake_providers import fake_providers
+from tests.support.servers.private_servers import Servers, open_directory
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
 
 CONFIG = """
 [providers.leonardo]

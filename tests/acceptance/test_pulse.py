@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.ports import free_port
-from shared.process_table import descendants
-from shared.pulse import trouble
-from tests.waiting import wait_until
-from tests.windlass import PROJECT, Windlass
+from tests.support.installation import PROJECT, Windlass
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
+from windlass.shared.process.procfs import descendants
+from windlass.shared.process.pulse import trouble
 
 PROCESSES = ("actors", "dispatcher", "janitor")
 
 
 def alive(file: Path, *options: str) -> bool:
     """As a kubelet asks."""
-    command = [sys.executable, "-m", "services.cli", "alive", *options, str(file)]
+    command = [sys.executable, "-m", "windlass.services.cli", "alive", *options, str(file)]
     return subprocess.run(command, cwd=PROJECT, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 

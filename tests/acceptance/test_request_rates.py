@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.counting_provider import CountingProvider, counting_provider
-from tests.databases import ask, execute
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.providers.counting_provider import CountingProvider, counting_provider
+from tests.support.servers.databases import ask, execute
+from tests.support.waiting import wait_until
 
 LIMIT, PER_SECONDS = 5, 2
 PROVIDERS = f"""
@@ -38,7 +38,7 @@ def windlass(database_url: str, amqp_url: str, tmp_path: Path, provider: Countin
         for service in ("api", "dispatcher", "janitor"):
             windlass.start(service)
         for _ in range(2):
-            windlass.start("tests.counting_worker", WINDLASS_QUEUES="probe.rated")
+            windlass.start("tests.support.providers.counting_worker", WINDLASS_QUEUES="probe.rated")
         windlass.start("actors", WINDLASS_QUEUES="probe.slow")
         windlass.wait_until_healthy()
         wait_until("three workers", lambda: len(windlass.client.workers()) == 3)

@@ -14,17 +14,17 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from shared.settings import Settings
-from shared.storage import open_storage
-from shared.store import tasks
-from shared.store.tasks import Claim, Claimed, Ending
-from tests.acceptance.operations import OPERATIONS, expected
-from tests.an_api import an_api, new_key
-from tests.databases import ask
-from tests.integration.engine import RULES, Engine, a_submission, an_engine
-from tests.media import a_content, generated
-from tests.servers import Servers
-from tests.windlass import NOBODY, Client, Windlass
+from tests.support.an_api import an_api, new_key
+from tests.support.engine.media import a_content, generated
+from tests.support.engine.store import RULES, Engine, a_submission, an_engine
+from tests.support.installation import NOBODY, Client, Windlass
+from tests.support.operations import OPERATIONS, expected
+from tests.support.servers.databases import ask
+from tests.support.servers.private_servers import Servers
+from windlass.shared.settings import Settings
+from windlass.shared.storage import open_storage
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Claim, Claimed, Ending
 
 ROLES = ("nobody", "user", "viewer", "admin")
 WHOSE = ("own", "foreign", "unknown")
@@ -193,7 +193,7 @@ def tries(world: World, foreign_rows: list[Any]) -> list[Try]:
 
 
 def test_every_operation_is_decided(world: World) -> None:
-    assert world.operations - set(OPERATIONS) == set(), "say in tests/acceptance/operations.py who may do it"
+    assert world.operations - set(OPERATIONS) == set(), "say in tests/support/operations.py who may do it"
 
 
 def test_every_role_gets_what_the_table_says(tries: list[Try]) -> None:

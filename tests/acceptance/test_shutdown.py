@@ -2,7 +2,7 @@
 
 import signal
 
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
 
 
 def test_a_worker_told_to_stop_hands_its_tasks_back_for_free(windlass: Windlass) -> None:

@@ -10,13 +10,13 @@ import httpx
 import pytest
 from httpx import Response
 
-from services.api.stream_tokens import Grant, StreamTokens
-from shared.settings import Settings
-from tests.acceptance.streams import ANN, api, names, progress, stories, story_of, with_workers
-from tests.an_api import new_key
-from tests.event_reader import reading
-from tests.integration.engine import Engine
-from tests.windlass import KEY, Windlass
+from tests.support.an_api import new_key
+from tests.support.engine.store import Engine
+from tests.support.event_reader import reading
+from tests.support.installation import KEY, Windlass
+from tests.support.stream_api import ANN, api, names, progress, stories, story_of, with_workers
+from windlass.services.api.access.stream_tokens import Grant, StreamTokens
+from windlass.shared.settings import Settings
 
 __all__ = ["api"]
 

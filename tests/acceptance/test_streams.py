@@ -14,20 +14,10 @@ from uuid import UUID
 
 import pytest
 
-from services.cli.ports import free_port
-from tests.acceptance.streams import (
-    ANN,
-    api,
-    names,
-    output,
-    progress,
-    stories,
-    story_of,
-    two_lives,
-    with_workers,
-)
-from tests.integration.engine import Engine, until
-from tests.windlass import KEY, NOBODY, Windlass
+from tests.support.engine.store import Engine, until
+from tests.support.installation import KEY, NOBODY, Windlass
+from tests.support.stream_api import ANN, api, names, output, progress, stories, story_of, two_lives, with_workers
+from windlass.services.laptop.ports import free_port
 
 __all__ = ["api"]
 

@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from shared.store.tasks import Claimed
-from tests.acceptance.streams import ANN, api, names, output, progress, stories, two_lives, with_workers
-from tests.event_reader import Event, EventReader
-from tests.integration.engine import Engine, until
-from tests.windlass import KEY, NOBODY, Windlass
+from tests.support.engine.store import Engine, until
+from tests.support.event_reader import Event, EventReader
+from tests.support.installation import KEY, NOBODY, Windlass
+from tests.support.stream_api import ANN, api, names, output, progress, stories, two_lives, with_workers
+from windlass.shared.store.tasks import Claimed
 
 __all__ = ["api"]
 

@@ -11,14 +11,14 @@ import asyncpg
 import httpx
 import pytest
 
-from services.cli.ports import free_port
-from tests.acceptance.streams import api, progress, running_api, stories, story_of, with_workers
-from tests.databases import ask, execute, migrate
-from tests.event_reader import Event
-from tests.integration.engine import Engine, an_engine, until
-from tests.restartable_servers import RestartableServer, restartable_postgres
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.engine.store import Engine, an_engine, until
+from tests.support.event_reader import Event
+from tests.support.installation import Windlass
+from tests.support.servers.databases import ask, execute, migrate
+from tests.support.servers.restartable_servers import RestartableServer, restartable_postgres
+from tests.support.stream_api import api, progress, running_api, stories, story_of, with_workers
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
 
 __all__ = ["api"]
 

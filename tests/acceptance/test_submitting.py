@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from tests.conftest import a_database
-from tests.servers import Servers
-from tests.windlass import NOBODY, Client, Windlass
+from tests.support.installation import NOBODY, Client, Windlass
+from tests.support.servers.private_servers import Servers
 
 PROBE = {"actor": "probe", "payload": {"seconds": 1}}
 numbers = itertools.count(1)

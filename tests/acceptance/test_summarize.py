@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from tests.acceptance.conftest import a_windlass_apart
-from tests.fake_providers import FakeProviders, fake_providers
-from tests.servers import Servers
-from tests.waiting import wait_until
-from tests.windlass import Client, Task, Windlass
+from tests.support.installation import Client, Task, Windlass
+from tests.support.providers.fake_providers import FakeProviders, fake_providers
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
 
 NAMES = ("openrouter", "stormy", "impatient", "metered", "wrong", "spent")
 MORE = {

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.acceptance.conftest import a_windlass
-from tests.trace_receiver import ReceivedSpan, TraceReceiver, trace_receiver
-from tests.waiting import wait_until
-from tests.windlass import Windlass
+from tests.support.installation import Windlass
+from tests.support.trace_receiver import ReceivedSpan, TraceReceiver, trace_receiver
+from tests.support.waiting import wait_until
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 CLIENTS_SPAN = "b7ad6b7169203331"

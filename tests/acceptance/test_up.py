@@ -14,11 +14,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.listening import is_loopback, listening_addresses
-from tests.metrics import Said, ask
-from tests.servers import new_directory
-from tests.waiting import wait_until
-from tests.windlass_up import READY, WINDLASS, WindlassUp, still_running
+from tests.support.metrics import Said, ask
+from tests.support.servers.listening import is_loopback, listening_addresses
+from tests.support.servers.private_servers import new_directory
+from tests.support.up import READY, WINDLASS, WindlassUp, still_running
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

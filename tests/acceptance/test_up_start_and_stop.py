@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.servers import new_directory
-from tests.waiting import wait_until
-from tests.windlass_up import WindlassUp, still_running
+from tests.support.servers.private_servers import new_directory
+from tests.support.up import WindlassUp, still_running
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture

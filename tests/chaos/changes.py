@@ -71,7 +71,7 @@ MUTATIONS = (
         OVER_THE_LIMIT,
         "a frozen worker is killed a lease after its slots were given away, not before",
         SourceChange(
-            "services.actors.lease_watch",
+            "windlass.services.actors.worker.leases.lease_watch",
             "self._spare = settings.stop_grace_seconds + settings.lease_margin_seconds",
             "self._spare = -settings.lease_seconds",
         ),
@@ -80,20 +80,22 @@ MUTATIONS = (
         "no-re-ringing",
         UNFINISHED,
         "nobody rings again for a task whose doorbell was lost",
-        SourceChange("services.dispatcher.main", "await ring_again(self.pool, self.publisher, self.settings)", "pass"),
+        SourceChange(
+            "windlass.services.dispatcher.main", "await ring_again(self.pool, self.publisher, self.settings)", "pass"
+        ),
     ),
     Mutation(
         "order-repeated-after-a-kill",
         ORDERED_TWICE,
         "an attempt does not look for what an earlier one has ordered",
-        SourceChange("services.actors.orders", "before = self._latest()", "before = None"),
+        SourceChange("windlass.services.actors.media.orders", "before = self._latest()", "before = None"),
     ),
     Mutation(
         "stream-skips-a-seq",
         STREAM_BROKEN,
         "a client that comes back goes on one event too late",
         SourceChange(
-            "services.api.stream",
+            "windlass.services.api.streams.one_task",
             "    return int(last_seen)\n",
             '    return min(int(last_seen) + 1, row["last_seq"])\n',
         ),

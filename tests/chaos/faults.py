@@ -13,15 +13,15 @@ import httpx
 import pika
 import pika.exceptions
 
-from shared.broker import doorbell
-from shared.process_table import PROC, ProcessIdentity, initial_environment
 from tests.chaos.installation import Installation, Unit
 from tests.chaos.record import Fault, LimitChange
 from tests.chaos.schedule import Planned
-from tests.waiting import wait_until
-from tests.windlass import KEY
+from tests.support.installation import KEY
+from tests.support.waiting import wait_until
+from windlass.shared.broker import doorbell
+from windlass.shared.process.procfs import PROC, ProcessIdentity, initial_environment
 
-WORKER = b"-m\0services.actors.main\0"
+WORKER = b"-m\0windlass.services.actors.main\0"
 AGENT = b"WINDLASS_TASK_ID="
 AGENT_WAIT_SECONDS = 3
 STOP_SECONDS = 15

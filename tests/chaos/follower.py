@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import urlsplit
 
 from tests.chaos.record import ManyRead, Record, StreamRead
-from tests.event_reader import Event, EventReader, reading
+from tests.support.event_reader import Event, EventReader, reading
 
 OPEN_SECONDS = 5.0
 SILENT_SECONDS = 20.0

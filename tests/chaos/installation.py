@@ -7,19 +7,19 @@ from pathlib import Path
 from signal import SIGCONT, SIGKILL
 from subprocess import Popen
 
-from services.cli.ports import free_port
-from shared.process_table import ProcessIdentity, descendants, initial_environment, running_processes
-from shared.settings import DEMO_AGENT
-from tests.agents_at_work import COMMAND
 from tests.chaos import schedule
 from tests.chaos.network import Link, Network
 from tests.chaos.record import Record
 from tests.chaos.schedule import Place
-from tests.databases import migrate
-from tests.fake_providers import FakeProviders
-from tests.restartable_servers import RestartableServer
-from tests.waiting import wait_until
-from tests.windlass import Windlass, answers
+from tests.support.agents_at_work import COMMAND
+from tests.support.installation import Windlass, answers
+from tests.support.providers.fake_providers import FakeProviders
+from tests.support.servers.databases import migrate
+from tests.support.servers.restartable_servers import RestartableServer
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
+from windlass.shared.process.procfs import ProcessIdentity, descendants, initial_environment, running_processes
+from windlass.shared.settings import DEMO_AGENT
 
 LIMITS = {"leonardo": 3, "midjourney": 3, "openrouter": 4, "narrow": 3}
 CALLBACK_KEY = "callback-key-of-the-storm"

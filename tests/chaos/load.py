@@ -12,7 +12,7 @@ from tests.chaos.follower import Follower, ManyFollower
 from tests.chaos.patient_client import NoAnswer, PatientClient
 from tests.chaos.record import Accepted, Record, Revived
 from tests.chaos.wishes import Kinds, Wish, plan
-from tests.windlass import KEY
+from tests.support.installation import KEY
 
 ENDED = {"completed", "dead", "cancelled"}
 MANY_FOLLOWERS = 2

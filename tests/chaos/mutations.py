@@ -20,8 +20,8 @@ from tests.chaos.installation import Installation, Size
 from tests.chaos.network import a_network
 from tests.chaos.processes import ProcessWatch
 from tests.chaos.scenes import LEASE_SECONDS, SCENES, Stage
-from tests.restartable_servers import restartable_postgres, restartable_rabbitmq
-from tests.servers import open_directory
+from tests.support.servers.private_servers import open_directory
+from tests.support.servers.restartable_servers import restartable_postgres, restartable_rabbitmq
 
 CONTROL = "control"
 BOUND_SECONDS = 45.0

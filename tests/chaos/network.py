@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.forwarder import Forwarder, Forwarders
-from tests.helper_process import HelperProcess, helper_process
+from tests.support.helper_process import HelperProcess, helper_process
+from tests.support.servers.forwarder import Forwarder, Forwarders
 
 
 class Link:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from tests.windlass import KEY
+from tests.support.installation import KEY
 
 CALL_SECONDS = 6.0
 CONNECTIONS = 24

@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from shared.broker import HEARTBEAT_SECONDS
-from shared.db import AWAY_OR_BUSY
-from shared.errors import NetworkTimeout, ServiceUnavailable, SubprocessFailed, WorkerLost
-from shared.retries import JITTER, delay_after
 from tests.chaos.checker import CRITERIA, Violation, judge, settle, tell
 from tests.chaos.faults import Faults
 from tests.chaos.installation import SETTINGS, Installation
 from tests.chaos.load import Load
 from tests.chaos.processes import ProcessWatch
 from tests.chaos.schedule import Planned
-from tests.databases import ask
-from tests.windlass import SHORT_LEASES
+from tests.support.installation import SHORT_LEASES
+from tests.support.servers.databases import ask
+from windlass.services.actors.worker.retries import JITTER, delay_after
+from windlass.shared.broker import HEARTBEAT_SECONDS
+from windlass.shared.db import AWAY_OR_BUSY
+from windlass.shared.errors import NetworkTimeout, ServiceUnavailable, SubprocessFailed, WorkerLost
 
 TICK_SECONDS = 0.05
 LOOK_SECONDS = 0.3

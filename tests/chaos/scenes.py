@@ -11,15 +11,15 @@ from typing import Any
 
 import pika
 
-from shared.process_table import ProcessIdentity
 from tests.chaos.faults import workers_of
 from tests.chaos.installation import Installation, Unit
 from tests.chaos.load import Load
 from tests.chaos.provider_books import SEEN_LATE_SECONDS
 from tests.chaos.record import Fault
 from tests.chaos.wishes import Wish
-from tests.databases import ask
-from tests.waiting import wait_until
+from tests.support.servers.databases import ask
+from tests.support.waiting import wait_until
+from windlass.shared.process.procfs import ProcessIdentity
 
 WAIT_SECONDS = 60
 LEASE_SECONDS = 8.0

@@ -16,8 +16,8 @@ from tests.chaos.installation import Installation
 from tests.chaos.network import a_network
 from tests.chaos.run import Storm, Verdict, bound_seconds
 from tests.chaos.schedule import schedule
-from tests.restartable_servers import restartable_postgres, restartable_rabbitmq
-from tests.servers import open_directory
+from tests.support.servers.private_servers import open_directory
+from tests.support.servers.restartable_servers import restartable_postgres, restartable_rabbitmq
 
 MINUTES = float(os.environ.get("MINUTES", "6"))
 SEED = int(os.environ.get("SEED", str(random.SystemRandom().randrange(10**6))))

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from services.actors.registry import ACTORS
-from shared.settings import Settings
 from tests.deploy.manifests import KUBERNETES, PROJECT, Manifest, read_all
 from tests.deploy.schemas import POOL
 from tests.deploy.test_rendering import kustomize
 from tests.deploy.test_schemas import VERSIONS, Check, check
+from windlass.services.actors.registry import ACTORS
+from windlass.shared.settings import Settings
 
 NAMED_BLOCK = re.compile(r"^\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAME = "actors-media-atelier"

@@ -8,12 +8,6 @@ from typing import Any
 import pytest
 from litestar import Litestar
 
-from services.actors.registry import ACTORS
-from services.api.cluster import DEADLINE_SECONDS
-from services.api.main import create_app
-from services.cli.main import PROCESSES, build_parser
-from shared.payloads import TIMEOUT_SECONDS
-from shared.settings import DEFAULT_PROVIDERS, Settings
 from tests.deploy.manifests import (
     OVERLAYS,
     PROJECT,
@@ -27,6 +21,12 @@ from tests.deploy.manifests import (
     pods,
     pools,
 )
+from windlass.services.actors.registry import ACTORS
+from windlass.services.api.main import create_app
+from windlass.services.api.operators.cluster import DEADLINE_SECONDS
+from windlass.services.cli.main import PROCESSES, build_parser
+from windlass.shared.payloads import TIMEOUT_SECONDS
+from windlass.shared.settings import DEFAULT_PROVIDERS, Settings
 
 every_pod_of_ours = pytest.mark.parametrize("pod", our_pods(), ids=str)
 both_overlays = pytest.mark.parametrize("overlay", OVERLAYS)
@@ -146,7 +146,7 @@ def required_secrets(pod: Pod) -> set[str]:
 def test_every_container_runs_a_command_that_there_is(pod: Pod) -> None:
     for container in pod.containers:
         if "command" in container:
-            assert container["command"] == ["python", "-m", "shared.providers.fake"]
+            assert container["command"] == ["python", "-m", "windlass.services.fake_providers"]
         else:
             assert build_parser().parse_args(container["args"]).command in PROCESSES
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from services.actors.registry import ACTORS
-from services.cli.main import PROCESSES
-from shared.settings import DEFAULT_PROVIDERS, Settings
 from tests.deploy.manifests import DEPLOY
+from windlass.services.actors.registry import ACTORS
+from windlass.services.cli.main import PROCESSES
+from windlass.shared.settings import DEFAULT_PROVIDERS, Settings
 
 SETTINGS = {f"WINDLASS_{name.upper()}" for name in Settings.model_fields}
 SERVERS = {"postgres", "rabbitmq"}
@@ -49,7 +49,7 @@ def test_ours_and_the_watchers_run_as_they_do_in_a_cluster(name: str) -> None:
 def test_each_runs_a_process_that_there_is(name: str) -> None:
     service = ours()[name]
     if name == "providers":
-        assert service["entrypoint"] == ["python", "-m", "shared.providers.fake"]
+        assert service["entrypoint"] == ["python", "-m", "windlass.services.fake_providers"]
     else:
         (process,) = service["command"]
         assert process in PROCESSES

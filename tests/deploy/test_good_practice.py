@@ -4,17 +4,7 @@ import re
 
 import pytest
 
-from tests.deploy.manifests import (
-    OVERLAYS,
-    Pod,
-    all_pods,
-    as_bytes,
-    config_data,
-    of_kind,
-    our_pod,
-    our_pods,
-    pods,
-)
+from tests.deploy.manifests import OVERLAYS, Pod, all_pods, as_bytes, config_data, of_kind, our_pod, our_pods, pods
 
 every_pod = pytest.mark.parametrize("pod", all_pods(), ids=str)
 every_pod_of_ours = pytest.mark.parametrize("pod", our_pods(), ids=str)

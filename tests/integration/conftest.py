@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_providers import FakeProviders, fake_providers
-from tests.servers import open_directory
+from tests.support.providers.fake_providers import FakeProviders, fake_providers
+from tests.support.servers.private_servers import open_directory
 
 
 @pytest.fixture(scope="session")

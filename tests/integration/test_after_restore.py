@@ -5,15 +5,15 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from services.cli import exit_codes
-from services.janitor import after_restore
-from services.janitor.after_restore import Report, put_right
-from shared.db import Row
-from shared.settings import Settings
-from shared.store import commit_order, events, generations, reports, restoring, workers
-from shared.store.commit_order import Position
-from tests.integration.engine import Engine, on_the_engine
-from tests.media import ordered
+from tests.support.engine.media import ordered
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.admin import after_restore
+from windlass.services.admin.after_restore import Report, put_right
+from windlass.services.cli import exit_codes
+from windlass.shared.db import Row
+from windlass.shared.settings import Settings
+from windlass.shared.store import commit_order, events, generations, reports, restoring, workers
+from windlass.shared.store.commit_order import Position
 
 
 async def restored(engine: Engine, *, rehearse: bool = False) -> Report:

@@ -8,9 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from services.actors.context import Stopped
-from shared.process_table import descendants, direct_children
-from tests.agents_at_work import (
+from tests.support.agents_at_work import (
     Attempt,
     alive,
     at_work,
@@ -20,8 +18,10 @@ from tests.agents_at_work import (
     skip_without_a_sandbox,
     wait_until_said,
 )
-from tests.waiting import wait_until
-from tests.windlass import PROJECT, leash
+from tests.support.installation import PROJECT, leash
+from tests.support.waiting import wait_until
+from windlass.services.actors.worker.context import Stopped
+from windlass.shared.process.procfs import descendants, direct_children
 
 
 def signals_in(attempt: Attempt) -> dict[str, set[int]]:
@@ -115,7 +115,7 @@ def test_a_stop_that_comes_before_it_has_begun_is_heard(open_path: Path) -> None
 WORKER = """
 import sys
 from pathlib import Path
-from tests.agents_at_work import finished, settings_for
+from tests.support.agents_at_work import finished, settings_for
 finished(settings_for(Path(sys.argv[1]), sandbox="required"), do="sleep", children=["stubborn", "daemon"])
 """
 

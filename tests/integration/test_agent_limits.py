@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from shared.errors import OutOfMemory, SubprocessFailed, TaskError
-from shared.process_table import initial_environment, running_processes
-from tests.agents_at_work import Attempt, finished, settings_for, skip_without_a_sandbox
+from tests.support.agents_at_work import Attempt, finished, settings_for, skip_without_a_sandbox
+from windlass.shared.errors import OutOfMemory, SubprocessFailed, TaskError
+from windlass.shared.process.procfs import initial_environment, running_processes
 
 
 def error_of(attempt: Attempt) -> TaskError:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.errors import InvalidInput, SubprocessFailed, TaskError, TimedOut
-from tests.agents_at_work import finished, settings_for
-from tests.waiting import wait_until
+from tests.support.agents_at_work import finished, settings_for
+from tests.support.waiting import wait_until
+from windlass.shared.errors import InvalidInput, SubprocessFailed, TaskError, TimedOut
 
 
 def error_of(attempt_error: BaseException) -> TaskError:

@@ -11,12 +11,12 @@ from uuid import uuid4
 
 import pytest
 
-from services.actors.agents import sandbox as sandboxes
-from services.actors.agents.sandbox import Sandbox
-from shared.accounts import account_for_agents, account_for_postgres
-from shared.errors import InvalidInput
-from shared.settings import DEFAULT_AGENTS
-from tests.agents_at_work import COMMAND, finished, settings_for, skip_without_a_sandbox
+from tests.support.agents_at_work import COMMAND, finished, settings_for, skip_without_a_sandbox
+from windlass.services.actors.agent import sandbox as sandboxes
+from windlass.services.actors.agent.sandbox import Sandbox
+from windlass.shared.errors import InvalidInput
+from windlass.shared.process.accounts import account_for_agents, account_for_postgres
+from windlass.shared.settings import DEFAULT_AGENTS
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's agents run as himself")
 

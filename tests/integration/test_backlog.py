@@ -11,12 +11,13 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from shared.db import Database, open_reading_pool
-from shared.settings import Settings
-from shared.store import (
+from tests.support.engine.store import RULES, Engine, on_the_engine
+from windlass.shared.db import Database, open_reading_pool
+from windlass.shared.settings import Settings
+from windlass.shared.store import (
+    cluster_state,
     dead_letters,
     dependencies,
-    figures,
     flow,
     listing,
     providers,
@@ -26,8 +27,7 @@ from shared.store import (
     why,
     workers,
 )
-from shared.store.listing import Filter
-from tests.integration.engine import RULES, Engine, on_the_engine
+from windlass.shared.store.listing import Filter
 
 WAITING = 20_000
 FEW, VERY_FEW = 3_000, 300
@@ -178,7 +178,7 @@ async def test_the_figures_are_exact_however_few_are_looked_at(engine: Engine) -
             {**row, "oldest_age_seconds": None} for row in brief[0]
         ]
         assert whole[1] == brief[1]
-    read = await figures.read(engine.pool, workers_within_seconds=30, janitors_within_seconds=30)
+    read = await cluster_state.read(engine.pool, workers_within_seconds=30, janitors_within_seconds=30)
     (probe,) = (row for row in read.queues if row["provider"] == "probe")
     assert (probe["queued"], probe["blocked"], probe["running"]) == (WAITING - 100 + 2, 100, 2)
     assert (probe["fresh"], probe["scheduled"]) == (WAITING - 300 + 2, 200)

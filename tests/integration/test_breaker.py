@@ -4,14 +4,8 @@ import asyncio
 
 import pytest
 
-from shared.errors import InvalidInput, NetworkTimeout, ServiceUnavailable, SubprocessFailed, TimedOut
-from shared.settings import Settings
-from shared.store import flow, providers, tasks
-from shared.store.flow import Rules
-from shared.store.tasks import Claim, Claimed, Refused
-from tests.integration import flow as says
-from tests.integration.engine import RULES, Engine, an_ending, on_the_engine
-from tests.integration.flow import (
+from tests.support.engine import flow as says
+from tests.support.engine.flow import (
     breaker,
     change,
     dispatch,
@@ -25,6 +19,12 @@ from tests.integration.flow import (
     trial,
     unavailable,
 )
+from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
+from windlass.shared.errors import InvalidInput, NetworkTimeout, ServiceUnavailable, SubprocessFailed, TimedOut
+from windlass.shared.settings import Settings
+from windlass.shared.store import flow, providers, tasks
+from windlass.shared.store.flow import Rules
+from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 
 @on_the_engine

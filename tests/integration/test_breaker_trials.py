@@ -4,12 +4,8 @@ import asyncio
 
 import pytest
 
-from shared.errors import ServiceUnavailable
-from shared.store import tasks
-from shared.store.tasks import Claim, Claimed, Refused
-from tests.integration import flow as says
-from tests.integration.engine import RULES, Engine, on_the_engine
-from tests.integration.flow import (
+from tests.support.engine import flow as says
+from tests.support.engine.flow import (
     VERDICTS,
     breaker,
     dispatch,
@@ -23,6 +19,10 @@ from tests.integration.flow import (
     trial,
     unavailable,
 )
+from tests.support.engine.store import RULES, Engine, on_the_engine
+from windlass.shared.errors import ServiceUnavailable
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 
 @on_the_engine

@@ -10,9 +10,9 @@ import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
-from shared.broker import DoorbellBroker, doorbell, queue_arguments
-from shared.settings import Settings
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
+from windlass.shared.broker import DoorbellBroker, doorbell, queue_arguments
+from windlass.shared.settings import Settings
 
 QUEUE = "probe.probe"
 

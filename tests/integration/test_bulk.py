@@ -5,10 +5,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from shared.db import Row
-from shared.store import bulk
-from shared.store.listing import Filter
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.db import Row
+from windlass.shared.store import bulk
+from windlass.shared.store.listing import Filter
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,8 @@ from uuid import uuid4
 
 import pytest
 
-from shared.store import tasks
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.store import tasks
 
 CANCELLED = [("retry", "cancelled"), ("bury", "cancelled"), ("interrupt", "cancelled"), ("complete", "completed")]
 

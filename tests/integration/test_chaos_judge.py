@@ -2,13 +2,13 @@
 
 import asyncio
 
-from shared.store import tasks
-from shared.store.tasks import Claimed
 from tests.chaos.changes import MUTATIONS, Mutation, alter
 from tests.chaos.checker import judge, settle, tell
 from tests.chaos.record import Accepted, Fault, Record
 from tests.chaos.violation import COMPLETED_WRONGLY, UNFINISHED, Violation
-from tests.integration.engine import Engine, an_engine
+from tests.support.engine.store import Engine, an_engine
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Claimed
 
 
 def judged(record: Record, database_url: str) -> list[Violation]:

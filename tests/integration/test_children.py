@@ -4,10 +4,10 @@ import asyncio
 import signal
 from pathlib import Path
 
-from services.cli.supervision.children import Child, Children
-from services.cli.supervision.waiting import until
-from shared.process_table import ProcessIdentity, descendants
-from tests.windlass_up import still_running
+from tests.support.up import still_running
+from windlass.services.laptop.supervision.children import Child, Children
+from windlass.services.laptop.supervision.waiting import until
+from windlass.shared.process.procfs import ProcessIdentity, descendants
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 

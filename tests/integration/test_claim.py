@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from shared.admission import Admission
-from shared.store import providers, tasks
-from shared.store.tasks import Claim, Claimed, Refused
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.admission import Admission
+from windlass.shared.store import providers, tasks
+from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 ROUNDS = 20
 

@@ -3,10 +3,10 @@
 from collections import Counter
 from uuid import uuid4
 
-from shared.metrics.tasks import FINISHED, REVIVED, STALLS
-from shared.store import bulk, tasks
-from shared.store.listing import Filter
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.metrics.tasks import FINISHED, REVIVED, STALLS
+from windlass.shared.store import bulk, tasks
+from windlass.shared.store.listing import Filter
 
 
 class Counts:

@@ -4,10 +4,10 @@ import asyncio
 import json
 from uuid import UUID, uuid4
 
-from shared.store import tasks
-from shared.store.tasks import Refused
-from tests.integration.engine import RULES, Engine, an_ending, on_the_engine
-from tests.integration.graphs import COMPLETE_IT, ROUNDS, complete
+from tests.support.engine.graphs import COMPLETE_IT, ROUNDS, complete
+from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Refused
 
 
 @on_the_engine

@@ -5,17 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from services.dispatcher.backlog import RetryBacklog
-from shared.store import providers
-from tests.integration.dispatching import (
-    MANY,
-    check_doorbells,
-    have_rung,
-    look,
-    reserve,
-    seconds_to_next_look,
-)
-from tests.integration.engine import Engine, an_engine, on_the_engine
+from tests.support.engine.dispatching import MANY, check_doorbells, have_rung, look, reserve, seconds_to_next_look
+from tests.support.engine.store import Engine, an_engine, on_the_engine
+from windlass.services.dispatcher.backlog import RetryBacklog
+from windlass.shared.store import providers
 
 
 @on_the_engine

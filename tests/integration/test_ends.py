@@ -7,14 +7,14 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from services.actors.context import Context
-from services.actors.words import before_the_end
-from shared import db
-from shared.errors import RateLimited, ServiceUnavailable, TimedOut
-from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
-from shared.store import tasks
-from shared.store.tasks import Claimed
-from tests.integration.engine import ENDS, RULES, Engine, an_ending, on_the_engine
+from tests.support.engine.store import ENDS, RULES, Engine, an_ending, on_the_engine
+from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.retries import ending_of_failure, ending_of_interrupt, ending_of_success
+from windlass.services.actors.worker.writing.last_words import before_the_end
+from windlass.shared import db
+from windlass.shared.errors import RateLimited, ServiceUnavailable, TimedOut
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Claimed
 
 TERMINAL = {"completed", "dead"}
 

@@ -3,8 +3,8 @@
 import secrets
 from uuid import UUID
 
-from shared.store import events
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.store import events
 
 KILOBYTE = 1024
 

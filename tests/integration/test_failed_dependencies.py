@@ -5,10 +5,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from shared.store import dependencies, tasks
-from shared.store.tasks import UnknownDependency
-from tests.integration.engine import Engine, on_the_engine
-from tests.integration.graphs import COMPLETE_IT, ROUNDS, bury, complete
+from tests.support.engine.graphs import COMPLETE_IT, ROUNDS, bury, complete
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.store import dependencies, tasks
+from windlass.shared.store.tasks import UnknownDependency
 
 
 async def diamond(engine: Engine) -> list[UUID]:

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.callback_listener import callback_listener
-from tests.fake_providers import FakeProviders
-from tests.waiting import wait_until
-from tests.windlass import PROJECT
+from tests.support.installation import PROJECT
+from tests.support.providers.callback_listener import callback_listener
+from tests.support.providers.fake_providers import FakeProviders
+from tests.support.waiting import wait_until
 
 ORDER = "/generations"
 
@@ -206,7 +206,7 @@ def test_nothing_is_left_after_a_reset(fake: FakeProviders, leonardo: httpx.Clie
 
 
 def test_without_an_address_it_says_what_is_missing() -> None:
-    command = [sys.executable, "-m", "shared.providers.fake"]
+    command = [sys.executable, "-m", "windlass.services.fake_providers"]
     ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=30, check=False)
     assert ended.returncode == 1
     assert ended.stderr.startswith("WINDLASS_FAKE_PROVIDERS_URL says where")

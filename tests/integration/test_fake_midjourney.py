@@ -9,11 +9,11 @@ import httpx
 import pytest
 from PIL import Image
 
-from tests import provider_bodies
-from tests.callback_listener import callback_listener
-from tests.fake_providers import FakeProviders
-from tests.provider_bodies import differences
-from tests.waiting import wait_until
+from tests.support.providers import provider_bodies
+from tests.support.providers.callback_listener import callback_listener
+from tests.support.providers.fake_providers import FakeProviders
+from tests.support.providers.provider_bodies import differences
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests import provider_bodies
-from tests.fake_providers import FakeProviders
-from tests.provider_bodies import differences
-from tests.waiting import wait_until
+from tests.support.providers import provider_bodies
+from tests.support.providers.fake_providers import FakeProviders
+from tests.support.providers.provider_bodies import differences
+from tests.support.waiting import wait_until
 
 TEXT = "The windlass hauls a heavy load while its pawl holds it. It never slips. Sailors know why that is."
 SUMMARY = "The windlass hauls a heavy load while its. It never slips. Sailors know why that is."

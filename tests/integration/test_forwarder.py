@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.forwarder import Forwarder, Forwarders
-from tests.waiting import wait_until
+from tests.support.servers.forwarder import Forwarder, Forwarders
+from tests.support.waiting import wait_until
 
 
 class Echo:

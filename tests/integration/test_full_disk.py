@@ -9,14 +9,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-from services.api.health import look_at_components
-from services.api.room import Room
-from shared import db
-from shared.settings import Settings
-from shared.store import figures, room
-from tests.databases import migrate
-from tests.integration.engine import Engine, an_engine
-from tests.restartable_servers import postgres_on_a_small_disk
+from tests.support.engine.store import Engine, an_engine
+from tests.support.servers.databases import migrate
+from tests.support.servers.restartable_servers import postgres_on_a_small_disk
+from windlass.services.api.operators.health import look_at_components
+from windlass.services.api.operators.room import Room
+from windlass.shared import db
+from windlass.shared.settings import Settings
+from windlass.shared.store import cluster_state, room
 
 DISK_MEGABYTES = 128
 
@@ -65,7 +65,7 @@ def test_a_full_disk_is_told_of_for_as_long_as_it_is_full(small_url: str) -> Non
             postgres = (await components(engine))["postgres"]
             assert postgres["status"] == "degraded"
             assert postgres["detail"].startswith("its disk is full")
-            read = await figures.read(engine.pool, workers_within_seconds=30, janitors_within_seconds=30)
+            read = await cluster_state.read(engine.pool, workers_within_seconds=30, janitors_within_seconds=30)
             assert read.refusal == "disk-full"
             await engine.sql("DROP TABLE ballast")
             assert (await components(engine))["postgres"]["status"] == "healthy"

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from services.api.gathering import Gatherer
-from shared.db import UNSTORABLE
-from tests.integration.engine import Engine, a_submission, on_the_engine
+from tests.support.engine.store import Engine, a_submission, on_the_engine
+from windlass.services.api.tasks.group_commit import Gatherer
+from windlass.shared.db import UNSTORABLE
 
 COMMITS = "SELECT count(DISTINCT xid) FROM task_events"
 

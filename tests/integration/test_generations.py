@@ -5,13 +5,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from shared.admission import admit
-from shared.jobs import MOVES, JobState
-from shared.store import generations, providers, tasks
-from shared.store.generations import Intent, NewContent
-from shared.store.tasks import Claimed, Refused
-from tests.integration.engine import Engine, on_the_engine
 from tests.integration.test_why import why
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.admission import admit
+from windlass.shared.jobs import MOVES, JobState
+from windlass.shared.store import generations, providers, tasks
+from windlass.shared.store.generations import Intent, NewContent
+from windlass.shared.store.tasks import Claimed, Refused
 
 HASH = "ab" * 32
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from bench.long_history import fill
-from tests.integration.engine import an_engine
+from tests.support.engine.store import an_engine
 
 FINISHED = 2000
 NEW = 100

@@ -9,17 +9,17 @@ from uuid import UUID
 import asyncpg
 from litestar.datastructures import State
 
-from services.api.auth import Caller
-from services.api.hub import Hub
-from services.api.keyring import Keyring
-from services.api.media_links import MediaLinks
-from services.api.shared_reads import SharedReads
-from services.api.stream import tell
-from shared.db import _speak_json
-from shared.settings import Settings
-from shared.store.commit_order import BEGINNING
-from shared.store.tasks import Claimed
-from tests.integration.engine import Engine, on_the_engine, until
+from tests.support.engine.store import Engine, on_the_engine, until
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.access.keyring import Keyring
+from windlass.services.api.media.links import MediaLinks
+from windlass.services.api.streams.hub import Hub
+from windlass.services.api.streams.one_task import tell
+from windlass.services.api.streams.single_flight import SharedReads
+from windlass.shared.db import _speak_json
+from windlass.shared.settings import Settings
+from windlass.shared.store.commit_order import BEGINNING
+from windlass.shared.store.tasks import Claimed
 
 ADMIN = Caller("a", "admin", "root")
 

@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from shared.db import UNAVAILABLE, impatient
+from windlass.shared.db import UNAVAILABLE, impatient
 
 
 def test_a_call_whose_connection_is_dropped_between_two_of_its_steps_says_that_postgres_is_away(

@@ -4,9 +4,9 @@ from typing import Any
 
 import asyncpg
 
-from shared.db import as_json
-from shared.store.tasks import Report
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.db import as_json
+from windlass.shared.store.tasks import Report
 
 OURS = 40
 OTHERS = 3000

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-from services.api.keyring import KEPT_SECONDS, MOST_KEPT, Keyring
-from shared import db
-from shared.settings import Settings
-from shared.store import keys
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.api.access.keyring import KEPT_SECONDS, MOST_KEPT, Keyring
+from windlass.shared import db
+from windlass.shared.settings import Settings
+from windlass.shared.store import keys
 
 
 class Clock:

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from shared.settings import Settings
-from shared.store import audit, keys
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.settings import Settings
+from windlass.shared.store import audit, keys
 
 SECRET = "abcdefghijklmnopqrstuvwxyz"
 KEY = f"wl_tests1_{SECRET}"

@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from shared.store import tasks, workers
-from shared.store.tasks import Claimed
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.store import tasks, workers
+from windlass.shared.store.tasks import Claimed
 
 
 async def lose_worker(engine: Engine, task_id: UUID) -> str:

@@ -12,14 +12,14 @@ import asyncpg
 import msgspec
 import pytest
 
-from shared import db
-from shared.db import Row
-from shared.settings import Settings
-from shared.states import State
-from shared.store import listing, tasks
-from shared.store.listing import Filter
-from shared.store.tasks import Claim, Claimed
-from tests.integration.engine import A_FAILURE, RULES, Engine, a_submission, an_ending, on_the_engine
+from tests.support.engine.store import A_FAILURE, RULES, Engine, a_submission, an_ending, on_the_engine
+from windlass.shared import db
+from windlass.shared.db import Row
+from windlass.shared.settings import Settings
+from windlass.shared.states import State
+from windlass.shared.store import listing, tasks
+from windlass.shared.store.listing import Filter
+from windlass.shared.store.tasks import Claim, Claimed
 
 PARENTS = [UUID(int=7), UUID(int=8)]
 WORDS = ["golden city", "Winter Forest", "100% sure_thing", "back\\slash", "a robot"]

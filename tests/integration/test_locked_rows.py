@@ -9,20 +9,20 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from services.actors.attempts import Attempts
-from services.actors.clock import boot_time
-from services.actors.context import Context
-from services.actors.heartbeat import Heartbeat
-from services.actors.lease_watch import LeaseWatch
-from services.actors.writer import Writer
-from shared import db
-from shared.retries import ending_of_success
-from shared.settings import Settings
-from shared.store import tasks, workers
-from shared.store.tasks import Claim, Claimed, Report
-from tests.integration.engine import Engine, on_the_engine
-from tests.integration.engine_from_threads import ask, held_up
-from tests.waiting import wait_until
+from tests.support.engine.store import Engine, on_the_engine
+from tests.support.engine.store_from_threads import ask, held_up
+from tests.support.waiting import wait_until
+from windlass.services.actors.worker.attempts import Attempts
+from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.leases.heartbeat import Heartbeat
+from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
+from windlass.services.actors.worker.retries import ending_of_success
+from windlass.services.actors.worker.writing.writer import Writer
+from windlass.shared import db
+from windlass.shared.settings import Settings
+from windlass.shared.store import tasks, workers
+from windlass.shared.store.tasks import Claim, Claimed, Report
 
 A_STRANGER = "SELECT 1 FROM tasks WHERE task_id = $1 FOR UPDATE"
 SOON = 2

@@ -2,11 +2,11 @@
 
 from uuid import UUID
 
-from shared.store import bulk, dependencies, queues, tasks
-from shared.store.dependencies import DEPENDENTS_AT_ONCE
-from shared.store.listing import Filter
-from tests.integration.engine import RULES, Engine, an_ending, on_the_engine
-from tests.integration.graphs import bury, complete
+from tests.support.engine.graphs import bury, complete
+from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
+from windlass.shared.store import bulk, dependencies, queues, tasks
+from windlass.shared.store.dependencies import DEPENDENTS_AT_ONCE
+from windlass.shared.store.listing import Filter
 
 MANY = 2 * DEPENDENTS_AT_ONCE + 100
 

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from shared.errors import (
+from tests.support.providers.fake_providers import FakeProviders
+from tests.support.providers.real_providers import NAMES, key_of
+from tests.support.providers.small_server import Request, answer, on_a_loop, serving
+from tests.support.providers.studio import SMALL, Studio, at_the_fake, orders_at, with_key
+from windlass.shared.errors import (
     ContentRejected,
     Forbidden,
     InvalidInput,
@@ -21,12 +25,8 @@ from shared.errors import (
     TaskError,
     Unauthorized,
 )
-from shared.providers.base import CannotTell, Done, Failed, Found, NotThere, OrderUnknown, Pending
-from shared.settings import Settings
-from tests.fake_providers import FakeProviders
-from tests.integration.studio import SMALL, Studio, at_the_fake, orders_at, with_key
-from tests.real_providers import NAMES, key_of
-from tests.small_server import Request, answer, on_a_loop, serving
+from windlass.shared.providers.base import CannotTell, Done, Failed, Found, NotThere, OrderUnknown, Pending
+from windlass.shared.settings import Settings
 
 
 @pytest.fixture(params=["leonardo", "midjourney"])

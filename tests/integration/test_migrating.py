@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.ports import free_port
-from shared import db
-from shared.migrations.runner import newest_revision
-from shared.settings import Settings
-from tests.databases import PROJECT, ask, execute, migrate
-from tests.waiting import wait_until
-from tests.windlass import leash
+from tests.support.installation import leash
+from tests.support.servers.databases import PROJECT, ask, execute, migrate
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
+from windlass.shared import db
+from windlass.shared.migrations.runner import newest_revision
+from windlass.shared.settings import Settings
 
 NEWER = "9999"
 
@@ -25,7 +25,7 @@ NEWER = "9999"
 @contextmanager
 def waiting_for(database_url: str, log: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = {**os.environ, "WINDLASS_DATABASE_URL": database_url}
-    command = [*leash(), sys.executable, "-m", "shared.migrations", *options]
+    command = [*leash(), sys.executable, "-m", "windlass.services.admin.migrate", *options]
     with log.open("wb") as stderr, subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=stderr) as process:
         try:
             yield process
@@ -78,7 +78,9 @@ def test_migrations_and_listening_go_past_a_pooler(empty_database_url: str) -> N
         "WINDLASS_DATABASE_URL": f"postgresql://nobody@127.0.0.1:{free_port()}/nothing",
         "WINDLASS_DATABASE_DIRECT_URL": empty_database_url,
     }
-    subprocess.run([sys.executable, "-m", "shared.migrations"], cwd=PROJECT, env=environment, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-m", "windlass.services.admin.migrate"], cwd=PROJECT, env=environment, check=True, timeout=60
+    )
     ((revision,),) = ask(empty_database_url, "SELECT version_num FROM alembic_version")
     assert revision == newest_revision()
 

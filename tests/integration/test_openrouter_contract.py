@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.errors import TaskError
-from shared.providers.addresses import Allowances
-from shared.providers.network import open_client
-from shared.providers.openrouter import Finished, OpenRouter
-from shared.settings import Settings
-from shared.toml_tables import Endpoint
-from tests.fake_providers import fake_providers
-from tests.real_providers import key_of
+from tests.support.providers.fake_providers import fake_providers
+from tests.support.providers.real_providers import key_of
+from windlass.shared.errors import TaskError
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.network import open_client
+from windlass.shared.providers.openrouter import Finished, OpenRouter
+from windlass.shared.settings import Settings
+from windlass.shared.toml_tables import Endpoint
 
 SMALL_MODEL = os.environ.get("OPENROUTER_TEST_MODEL", "openai/gpt-4o-mini")
 QUESTION = (

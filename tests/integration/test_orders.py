@@ -12,28 +12,38 @@ from uuid import UUID
 import httpx
 import pytest
 
-from services.actors.calls import Calls
-from services.actors.context import Context
-from services.actors.counted_provider import CountedProvider
-from services.actors.failpoints import Failpoints
-from services.actors.open_jobs import OpenJobs
-from services.actors.orders import Orders
-from services.actors.rates import Rates
-from services.actors.writer import Writer
-from shared.db import Row
-from shared.errors import Forbidden, InvalidInput, NetworkTimeout, SubmitUnknown, TimedOut
-from shared.payloads import MediaPayload
-from shared.providers import leonardo
-from shared.providers.addresses import Allowances
-from shared.providers.base import CannotTell, Done, Failed, Found, MediaProvider, NotThere, Order, Ordered, Pending
-from shared.providers.network import open_client
-from shared.settings import Settings
-from shared.storage import open_storage
-from shared.store import generations
-from shared.store.tasks import Claimed
-from shared.toml_tables import Endpoint
-from tests.integration.engine import Engine, on_the_engine
-from tests.small_server import HANG, Reply, answer, serving
+from tests.support.engine.store import Engine, on_the_engine
+from tests.support.providers.small_server import HANG, Reply, answer, serving
+from windlass.services.actors.media.counted_provider import CountedProvider
+from windlass.services.actors.media.open_jobs import OpenJobs
+from windlass.services.actors.media.orders import Orders
+from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.failpoints import Failpoints
+from windlass.services.actors.worker.rates import Rates
+from windlass.services.actors.worker.writing.writer import Writer
+from windlass.shared.db import Row
+from windlass.shared.errors import Forbidden, InvalidInput, NetworkTimeout, SubmitUnknown, TimedOut
+from windlass.shared.payloads import MediaPayload
+from windlass.shared.providers import leonardo
+from windlass.shared.providers.base import (
+    CannotTell,
+    Done,
+    Failed,
+    Found,
+    MediaProvider,
+    NotThere,
+    Order,
+    Ordered,
+    Pending,
+)
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.network import open_client
+from windlass.shared.settings import Settings
+from windlass.shared.storage import open_storage
+from windlass.shared.store import generations
+from windlass.shared.store.tasks import Claimed
+from windlass.shared.toml_tables import Endpoint
 
 HOSTILE = "http://xn--a-:9/"
 """A name that no library can decode: found out when somebody is on the way there."""

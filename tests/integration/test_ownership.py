@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from shared.store import tasks
-from shared.store.tasks import Claimed
-from tests.integration.engine import ENDS, Engine, on_the_engine
+from tests.support.engine.store import ENDS, Engine, on_the_engine
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Claimed
 
 
 async def after_a_stall(engine: Engine) -> tuple[Claimed, Claimed]:

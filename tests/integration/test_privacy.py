@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from shared.process_table import direct_children
-from tests.waiting import wait_until
-from tests.windlass import PROJECT, leash
+from tests.support.installation import PROJECT, leash
+from tests.support.waiting import wait_until
+from windlass.shared.process.procfs import direct_children
 
 # By each of these privileges root may look into everything; without them it has to ask as everybody does.
 ORDINARILY = ["setpriv", "--bounding-set=-sys_ptrace,-perfmon,-sys_admin", "--"] if os.geteuid() == 0 else []
@@ -22,7 +22,7 @@ NOWHERE = {
 KEEPING = """
 import sys
 from pathlib import Path
-from tests.agents_at_work import finished, settings_for
+from tests.support.agents_at_work import finished, settings_for
 finished(settings_for(Path(sys.argv[1])), do="sleep")
 """
 
@@ -68,13 +68,13 @@ def test_the_look_itself_works() -> None:
 
 
 def test_guardian_and_worker_are_private(open_path: Path) -> None:
-    with running("-m", "services.actors", WINDLASS_DATA_DIR=str(open_path)) as guardian:
+    with running("-m", "windlass.services.actors", WINDLASS_DATA_DIR=str(open_path)) as guardian:
         wait_until("the guardian is private", lambda: not can_be_looked_into(guardian))
-        worker = child_of(guardian, "services.actors.main")
+        worker = child_of(guardian, "windlass.services.actors.main")
         wait_until("the worker is private", lambda: not can_be_looked_into(worker))
 
 
 def test_a_keeper_is_private(open_path: Path) -> None:
     with running("-c", KEEPING, str(open_path)) as worker:
-        keeper = child_of(worker, "services.actors.agents.keeper")
+        keeper = child_of(worker, "windlass.services.actors.agent.keeper")
         wait_until("the keeper is private", lambda: not can_be_looked_into(keeper))

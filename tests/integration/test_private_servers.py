@@ -14,14 +14,14 @@ import asyncpg
 import pika
 import pytest
 
-from services.cli.servers.cluster import place_for
-from services.cli.supervision.unit import StartFailure
-from shared.accounts import account_for_postgres
-from shared.process_table import ProcessIdentity, descendants
-from tests.listening import is_loopback, listening_addresses
-from tests.servers import Servers, new_directory, running_servers
-from tests.waiting import wait_until
-from tests.windlass_up import still_running
+from tests.support.servers.listening import is_loopback, listening_addresses
+from tests.support.servers.private_servers import Servers, new_directory, running_servers
+from tests.support.up import still_running
+from tests.support.waiting import wait_until
+from windlass.services.laptop.servers.cluster import place_for
+from windlass.services.laptop.supervision.unit import StartFailure
+from windlass.shared.process.accounts import account_for_postgres
+from windlass.shared.process.procfs import ProcessIdentity, descendants
 
 QUEUE = "letters"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs Postgres as another user")

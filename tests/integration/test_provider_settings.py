@@ -6,14 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from services.api.auth import Caller
-from services.api.providers import provider_document
-from shared.admission import Admission
-from shared.settings import Settings
-from shared.store import flow, providers
-from shared.store.tasks import Claimed
-from tests.integration.engine import RULES, Engine, on_the_engine
-from tests.integration.flow import (
+from tests.support.engine.flow import (
     change,
     dispatch,
     look,
@@ -24,6 +17,13 @@ from tests.integration.flow import (
     refusal,
     serve,
 )
+from tests.support.engine.store import RULES, Engine, on_the_engine
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.operators.providers import provider_document
+from windlass.shared.admission import Admission
+from windlass.shared.settings import Settings
+from windlass.shared.store import flow, providers
+from windlass.shared.store.tasks import Claimed
 
 ADMIN = Caller("key", "admin", "root")
 VIEWER = Caller("key", "viewer", "vic")

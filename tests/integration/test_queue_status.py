@@ -3,9 +3,9 @@
 import asyncio
 from uuid import UUID
 
-from shared.db import Row
-from shared.store import queues, workers
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.db import Row
+from windlass.shared.store import queues, workers
 
 
 async def queue_of(engine: Engine, provider: str, user_id: str | None = None) -> Row:

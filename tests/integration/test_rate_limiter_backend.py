@@ -15,14 +15,14 @@ from dramatiq import RateLimitExceeded
 from dramatiq.rate_limits import Barrier, BucketRateLimiter, WindowRateLimiter
 from dramatiq.rate_limits.backends import StubBackend
 
-from services.janitor.rates import forget_expired_rates
-from shared import db
-from shared.rates import SLICES, PostgresBackend, ProviderRate
-from shared.settings import Settings
-from tests.databases import ask, execute
-from tests.integration.engine import an_engine, empty_database
-from tests.servers import Servers
-from tests.waiting import wait_until
+from tests.support.engine.store import an_engine, empty_database
+from tests.support.servers.databases import ask, execute
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+from windlass.services.actors.worker.rate_backend import SLICES, PostgresBackend, ProviderRate
+from windlass.services.janitor.duties.rates import forget_expired_rates
+from windlass.shared import db
+from windlass.shared.settings import Settings
 
 T = TypeVar("T")
 
@@ -262,7 +262,7 @@ def acquired(limiter: WindowRateLimiter | BucketRateLimiter) -> bool:
 
 
 def test_a_sum_is_never_exceeded_by_processes_that_count_at_once(engine_url: str) -> None:
-    command = [sys.executable, "-m", "tests.integration.rate_counting", engine_url, "shared", "60", "97"]
+    command = [sys.executable, "-m", "tests.support.engine.rate_counting", engine_url, "shared", "60", "97"]
     processes = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]  # fmt: skip

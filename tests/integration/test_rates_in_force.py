@@ -7,15 +7,15 @@ from uuid import uuid4
 
 import pytest
 
-from services.actors.rates import Rates
-from services.actors.writer import Writer
-from shared.settings import Settings
-from shared.store import providers, rates
-from shared.store.tasks import Claim, Claimed
-from tests.integration.engine import Engine, empty_database, on_the_engine
-from tests.integration.engine_from_threads import ask, held_up
-from tests.servers import Servers
-from tests.waiting import wait_until
+from tests.support.engine.store import Engine, empty_database, on_the_engine
+from tests.support.engine.store_from_threads import ask, held_up
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+from windlass.services.actors.worker.rates import Rates
+from windlass.services.actors.worker.writing.writer import Writer
+from windlass.shared.settings import Settings
+from windlass.shared.store import providers, rates
+from windlass.shared.store.tasks import Claim, Claimed
 
 A_RATE = {"limit": 2, "per_seconds": 60}
 A_LIMITER = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"

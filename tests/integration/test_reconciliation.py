@@ -4,12 +4,12 @@ from uuid import uuid4
 
 import pytest
 
-from services.janitor.reconciler import count_unaccounted
-from shared.admission import Admission
-from shared.settings import Settings
-from shared.store import dependencies, providers, reconciliation, tasks
-from tests.integration.engine import Engine, on_the_engine
-from tests.integration.flow import change, let_the_time_pass, open_the_breaker, pause
+from tests.support.engine.flow import change, let_the_time_pass, open_the_breaker, pause
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.janitor.duties.reconciler import count_unaccounted
+from windlass.shared.admission import Admission
+from windlass.shared.settings import Settings
+from windlass.shared.store import dependencies, providers, reconciliation, tasks
 
 LATE = 60
 NONE = {"janitor": 0, "dispatcher": 0, "dependencies": 0}

@@ -6,17 +6,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from shared.admission import Admission, admit
-from shared.settings import Settings
-from shared.store import providers, workers
-from tests.integration.dispatching import (
-    HEARD_WITHIN,
-    MANY,
-    dispatch,
-    look,
-    reserve,
-)
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.dispatching import HEARD_WITHIN, MANY, dispatch, look, reserve
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.admission import Admission, admit
+from windlass.shared.settings import Settings
+from windlass.shared.store import providers, workers
 
 
 @on_the_engine

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.dispatcher.backlog import RetryBacklog
-from services.dispatcher.dispatch import dispatch_due
-from services.dispatcher.publisher import Publisher
-from shared.settings import Settings
-from shared.store.providers import DUE_COUNTED
-from tests.integration.engine import Engine, on_the_engine
-from tests.integration.flow import serve
+from tests.support.engine.flow import serve
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.dispatcher.backlog import RetryBacklog
+from windlass.services.dispatcher.dispatch import dispatch_due
+from windlass.services.dispatcher.publisher import Publisher
+from windlass.shared.settings import Settings
+from windlass.shared.store.providers import DUE_COUNTED
 
 
 @asynccontextmanager

@@ -8,10 +8,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from shared.admission import WINDOW_FLOOR, admit
-from tests.databases import execute
-from tests.integration.engine import Engine, on_the_engine
-from tests.integration.flow import (
+from tests.support.engine.flow import (
     be_told_429,
     change,
     let_the_time_pass,
@@ -21,6 +18,9 @@ from tests.integration.flow import (
     ring_for,
     serve,
 )
+from tests.support.engine.store import Engine, on_the_engine
+from tests.support.servers.databases import execute
+from windlass.shared.admission import WINDOW_FLOOR, admit
 
 
 async def wanted(engine: Engine, queue: str = "probe.probe") -> int:

@@ -14,11 +14,11 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlmodel import SQLModel
 
-import shared.models  # noqa: F401 - declares the tables
-from shared.migrations.runner import alembic_config, install_functions, migrate, newest_revision
-from shared.store import dead_letters, functions, queues, reports
-from shared.store.listing import Filter
-from tests.integration.engine import Engine, an_engine, on_the_engine
+import windlass.shared.models  # noqa: F401 - declares the tables
+from tests.support.engine.store import Engine, an_engine, on_the_engine
+from windlass.shared.migrations.runner import alembic_config, install_functions, migrate, newest_revision
+from windlass.shared.store import dead_letters, functions, queues, reports
+from windlass.shared.store.listing import Filter
 
 PROJECT = Path(__file__).parents[2]
 

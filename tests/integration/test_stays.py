@@ -11,19 +11,19 @@ from uuid import UUID
 import pytest
 from litestar.datastructures import State
 
-from services.api.auth import Caller
-from services.api.cursors import Cursor
-from services.api.hub import Hub
-from services.api.keyring import Keyring
-from services.api.many_stream import tell_many
-from services.api.media_links import MediaLinks
-from services.api.stream import tell
-from services.api.waiting import KeyEnded, wait_for_end
-from shared.db import Database
-from shared.settings import Settings
-from shared.store import commit_order, keys
-from shared.store.commit_order import Wanted
-from tests.integration.engine import Engine, on_the_engine, until
+from tests.support.engine.store import Engine, on_the_engine, until
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.access.keyring import Keyring
+from windlass.services.api.media.links import MediaLinks
+from windlass.services.api.streams.cursors import Cursor
+from windlass.services.api.streams.hub import Hub
+from windlass.services.api.streams.many_tasks import tell_many
+from windlass.services.api.streams.one_task import tell
+from windlass.services.api.tasks.long_poll import KeyEnded, wait_for_end
+from windlass.shared.db import Database
+from windlass.shared.settings import Settings
+from windlass.shared.store import commit_order, keys
+from windlass.shared.store.commit_order import Wanted
 
 ALL = Wanted(None, None, None, None, None)
 

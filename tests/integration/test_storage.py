@@ -9,12 +9,19 @@ from uuid import uuid4
 
 import pytest
 
-from services.cli.ports import free_port
-from shared.settings import Settings
-from shared.storage import MediaStorage, MissingMedia, PlaceTaken, StorageUnavailable, UnusableStorage, open_storage
-from shared.storage.files import PIECE_BYTES
-from tests.media import put
 from tests.s3.server import an_s3_server, make_bucket
+from tests.support.engine.media import put
+from windlass.services.laptop.ports import free_port
+from windlass.shared.settings import Settings
+from windlass.shared.storage import (
+    MediaStorage,
+    MissingMedia,
+    PlaceTaken,
+    StorageUnavailable,
+    UnusableStorage,
+    open_storage,
+)
+from windlass.shared.storage.files import PIECE_BYTES
 
 PLACE = "0190a/1-0.png"
 BACKSLASH, NUL = chr(92), chr(0)

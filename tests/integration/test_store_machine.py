@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from shared import db
-from shared.states import TERMINAL, TRANSITIONS, WAITING, State, allows
-from shared.store import dependencies, queues
-from tests.integration.engine import Engine, an_engine
-from tests.integration.store_steps import PROVIDERS, Step, Submit, World, steps, submissions
+from tests.support.engine.store import Engine, an_engine
+from tests.support.engine.store_steps import PROVIDERS, Step, Submit, World, steps, submissions
+from windlass.shared import db
+from windlass.shared.states import TERMINAL, TRANSITIONS, WAITING, State, allows
+from windlass.shared.store import dependencies, queues
 
 OFTEN = settings(
     max_examples=35,

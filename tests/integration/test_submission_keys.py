@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from shared.db import Row
-from shared.store import submission_keys, tasks
-from shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
-from tests.integration.engine import Engine, a_submission, on_the_engine
-from tests.windlass import NOBODY
+from tests.support.engine.store import Engine, a_submission, on_the_engine
+from tests.support.installation import NOBODY
+from windlass.shared.db import Row
+from windlass.shared.store import submission_keys, tasks
+from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
 
 BODY, ANOTHER_BODY = (hashlib.sha256(text).hexdigest() for text in (b"one", b"another"))
 

@@ -15,13 +15,13 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from services.api.health import OLDEST_SUPPORTED_REVISION
-from services.api.main import create_app
-from shared.migrations.runner import alembic_config, install_functions
-from shared.settings import Settings
 from tests.conftest import a_database
-from tests.servers import Servers
-from tests.windlass import KEY
+from tests.support.installation import KEY
+from tests.support.servers.private_servers import Servers
+from windlass.services.api.main import create_app
+from windlass.services.api.operators.health import OLDEST_SUPPORTED_REVISION
+from windlass.shared.migrations.runner import alembic_config, install_functions
+from windlass.shared.settings import Settings
 
 PROBE = {"actor": "probe", "tags": ["red"], "dedupe_key": "once", "project_id": "p", "workflow_id": "w"}
 FILTERS: list[dict[str, Any]] = [

@@ -5,13 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from services.api.auth import Caller
-from services.api.why import explanation_of
-from shared.settings import Settings
-from shared.store import providers, tasks, workers
-from shared.store.tasks import MUST_RUN_ALONE, Claimed, Refused
-from tests.integration.engine import Engine, on_the_engine
-from tests.integration.flow import dispatch, look, serve
+from tests.support.engine.flow import dispatch, look, serve
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.tasks.why import explanation_of
+from windlass.shared.settings import Settings
+from windlass.shared.store import providers, tasks, workers
+from windlass.shared.store.tasks import MUST_RUN_ALONE, Claimed, Refused
 
 FEW = 8
 QUEUES = ["probe.probe"]

@@ -2,11 +2,11 @@
 
 from uuid import UUID, uuid4
 
-from services.actors.take_back import take_back
-from services.janitor.stale import recover_stale
-from shared.store import tasks, workers
-from shared.store.tasks import Claim
-from tests.integration.engine import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.actors.worker.leases.take_back import take_back
+from windlass.services.janitor.duties.stale import recover_stale
+from windlass.shared.store import tasks, workers
+from windlass.shared.store.tasks import Claim
 
 MORE_THAN_TWO_CALLS_TAKE = 1001
 

@@ -2,10 +2,10 @@
 
 from uuid import uuid4
 
-from shared.admission import Admission
-from shared.store import providers, tasks
-from shared.store.tasks import Claim, Claimed, Refused
-from tests.integration.engine import Engine, a_submission, on_the_engine
+from tests.support.engine.store import Engine, a_submission, on_the_engine
+from windlass.shared.admission import Admission
+from windlass.shared.store import providers, tasks
+from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

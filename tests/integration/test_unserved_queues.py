@@ -5,12 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from services.api.health import look_at_components
-from services.api.room import Room
-from shared.settings import Settings
-from shared.store import workers
-from tests.integration.engine import Engine, on_the_engine
-from tests.integration.flow import change, dispatch, open_the_breaker, pause, serve
+from tests.support.engine.flow import change, dispatch, open_the_breaker, pause, serve
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.api.operators.health import look_at_components
+from windlass.services.api.operators.room import Room
+from windlass.shared.settings import Settings
+from windlass.shared.store import workers
 
 GRACE = 60
 

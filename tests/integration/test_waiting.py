@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from shared.retries import ending_of_interrupt
-from shared.store import tasks
-from shared.store.tasks import Refused
-from tests.integration.engine import RULES, Engine, on_the_engine
-from tests.integration.flow import change, let_the_time_pass, open_the_breaker, pause, refusal
+from tests.support.engine.flow import change, let_the_time_pass, open_the_breaker, pause, refusal
+from tests.support.engine.store import RULES, Engine, on_the_engine
+from windlass.services.actors.worker.retries import ending_of_interrupt
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Refused
 
 Step = Callable[[Engine], Awaitable[object]]
 

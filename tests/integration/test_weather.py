@@ -7,15 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from shared.admission import Admission
-from shared.errors import RateLimited
-from shared.retries import ending_of_failure
-from shared.settings import Settings
-from shared.store import flow, providers, tasks
-from shared.store.flow import Rules
-from shared.store.tasks import Claim, Claimed, Refused
-from tests.integration.engine import RULES, Engine, on_the_engine
-from tests.integration.flow import (
+from tests.support.engine.flow import (
     VERDICTS,
     be_told_429,
     change,
@@ -29,6 +21,14 @@ from tests.integration.flow import (
     refusal,
     ring_for,
 )
+from tests.support.engine.store import RULES, Engine, on_the_engine
+from windlass.services.actors.worker.retries import ending_of_failure
+from windlass.shared.admission import Admission
+from windlass.shared.errors import RateLimited
+from windlass.shared.settings import Settings
+from windlass.shared.store import flow, providers, tasks
+from windlass.shared.store.flow import Rules
+from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 
 async def paused_for(engine: Engine) -> float:

@@ -5,12 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from services.api.auth import Caller
-from services.api.why import explanation_of
-from shared.settings import Settings
-from shared.store import reports
-from tests.integration.engine import Engine, on_the_engine
-from tests.integration.flow import (
+from tests.support.engine.flow import (
     be_told_429,
     change,
     dispatch,
@@ -21,6 +16,11 @@ from tests.integration.flow import (
     ring_for,
     serve,
 )
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.tasks.why import explanation_of
+from windlass.shared.settings import Settings
+from windlass.shared.store import reports
 
 ADMIN = Caller("key", "admin", "root")
 USER = Caller("key", "user", "ann")

@@ -8,16 +8,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from services.actors.batcher import Batcher
-from services.actors.context import Context
-from services.actors.writer import Writer
-from shared import db
-from shared.retries import ending_of_success
-from shared.settings import Settings
-from shared.store.tasks import Claim, Claimed, Refused
-from tests.integration.engine import Engine
-from tests.integration.engine_from_threads import ask, held_up
-from tests.waiting import wait_until
+from tests.support.engine.store import Engine
+from tests.support.engine.store_from_threads import ask, held_up
+from tests.support.waiting import wait_until
+from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.retries import ending_of_success
+from windlass.services.actors.worker.writing.group_commit import Batcher
+from windlass.services.actors.worker.writing.writer import Writer
+from windlass.shared import db
+from windlass.shared.settings import Settings
+from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 GOOD = 30
 A_TASK = "SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE"

@@ -11,11 +11,11 @@ from typing import Any
 import httpx
 import yaml
 
-from services.cli.ports import free_port
 from tests.monitoring.programs import program
 from tests.monitoring.written import MONITORING
-from tests.waiting import wait_until
-from tests.windlass import leash
+from tests.support.installation import leash
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
 
 SCRAPE = "500ms"
 EVALUATE = "1s"

@@ -11,10 +11,10 @@ from typing import Any
 import promql_parser
 from prometheus_client import ProcessCollector
 
-import shared.metrics
-from shared.errors import ERROR_TYPES
-from shared.metrics.declaring import CATALOGUE, SERVICES
 from tests.monitoring.written import alerts, recorded
+from windlass.shared import metrics
+from windlass.shared.errors import ERROR_TYPES
+from windlass.shared.metrics.declaring import CATALOGUE, SERVICES
 
 OF_THE_TARGET = frozenset({"instance", "job"})
 OPEN_VALUES = frozenset({"status", "le", "route", "job", "alertname", "alertstate"})
@@ -34,7 +34,7 @@ class Known:
 @cache
 def catalogue() -> dict[str, Known]:
     """Every series that there is by its name: what the code declares, what is recorded, and what Prometheus adds."""
-    for module in pkgutil.iter_modules(shared.metrics.__path__, "shared.metrics."):
+    for module in pkgutil.iter_modules(metrics.__path__, f"{metrics.__name__}."):
         importlib.import_module(module.name)
     found: dict[str, Known] = {}
     for declared in CATALOGUE:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from services.api.reference.operations import OPERATIONS
-from services.cli.main import build_parser
 from tests.monitoring.written import MONITORING, PROJECT, alerts
+from windlass.services.api.reference.operations import OPERATIONS
+from windlass.services.cli.main import build_parser
 
 PAGES = sorted(path for path in (MONITORING / "runbooks").glob("*.md") if path.name != "README.md")
 PARTS = ("**For users:**", "**See**", "**Likely causes", "**Do**", "**Leave it alone")

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from services.cli.ports import free_port
-from tests.waiting import wait_until
-from tests.windlass import leash
+from tests.support.installation import leash
+from tests.support.waiting import wait_until
+from windlass.services.laptop.ports import free_port
 
 PYTHON = Path(sys.prefix) / "s3" / "bin" / "python"
 

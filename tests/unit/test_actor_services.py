@@ -1,7 +1,7 @@
 """Which processes of actors `windlass up` starts, and what each of them serves."""
 
-from services.cli.installation import actor_services, names_of_everyone
-from shared.settings import Settings
+from windlass.services.laptop.installation import actor_services, names_of_everyone
+from windlass.shared.settings import Settings
 
 
 def test_agents_have_a_process_of_their_own() -> None:

@@ -4,9 +4,9 @@ from ipaddress import ip_address
 
 import pytest
 
-from shared.errors import Forbidden
-from shared.providers.addresses import Allowances, check, is_public
-from shared.settings import Settings
+from windlass.shared.errors import Forbidden
+from windlass.shared.providers.http.addresses import Allowances, check, is_public
+from windlass.shared.settings import Settings
 
 
 def _addresses(text: str) -> list[str]:

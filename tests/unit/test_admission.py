@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.admission import WINDOW_FLOOR, Admission, ProviderView, admit, free_places
+from windlass.shared.admission import WINDOW_FLOOR, Admission, ProviderView, admit, free_places
 
 by_the_hundred = settings(max_examples=200, derandomize=True, deadline=None)
 

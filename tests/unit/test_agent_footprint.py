@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from services.actors.agents import footprint
-from services.actors.agents.footprint import DEEPEST, Footprint
-from shared.accounts import account_for_agents
-from tests.servers import open_directory
+from tests.support.servers.private_servers import open_directory
+from windlass.services.actors.agent import footprint
+from windlass.services.actors.agent.footprint import DEEPEST, Footprint
+from windlass.shared.process.accounts import account_for_agents
 
 MEGABYTE = 2**20
 
@@ -89,7 +89,7 @@ SHUT = """
 import os, sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
-from services.actors.agents.footprint import Footprint
+from windlass.services.actors.agent.footprint import Footprint
 if len(sys.argv) > 3:
     os.setresgid(*[int(sys.argv[4])] * 3)
     os.setresuid(*[int(sys.argv[3])] * 3)

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from services.actors.agents.limits import for_the_kernel, lowered
-from services.actors.agents.programs import files_of
-from shared.payloads import AgentLimits as WantedLimits
-from shared.toml_tables import AgentLimits
+from windlass.services.actors.agent.limits import for_the_kernel, lowered
+from windlass.services.actors.agent.programs import files_of
+from windlass.shared.payloads import AgentLimits as WantedLimits
+from windlass.shared.toml_tables import AgentLimits
 
 
 def test_the_smaller_of_both_limits_holds() -> None:

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from services.actors.agents.output import LONGEST_LINE, STDERR_BYTES, Output, last_object_in
-from shared.errors import ResultTooLarge
+from windlass.services.actors.agent.output import LONGEST_LINE, STDERR_BYTES, Output, last_object_in
+from windlass.shared.errors import ResultTooLarge
 
 
 def output_of(*chunks: bytes, largest: int = 1000) -> tuple[Output, list[str]]:

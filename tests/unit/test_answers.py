@@ -8,8 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from services.cli.ports import free_port
-from shared.errors import (
+from tests.support.providers.small_server import HANG, Reply, answer, on_a_loop, serving
+from windlass.services.laptop.ports import free_port
+from windlass.shared.errors import (
     ContentRejected,
     Forbidden,
     InvalidInput,
@@ -21,12 +22,11 @@ from shared.errors import (
     TaskError,
     Unauthorized,
 )
-from shared.providers.addresses import Allowances
-from shared.providers.answers import error_of, placing_an_order, retry_after_of
-from shared.providers.base import OrderUnknown
-from shared.providers.exchange import LARGEST_ANSWER_BYTES, ask
-from shared.providers.network import open_client
-from tests.small_server import HANG, Reply, answer, on_a_loop, serving
+from windlass.shared.providers.base import OrderUnknown
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.answers import error_of, placing_an_order, retry_after_of
+from windlass.shared.providers.http.exchange import LARGEST_ANSWER_BYTES, ask
+from windlass.shared.providers.http.network import open_client
 
 LOOPBACK = Allowances((ip_network("127.0.0.1/32"),))
 KEY = "11111111-2222-3333-4444-555555555555"

@@ -1,6 +1,6 @@
 """The pauses between restarts."""
 
-from services.cli.supervision.backoff import Backoff
+from windlass.services.laptop.supervision.backoff import Backoff
 
 
 def test_pauses_double_up_to_ten_seconds() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from services.actors.batcher import BUSY_SECONDS, GATHER_SECONDS, Batcher, Reply
+from windlass.services.actors.worker.writing.group_commit import BUSY_SECONDS, GATHER_SECONDS, Batcher, Reply
 
 
 def test_those_who_were_answered_together_go_together_the_next_time() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.api.bodies import is_harmless, is_storable, refuse_other_types, refuse_unstorable
-from services.api.errors import Problem
-from shared.settings import Settings
+from windlass.services.api.http.bodies import is_harmless, is_storable, refuse_other_types, refuse_unstorable
+from windlass.services.api.http.errors import Problem
+from windlass.shared.settings import Settings
 
 SETTINGS = Settings()
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from services.actors.calls import Calls
-from services.actors.context import Context, Stopped
-from shared.errors import TimedOut
 from tests.unit.test_context import TASK
+from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.context import Context, Stopped
+from windlass.shared.errors import TimedOut
 
 SOON = 5
 

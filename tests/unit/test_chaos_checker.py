@@ -11,15 +11,7 @@ import pytest
 from tests.chaos.checker import CRITERIA
 from tests.chaos.record import Fault, LimitChange, Record, Revived, Sighting
 from tests.chaos.rows import Rows, WorkerRow
-from tests.chaos_stories import (
-    NOBODY_HAS_THIS_PID,
-    NOW,
-    a_task,
-    judged,
-    record_of,
-    rows_of,
-    wrong,
-)
+from tests.support.chaos_stories import NOBODY_HAS_THIS_PID, NOW, a_task, judged, record_of, rows_of, wrong
 
 
 def test_a_run_that_is_right_is_called_right() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.chaos.record import ManyRead, Record, StreamRead
-from tests.chaos_stories import HAPPY, a_task, events, record_of, rows_of, wrong
+from tests.support.chaos_stories import HAPPY, a_task, events, record_of, rows_of, wrong
 
 
 def read(*seqs: int, types: tuple[str, ...] | None = None, is_whole: bool = True) -> StreamRead:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.store.functions import definitions
 from tests.chaos.changes import MUTATED, MUTATIONS, FunctionChange, Mutation, NotThere, SourceChange, prepare
 from tests.chaos.scenes import SCENES
+from windlass.shared.store.functions import definitions
 
 PROJECT = Path(__file__).parents[2]
 
@@ -44,7 +44,7 @@ def test_the_piece_is_there_once(mutation: Mutation) -> None:
 
 def test_a_piece_that_is_not_there_is_refused() -> None:
     with pytest.raises(NotThere):
-        SourceChange("services.api.stream", "what nobody wrote", "").changed("what somebody wrote")
+        SourceChange("windlass.services.api.streams.one_task", "what nobody wrote", "").changed("what somebody wrote")
     with pytest.raises(NotThere):
         FunctionChange("end_tasks", "twice", "").changed("twice and twice")
 
@@ -64,7 +64,9 @@ def test_a_process_that_is_given_it_loads_the_changed_source(mutation: Mutation,
 
 def test_a_process_whose_piece_is_not_there_does_not_start(tmp_path: Path) -> None:
     changes = tmp_path / "changes.json"
-    changes.write_text(json.dumps({"services.api.stream": [["what nobody wrote", ""]]}))
-    ended = run("import services.api.stream", CHAOS_SOURCE_CHANGES=str(changes), PYTHONPATH=str(MUTATED))
+    changes.write_text(json.dumps({"windlass.services.api.streams.one_task": [["what nobody wrote", ""]]}))
+    ended = run(
+        "import windlass.services.api.streams.one_task", CHAOS_SOURCE_CHANGES=str(changes), PYTHONPATH=str(MUTATED)
+    )
     assert ended.returncode != 0
     assert "what nobody wrote" in ended.stderr

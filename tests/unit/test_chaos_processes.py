@@ -5,7 +5,7 @@ import sys
 
 from tests.chaos.processes import ProcessWatch, is_alive, working_for
 from tests.chaos.record import Accepted, Record
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 
 def test_a_process_that_names_its_task_is_seen_until_it_is_dead() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shared.payloads import PAYLOADS
-from shared.providers.fake.behaviour import words_in
 from tests.chaos.wishes import Kinds, Wish, plan
+from windlass.services.fake_providers.behaviour import words_in
+from windlass.shared.payloads import PAYLOADS
 
 KINDS = Kinds(probe_providers=("probe", "narrow"))
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from services.cli.commands.arguments import chosen_filter
-from services.cli.commands.providers import wanted_change
-from services.cli.commands.submit import options
-from services.cli.display.tables import Table
-from services.cli.display.texts import age, clean, compact, duration
-from services.cli.main import build_parser
+from windlass.services.cli.commands.arguments import chosen_filter
+from windlass.services.cli.commands.providers import wanted_change
+from windlass.services.cli.commands.submit import options
+from windlass.services.cli.display.tables import Table
+from windlass.services.cli.display.texts import age, clean, compact, duration
+from windlass.services.cli.main import build_parser
 
 ID = "01890000-0000-7000-8000-000000000001"
 

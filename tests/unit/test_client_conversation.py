@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from windlass import calls
-from windlass.call import Call, Request, next_page
-from windlass.conversation import Answer, Conversation, Outcome, Patience, Pause, ask, wait
-from windlass.errors import ApiError, Conflict, Unavailable, Unreachable, WaitTimeout
-from windlass.reading import Reading
-from windlass.task import Listing, Task
+from windlass.client import calls
+from windlass.client.call import Call, Request, next_page
+from windlass.client.conversation import Answer, Conversation, Outcome, Patience, Pause, ask, wait
+from windlass.client.errors import ApiError, Conflict, Unavailable, Unreachable, WaitTimeout
+from windlass.client.reading import Reading
+from windlass.client.task import Listing, Task
 
 LOST = Unreachable("lost on the way", sent=True)
 REFUSED = Unreachable("nobody there", sent=False)

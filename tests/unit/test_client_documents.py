@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from services.api.reference import documents, operator_documents
-from windlass import calls, operations, task
-from windlass.task import Document
+from windlass.client import calls, operations, task
+from windlass.client.task import Document
+from windlass.services.api.reference import documents, operator_documents
 
 PAIRS: list[tuple[type[BaseModel], type[Document]]] = [
     (documents.TaskDocument, task.Task),

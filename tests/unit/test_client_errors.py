@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.cli.exit_codes import exit_code
-from windlass.errors import (
+from windlass.client.errors import (
     ApiError,
     Conflict,
     FieldError,
@@ -27,7 +26,8 @@ from windlass.errors import (
     WindlassError,
     api_error,
 )
-from windlass.task import Task
+from windlass.client.task import Task
+from windlass.services.cli.exit_codes import exit_code
 
 TASK = Task(task_id="t", actor="probe", status="dead")
 

@@ -3,7 +3,7 @@
 import os
 import threading
 
-from services.cli.supervision.console import WAITING_LINES, Console
+from windlass.services.laptop.supervision.console import WAITING_LINES, Console
 
 
 def test_lines_are_prefixed_with_padded_names() -> None:

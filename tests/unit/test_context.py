@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from services.actors.attempts import Attempts
-from services.actors.context import Context, Stopped
-from services.actors.runners import fitting
-from shared.errors import ResultTooLarge, TimedOut
-from shared.store.tasks import Claimed
+from windlass.services.actors.worker.attempts import Attempts
+from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.runners import fitting
+from windlass.shared.errors import ResultTooLarge, TimedOut
+from windlass.shared.store.tasks import Claimed
 
 TASK = Claimed(
     task_id=UUID(int=1),

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from services.api.auth import Caller
-from services.api.schemas import error_for, event_document, provider_job_for
-from shared.db import Row
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.tasks.schemas import error_for, event_document, provider_job_for
+from windlass.shared.db import Row
 
 ADMIN, VIEWER, USER = (Caller("k", role, "ann") for role in ("admin", "viewer", "user"))
 

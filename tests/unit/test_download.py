@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from shared.errors import (
+from tests.support.providers.small_server import HANG, Reply, Request, answer, on_a_loop, serving
+from windlass.shared.errors import (
     Forbidden,
     InvalidInput,
     NetworkTimeout,
@@ -19,11 +20,10 @@ from shared.errors import (
     ServiceUnavailable,
     TaskError,
 )
-from shared.providers.addresses import Allowances
-from shared.providers.download import Downloaded, download
-from shared.providers.network import open_client
-from shared.providers.source import SourceUnavailable, fetch_source
-from tests.small_server import HANG, Reply, Request, answer, on_a_loop, serving
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.download import Downloaded, download
+from windlass.shared.providers.http.network import open_client
+from windlass.shared.providers.source import SourceUnavailable, fetch_source
 
 LOOPBACK = Allowances((ip_network("127.0.0.1"),))
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -15,11 +15,11 @@ import pytest
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore
 
-from services.actors.exhaustion import lack_behind
-from shared.errors import NetworkTimeout, SubprocessFailed
-from shared.providers.addresses import Allowances
-from shared.providers.exchange import ask
-from shared.providers.network import open_client
+from windlass.services.actors.worker.exhaustion import lack_behind
+from windlass.shared.errors import NetworkTimeout, SubprocessFailed
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.exchange import ask
+from windlass.shared.providers.http.network import open_client
 
 
 @contextmanager

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.admission import ProviderView, admit
-from shared.explanation import TaskView, explain
-from shared.states import Lane, State
 from tests.unit.test_admission import FUTURE, NOW, PAST, by_the_hundred, view_of, views
+from windlass.shared.admission import ProviderView, admit
+from windlass.shared.explanation import TaskView, explain
+from windlass.shared.states import Lane, State
 
 WAITING = TaskView(State.QUEUED, Lane.FRESH, available_at=PAST)
 LATER = FUTURE + timedelta(seconds=1)

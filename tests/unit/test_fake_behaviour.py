@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from shared.providers.fake import behaviour
-from shared.providers.fake.behaviour import VALUES, Behaviour, NotAWord, Word, without_words, words_in
+from windlass.services.fake_providers import behaviour
+from windlass.services.fake_providers.behaviour import VALUES, Behaviour, NotAWord, Word, without_words, words_in
 
 
 def test_words_in_a_prompt_are_found_and_taken_out() -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from litestar.testing import RequestFactory
 
-from shared.providers.fake.behaviour import Behaviour
-from shared.providers.fake.books import Books
-from shared.providers.fake.callbacks import Callbacks
-from shared.providers.fake.database import open_database
-from shared.providers.fake.desk import Desk
-from shared.providers.fake.openrouter import Chat, stream
-from shared.providers.fake.scripts import Scripts
-from shared.providers.fake.summary import complete
+from windlass.services.fake_providers.behaviour import Behaviour
+from windlass.services.fake_providers.books import Books
+from windlass.services.fake_providers.callbacks import Callbacks
+from windlass.services.fake_providers.database import open_database
+from windlass.services.fake_providers.desk import Desk
+from windlass.services.fake_providers.openrouter import Chat, stream
+from windlass.services.fake_providers.scripts import Scripts
+from windlass.services.fake_providers.summary import complete
 
 
 def test_it_is_over_before_its_client_can_know(tmp_path: Path) -> None:

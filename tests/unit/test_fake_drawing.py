@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image, ImageFile
 
-from shared.providers.fake.drawing import FORMATS, draw
+from windlass.services.fake_providers.drawing import FORMATS, draw
 
 
 @pytest.mark.parametrize("extension", FORMATS)

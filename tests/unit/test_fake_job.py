@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from shared.providers.fake.behaviour import Behaviour
-from shared.providers.fake.job import Job
+from windlass.services.fake_providers.behaviour import Behaviour
+from windlass.services.fake_providers.job import Job
 
 
 def a_job(**facts: Any) -> Job:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.fake_providers import are_needed, choose_url
-from services.cli.installation import names_of_everyone
-from shared.settings import Settings
+from windlass.services.laptop.fake_providers import are_needed, choose_url
+from windlass.services.laptop.installation import names_of_everyone
+from windlass.shared.settings import Settings
 
 KEYS = ("MIDAPI_API_KEY", "LEONARDO_API_KEY", "OPENROUTER_API_KEY")
 

@@ -1,6 +1,6 @@
 """What the fake model says about a text."""
 
-from shared.providers.fake.summary import complete, summarise
+from windlass.services.fake_providers.summary import complete, summarise
 
 TEXT = "The windlass hauls a heavy load while its pawl holds it. It never slips! Why should it?\nSailors know."
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.providers.base import CannotTell, Found, NotThere
-from shared.providers.finding import MOST_PAGES, Listed, look, look_until_settled
-from tests.small_server import on_a_loop
+from tests.support.providers.small_server import on_a_loop
+from windlass.shared.providers.base import CannotTell, Found, NotThere
+from windlass.shared.providers.finding import MOST_PAGES, Listed, look, look_until_settled
 
 INTENDED = datetime(2026, 11, 16, 12, 0, 0, 123456, tzinfo=UTC)
 

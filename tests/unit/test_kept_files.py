@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.data_directory import locked
-from services.cli.kept_files import kept_secret, make_directory, random_word, write_kept
-from services.cli.ports import CANDIDATES, kept_port
+from windlass.services.laptop.data_directory import locked
+from windlass.services.laptop.kept_files import kept_secret, make_directory, random_word, write_kept
+from windlass.services.laptop.ports import CANDIDATES, kept_port
 
 
 def test_a_secret_is_made_once_and_private(tmp_path: Path) -> None:

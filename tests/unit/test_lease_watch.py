@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from services.actors.lease_watch import LeaseWatch
-from shared.settings import Settings
+from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
+from windlass.shared.settings import Settings
 
 SETTINGS = Settings(stop_grace_seconds=5, lease_margin_seconds=2)
 

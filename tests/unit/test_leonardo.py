@@ -7,13 +7,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import ContentRejected, NotFound, ServiceUnavailable, TaskError, Unauthorized
-from shared.providers.addresses import Allowances
-from shared.providers.base import Done, Failed, Order, OrderUnknown, Pending
-from shared.providers.leonardo import Adapter
-from shared.providers.network import open_client
-from shared.toml_tables import Endpoint
-from tests.provider_bodies import (
+from tests.support.providers.provider_bodies import (
     LEONARDO_BAD_KEY,
     LEONARDO_COMPLETE,
     LEONARDO_DELETED,
@@ -22,7 +16,13 @@ from tests.provider_bodies import (
     LEONARDO_UNKNOWN,
     LEONARDO_WEBHOOK,
 )
-from tests.small_server import SmallServer, answer, on_a_loop, serving
+from tests.support.providers.small_server import SmallServer, answer, on_a_loop, serving
+from windlass.shared.errors import ContentRejected, NotFound, ServiceUnavailable, TaskError, Unauthorized
+from windlass.shared.providers.base import Done, Failed, Order, OrderUnknown, Pending
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.network import open_client
+from windlass.shared.providers.leonardo import Adapter
+from windlass.shared.toml_tables import Endpoint
 
 KEY = "0f0f0f0f-1111-2222-3333-444444444444"
 JOB = "9a1b2c3d-0000-4000-8000-123456789abc"

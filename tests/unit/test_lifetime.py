@@ -2,7 +2,7 @@
 
 import asyncio
 
-from shared.lifetime import until_set
+from windlass.shared.process.lifetime import until_set
 
 
 async def keep_waiting(event: asyncio.Event) -> None:

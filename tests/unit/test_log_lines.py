@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.actors.calls import Calls
-from shared import scrubbing, subject
-from shared.log_lines import LONGEST_TEXT, JsonLines, TextLines
+from windlass.services.actors.worker.calls import Calls
+from windlass.shared import scrubbing
+from windlass.shared.process import log_context
+from windlass.shared.process.log_lines import LONGEST_TEXT, JsonLines, TextLines
 
 SECRET = "correct-horse-battery-staple"
 TASK_ID = "01890000-0000-7000-8000-000000000000"
@@ -118,7 +119,7 @@ def test_an_error_is_one_field_with_its_type_its_message_and_its_stack() -> None
 
 def test_no_field_has_a_secret(secret: str) -> None:
     error = raised(ConnectionError(f"cannot reach amqp://windlass:{secret}@10.0.0.1"))
-    with subject.about(worker=secret):
+    with log_context.about(worker=secret):
         written = JsonLines("actors").format(record(f"asked with {secret}\n%s", "Bearer abcdefgh1234", error=error))
     assert secret not in written
     assert "abcdefgh1234" not in written
@@ -133,8 +134,8 @@ def test_a_secret_at_the_cut_is_not_halved(secret: str) -> None:
 
 def test_every_line_is_about_what_is_handled_until_it_is_laid_down() -> None:
     try:
-        subject.of_this_process(worker="host-1-abc")
-        subject.take_up(task_id=TASK_ID, attempt=2, traceparent=f"00-{'a' * 32}-{'b' * 16}-01")
+        log_context.of_this_process(worker="host-1-abc")
+        log_context.take_up(task_id=TASK_ID, attempt=2, traceparent=f"00-{'a' * 32}-{'b' * 16}-01")
         said = line("polling")
         assert {name: said[name] for name in ("task_id", "attempt", "worker", "trace_id", "span_id")} == {
             "task_id": TASK_ID,
@@ -143,14 +144,14 @@ def test_every_line_is_about_what_is_handled_until_it_is_laid_down() -> None:
             "trace_id": "a" * 32,
             "span_id": "b" * 16,
         }
-        with subject.about(attempt=3, request_id="r"):
+        with log_context.about(attempt=3, request_id="r"):
             assert (line("x")["task_id"], line("x")["attempt"], line("x")["request_id"]) == (TASK_ID, 3, "r")
-        subject.lay_down()
+        log_context.lay_down()
         assert line("x").keys() & {"task_id", "attempt", "trace_id", "request_id"} == set()
         assert line("x")["worker"] == "host-1-abc"
     finally:
-        subject.lay_down()
-        subject.of_this_process()
+        log_context.lay_down()
+        log_context.of_this_process()
 
 
 def test_a_call_that_runs_on_another_thread_s_loop_is_about_the_same_task() -> None:
@@ -163,7 +164,7 @@ def test_a_call_that_runs_on_another_thread_s_loop_is_about_the_same_task() -> N
     calls.start()
 
     def attempt(task_id: str) -> None:
-        subject.take_up(task_id=task_id)
+        log_context.take_up(task_id=task_id)
         calls.begin(request(task_id), on_end=lambda: None).wait(5)
 
     threads = [threading.Thread(target=attempt, args=(name,)) for name in ("one", "two")]
@@ -177,7 +178,7 @@ def test_a_call_that_runs_on_another_thread_s_loop_is_about_the_same_task() -> N
 
 
 def test_a_readable_line_names_the_task_or_the_request_unless_it_does_so_already() -> None:
-    with subject.about(task_id=TASK_ID, request_id="r-1"):
+    with log_context.about(task_id=TASK_ID, request_id="r-1"):
         silent = TextLines().format(record("polling", error=raised(ValueError("x"))))
         telling = TextLines().format(record("task %s: polling of r-1", TASK_ID))
     assert silent.splitlines()[0].endswith(f"WARNING actors.media: polling [task_id={TASK_ID}] [request_id=r-1]")
@@ -205,7 +206,7 @@ def test_nobody_can_write_a_readable_line_of_his_own_or_move_the_cursor() -> Non
 
 @given(st.text())
 def test_whatever_is_said_a_readable_line_is_one_line_that_can_be_printed(text: str) -> None:
-    with subject.about(request_id=text):
+    with log_context.about(request_id=text):
         written = TextLines().format(record("%s", text))
     assert len(written.splitlines()) == 1
     assert not any(unicodedata.category(each) == "Cc" for each in written)
@@ -213,8 +214,8 @@ def test_whatever_is_said_a_readable_line_is_one_line_that_can_be_printed(text: 
 
 TROUBLE = """
 import sys, threading, warnings
-from shared import logs
-from shared.settings import Settings
+from windlass.shared.process import logs
+from windlass.shared.settings import Settings
 
 class Fragile:
     def __del__(self):

@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from services.api.media_links import MediaLinks
-from shared.db import Database
-from shared.settings import Settings
-from shared.signing import media_expiry
+from windlass.services.api.media.links import MediaLinks
+from windlass.shared.db import Database
+from windlass.shared.settings import Settings
+from windlass.shared.signing import media_expiry
 
 SECRET = b"s" * 32
 CONTENT = UUID("01890000-0000-7000-8000-00000000000a")

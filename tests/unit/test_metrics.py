@@ -12,10 +12,12 @@ from litestar import Litestar, get
 from litestar.params import FromPath
 
 from docs.metrics import METRICS, metrics
-from services.actors.figures import result_of
-from services.api.traffic import Counted
-from services.cli.ports import free_port
-from shared.errors import (
+from tests.support.metrics import ask
+from tests.support.waiting import wait_until
+from windlass.services.actors.worker.metrics import result_of
+from windlass.services.api.http.request_metrics import Counted
+from windlass.services.laptop.ports import free_port
+from windlass.shared.errors import (
     ERROR_TYPES,
     ContentRejected,
     NetworkTimeout,
@@ -24,15 +26,13 @@ from shared.errors import (
     Unauthorized,
     fault_of,
 )
-from shared.metrics import catalogue, counting
-from shared.metrics.declaring import CATALOGUE, SERVICES, Declared, Kept
-from shared.metrics.services import HTTP_REQUESTS
-from shared.metrics.serving import MetricsServer
-from shared.metrics.tasks import FINISHED
-from shared.providers.base import OrderUnknown
-from shared.settings import Settings
-from tests.metrics import ask
-from tests.waiting import wait_until
+from windlass.shared.metrics import catalogue, counting
+from windlass.shared.metrics.declaring import CATALOGUE, SERVICES, Declared, Kept
+from windlass.shared.metrics.services import HTTP_REQUESTS
+from windlass.shared.metrics.serving import MetricsServer
+from windlass.shared.metrics.tasks import FINISHED
+from windlass.shared.providers.base import OrderUnknown
+from windlass.shared.settings import Settings
 
 LABELS = {
     "actor", "attempt", "by", "direction", "duty", "error_type", "fault", "kind", "lane", "method", "next", "operation",

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from shared.errors import (
+from tests.support.providers.provider_bodies import MIDAPI_CALLBACK, MIDAPI_ORDERED, MIDAPI_RECORD
+from tests.support.providers.small_server import SmallServer, answer, on_a_loop, serving
+from windlass.shared.errors import (
     ContentRejected,
     InvalidInput,
     NotFound,
@@ -19,13 +21,11 @@ from shared.errors import (
     TaskError,
     Unauthorized,
 )
-from shared.providers.addresses import Allowances
-from shared.providers.base import CannotTell, Done, Failed, Order, OrderUnknown, Pending
-from shared.providers.midjourney import Adapter
-from shared.providers.network import open_client
-from shared.toml_tables import Endpoint
-from tests.provider_bodies import MIDAPI_CALLBACK, MIDAPI_ORDERED, MIDAPI_RECORD
-from tests.small_server import SmallServer, answer, on_a_loop, serving
+from windlass.shared.providers.base import CannotTell, Done, Failed, Order, OrderUnknown, Pending
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.network import open_client
+from windlass.shared.providers.midjourney import Adapter
+from windlass.shared.toml_tables import Endpoint
 
 KEY = "midapi-key-0123456789"
 JOB = "mj_task_abcdef123456"

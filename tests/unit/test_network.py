@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from shared.errors import Forbidden
-from shared.providers.addresses import Allowances
-from shared.providers.network import Resolve, open_client
-from tests.small_server import answer, on_a_loop, serving
+from tests.support.providers.small_server import answer, on_a_loop, serving
+from windlass.shared.errors import Forbidden
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.network import Resolve, open_client
 
 LOOPBACK = Allowances((ipaddress.ip_network("127.0.0.1/32"),))
 

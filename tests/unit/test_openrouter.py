@@ -6,11 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from shared.errors import TaskError
-from shared.providers.addresses import Allowances
-from shared.providers.network import open_client
-from shared.providers.openrouter import Finished, OpenRouter
-from tests.scripted_openrouter import (
+from tests.support.providers.scripted_openrouter import (
     COMMENT,
     END,
     FINISHED,
@@ -25,6 +21,10 @@ from tests.scripted_openrouter import (
     kind_of,
     read,
 )
+from windlass.shared.errors import TaskError
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.providers.http.network import open_client
+from windlass.shared.providers.openrouter import Finished, OpenRouter
 
 # What is asked, and what is answered
 

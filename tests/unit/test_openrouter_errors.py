@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.scripted_openrouter import COMMENT, END, KEY, USAGE, Provider, chunk, failure, kind_of
+from tests.support.providers.scripted_openrouter import COMMENT, END, KEY, USAGE, Provider, chunk, failure, kind_of
 
 BY_CODE = [
     (400, "InvalidInput"), (401, "Unauthorized"), (402, "QuotaExhausted"), (404, "NotFound"), (408, "NetworkTimeout"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.main import build_parser
+from windlass.services.cli.main import build_parser
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
 COMMANDS = sorted(

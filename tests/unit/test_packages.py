@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.packages import find_postgres, packaged_services_stay_off
-from tests.servers import new_directory
+from tests.support.servers.private_servers import new_directory
+from windlass.services.laptop.packages import find_postgres, packaged_services_stay_off
 
-SCRIPT = Path(__file__).parents[2] / "services" / "cli" / "packages.py"
+SCRIPT = Path(__file__).parents[2] / "services" / "laptop" / "packages.py"
 IS_ROOT = os.geteuid() == 0
 # The interpreter of a virtual environment in root's home is closed to others.
 SYSTEM_PYTHON = "/usr/bin/python3" if IS_ROOT else sys.executable

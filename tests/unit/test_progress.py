@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shared.progress import present
-from shared.states import State
+from windlass.services.api.tasks.progress import present
+from windlass.shared.states import State
 
 AT = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 SAID = {"elapsed_ms": 40, "message": "Step 2 of 5", "percent": 40.0, "updated_at": "2026-07-01T11:59:59+00:00"}

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from shared.providers import leonardo, midjourney
-from shared.providers.params import Params, actions_of, faults_of
-from shared.settings import Settings
-from tests.submissions import accepted, pointers, refused
+from tests.support.engine.submissions import accepted, pointers, refused
+from windlass.shared.providers import leonardo, midjourney
+from windlass.shared.providers.params import Params, actions_of, faults_of
+from windlass.shared.settings import Settings
 
 
 class Paper(Params):

@@ -4,7 +4,7 @@ from dramatiq.rate_limits.backends import StubBackend
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.rates import SLICES, ProviderRate
+from windlass.services.actors.worker.rate_backend import SLICES, ProviderRate
 
 RATES = st.tuples(st.integers(1, 3), st.integers(30, 3600))
 EAGER = st.binary(min_size=60, max_size=80).map(lambda dice: [die % 9 / (4 * SLICES) for die in dice])

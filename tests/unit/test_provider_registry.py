@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from shared.errors import NotFound, Unauthorized
-from shared.providers.registry import media_provider
-from shared.settings import Settings
+from windlass.shared.errors import NotFound, Unauthorized
+from windlass.shared.providers.registry import media_provider
+from windlass.shared.settings import Settings
 
 FAKE = "http://127.0.0.1:8801"
 
@@ -49,7 +49,7 @@ def test_a_module_without_an_adapter_says_so(modules: Path) -> None:
 
 
 def test_a_provider_without_a_module_says_what_to_write_and_where_it_is_told() -> None:
-    with pytest.raises(NotFound, match=r"no module shared\.providers\.studio.*adapter.*adding_a_provider"):
+    with pytest.raises(NotFound, match=r"no module windlass\.shared\.providers\.studio.*adapter.*adding_a_provider"):
         made(with_provider(), "studio")
     with pytest.raises(NotFound, match=r"no module not_there\.drawing"):
         made(with_provider(adapter="not_there.drawing"), "studio")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from services.cli.main import main
-from shared.pulse import BEATS, Pulse, trouble
-from shared.settings import Settings
+from windlass.services.cli.main import main
+from windlass.shared.process.pulse import BEATS, Pulse, trouble
+from windlass.shared.settings import Settings
 
 
 def pulse_of(file: Path, **options: Any) -> Pulse:

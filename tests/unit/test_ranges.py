@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.api.ranges import Unsatisfiable, is_named, still_applies, wanted_range
+from windlass.services.api.media.ranges import Unsatisfiable, is_named, still_applies, wanted_range
 
 
 @pytest.mark.parametrize(

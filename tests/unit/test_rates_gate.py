@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from services.actors import rates
-from services.actors.rates import Gate
-from shared.rates import ProviderRate
+from windlass.services.actors.worker import rates
+from windlass.services.actors.worker.rate_backend import ProviderRate
+from windlass.services.actors.worker.rates import Gate
 
 LONG = 1000.0
 

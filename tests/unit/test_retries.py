@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared import errors
-from shared.errors import RateLimited, ServiceUnavailable, TaskError, TimedOut
-from shared.retries import ending_of_failure, ending_of_interrupt, ending_of_success
-from shared.store.tasks import Claimed
+from windlass.services.actors.worker.retries import ending_of_failure, ending_of_interrupt, ending_of_success
+from windlass.shared import errors
+from windlass.shared.errors import RateLimited, ServiceUnavailable, TaskError, TimedOut
+from windlass.shared.store.tasks import Claimed
 
 by_the_hundred = settings(max_examples=200, derandomize=True, deadline=None)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shared import scrubbing
-from shared.errors import InvalidInput, describe
-from shared.log_lines import TextLines
-from shared.scrubbing import SCRUBBED, redact, scrub, scrub_document, withhold, withhold_label
-from shared.settings import Settings
+from windlass.shared import scrubbing
+from windlass.shared.errors import InvalidInput, describe
+from windlass.shared.process.log_lines import TextLines
+from windlass.shared.scrubbing import SCRUBBED, redact, scrub, scrub_document, withhold, withhold_label
+from windlass.shared.settings import Settings
 
 CANARY = "c4nary" + "Z9" * 12
 

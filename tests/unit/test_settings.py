@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from shared.settings import Settings
+from windlass.shared.settings import Settings
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from uuid import UUID
 
 import pytest
 
-from services.api.stream_tokens import StreamTokens
-from shared.db import Database
-from shared.settings import Settings
-from shared.signing import media_expiry, media_url
+from windlass.services.api.access.stream_tokens import StreamTokens
+from windlass.shared.db import Database
+from windlass.shared.settings import Settings
+from windlass.shared.signing import media_expiry, media_url
 
 SECRET = b"s" * 32
 CONTENT = UUID("01890000-0000-7000-8000-00000000000a")

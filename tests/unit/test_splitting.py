@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shared.splitting import split
+from windlass.services.actors.summarize.splitting import split
 
 by_the_hundred = settings(max_examples=300, derandomize=True, deadline=None)
 

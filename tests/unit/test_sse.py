@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.sse import Message, Parser
+from windlass.client.sse import Message, Parser
 
 ONE_LINE = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]))
 

@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from docs import draw
-from shared.states import LIVE, TERMINAL, TRANSITIONS, State, allows
-from shared.store import functions
+from windlass.shared.states import LIVE, TERMINAL, TRANSITIONS, State, allows
+from windlass.shared.store import functions
 
 CONTRACT: dict[str, tuple[set[str], set[str]]] = {
     "submit": (set(), {"queued", "blocked"}),

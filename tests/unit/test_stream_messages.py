@@ -6,14 +6,14 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from services.api.auth import Caller
-from services.api.errors import Problem
-from services.api.media_links import MediaLinks
-from services.api.messages import encode, message_of
-from services.api.stream import read_position
-from shared.db import Database, Row
-from shared.settings import Settings
-from shared.states import TRANSITIONS
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.http.errors import Problem
+from windlass.services.api.media.links import MediaLinks
+from windlass.services.api.streams.messages import encode, message_of
+from windlass.services.api.streams.one_task import read_position
+from windlass.shared.db import Database, Row
+from windlass.shared.settings import Settings
+from windlass.shared.states import TRANSITIONS
 
 AT = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 LINKS = MediaLinks(Settings(), cast(Database, None))

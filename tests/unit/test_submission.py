@@ -8,12 +8,12 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from services.api.auth import Caller
-from services.api.errors import Problem
-from services.api.submission import check_idempotency_key, read, under_idempotency_key
-from shared.settings import Settings
-from shared.store.tasks import Submission
-from tests.submissions import ADMIN, DRILLS, SETTINGS, USER, accepted, pointers, refused
+from tests.support.engine.submissions import ADMIN, DRILLS, SETTINGS, USER, accepted, pointers, refused
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.http.errors import Problem
+from windlass.services.api.tasks.submission import check_idempotency_key, read, under_idempotency_key
+from windlass.shared.settings import Settings
+from windlass.shared.store.tasks import Submission
 
 
 def test_the_smallest_task_gets_the_defaults() -> None:

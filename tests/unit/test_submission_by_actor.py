@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.api.errors import Problem
-from services.api.submission import OPTIONS, accept
-from shared.payloads import PAYLOADS
-from shared.settings import Settings
-from tests.submissions import SETTINGS, USER, accepted, pointers, refused
+from tests.support.engine.submissions import SETTINGS, USER, accepted, pointers, refused
+from windlass.services.api.http.errors import Problem
+from windlass.services.api.tasks.submission import OPTIONS, accept
+from windlass.shared.payloads import PAYLOADS
+from windlass.shared.settings import Settings
 
 # Actors
 

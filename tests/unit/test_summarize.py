@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.actors.context import Context
-from services.actors.summarize import Summarize
-from services.actors.summary_prompts import for_a_part, for_the_whole
-from shared.errors import InvalidInput, Unauthorized
-from shared.payloads import SummarizePayload
-from shared.settings import Settings
 from tests.unit.test_context import TASK
+from windlass.services.actors.summarize.actor import Summarize
+from windlass.services.actors.summarize.prompts import for_a_part, for_the_whole
+from windlass.services.actors.worker.context import Context
+from windlass.shared.errors import InvalidInput, Unauthorized
+from windlass.shared.payloads import SummarizePayload
+from windlass.shared.settings import Settings
 
 
 def a_payload(content: str = "A text.", **fields: Any) -> SummarizePayload:

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from services.cli.supervision.supervisor import Supervisor
-from services.cli.supervision.unit import StartFailure
-from services.cli.supervision.waiting import until
+from windlass.services.laptop.supervision.supervisor import Supervisor
+from windlass.services.laptop.supervision.unit import StartFailure
+from windlass.services.laptop.supervision.waiting import until
 
 
 class Toy:

@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from services.api.throttle import FAILURES, MOST_ADDRESSES, WINDOW_SECONDS, Throttle, client_address
+from windlass.services.api.access.throttle import FAILURES, MOST_ADDRESSES, WINDOW_SECONDS, Throttle, client_address
 
 
 class Clock:

@@ -11,11 +11,11 @@ from uuid import UUID
 
 import pytest
 
-from services.cli.ports import free_port
-from shared import tracing
-from shared.tracing import ids_of, span_id_of
-from tests.trace_receiver import trace_receiver
-from tests.windlass import PROJECT
+from tests.support.installation import PROJECT
+from tests.support.trace_receiver import trace_receiver
+from windlass.services.laptop.ports import free_port
+from windlass.shared import tracing
+from windlass.shared.tracing import ids_of, span_id_of
 
 TASK_ID = UUID("01890000-0000-7000-8000-000000000000")
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -23,8 +23,9 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 MANY_SPANS = """
     import sys, time
     from uuid import UUID
-    from shared import logs, tracing
-    from shared.settings import Settings
+    from windlass.shared.process import logs
+    from windlass.shared import tracing
+    from windlass.shared.settings import Settings
 
     logs.start(Settings(), "actors")
     tracing.start(Settings(), "actors")
@@ -50,9 +51,10 @@ def run(program: str, *arguments: str, path: str = "", **settings: str) -> "subp
 def test_off_nothing_is_traced_and_nothing_of_opentelemetry_is_loaded() -> None:
     program = """
         import sys
-        import services.actors.main, services.api.main, services.dispatcher.main
-        from shared import logs, tracing
-        from shared.settings import Settings
+        import windlass.services.actors.main, windlass.services.api.main, windlass.services.dispatcher.main
+        from windlass.shared.process import logs
+        from windlass.shared import tracing
+        from windlass.shared.settings import Settings
         logs.start(Settings(), "api")
         tracing.start(Settings(), "api")
         assert not tracing.is_on()
@@ -104,8 +106,8 @@ def test_links_name_the_earlier_attempts_and_a_caller_who_is_not_sampled_leaves_
     program = """
         import sys
         from uuid import UUID
-        from shared import tracing
-        from shared.settings import Settings
+        from windlass.shared import tracing
+        from windlass.shared.settings import Settings
         tracing.start(Settings(), "actors")
         with tracing.attempting(UUID(sys.argv[1]), 3, "probe.probe", "worker", sys.argv[2]):
             tracing.calling("POST", "https", "api.example", None).end()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.urls import check_url
+from windlass.shared.urls import check_url
 
 GOOD = [
     "https://pictures.example/a.png?size=2#top",

@@ -3,8 +3,8 @@
 from typing import Any
 from uuid import UUID
 
-from services.actors.words import before_the_end, joined
-from shared.store.tasks import Ending, Report
+from windlass.services.actors.worker.writing.last_words import before_the_end, joined
+from windlass.shared.store.tasks import Ending, Report
 
 TASK, TOKEN = UUID(int=1), UUID(int=2)
 

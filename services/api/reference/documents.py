@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.states import Lane, State
+from windlass.shared.states import Lane, State
 
 
 class Document(BaseModel):

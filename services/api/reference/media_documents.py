@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from services.api.reference.documents import Document
-from shared.jobs import JobState
+from windlass.services.api.reference.documents import Document
+from windlass.shared.jobs import JobState
 
 
 class ContentDocument(Document):

@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from services.api.reference.media_documents import GenerationPage, HeardDocument
-from services.api.reference.operation import Answer, Operation
+from windlass.services.api.reference.media_documents import GenerationPage, HeardDocument
+from windlass.services.api.reference.operation import Answer, Operation
 
 FILE_HEADERS = {
     "ETag": "The file's SHA-256; `If-None-Match` and `If-Range` take it.",

@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from services.api.errors import PROBLEM_JSON
-from services.api.reference.documents import ProblemDocument
-from services.api.reference.operation import PARAMETERS, PROBLEMS, Operation
-from services.api.reference.operations import OPERATIONS
+from windlass.services.api.http.errors import PROBLEM_JSON
+from windlass.services.api.reference.documents import ProblemDocument
+from windlass.services.api.reference.operation import PARAMETERS, PROBLEMS, Operation
+from windlass.services.api.reference.operations import OPERATIONS
 
 REFERENCE = "#/components/schemas/{model}"
 PREFIX = "/api/v1"

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from services.api.reference.documents import Document, TaskDocument
+from windlass.services.api.reference.documents import Document, TaskDocument
 
 Health = Literal["healthy", "degraded", "unhealthy"]
 

@@ -1,10 +1,10 @@
 """What the operations for operators take and answer, beside what their handlers say themselves."""
 
-from services.api.dead_letters import Revival
-from services.api.keys import NewKey
-from services.api.providers import ProviderChange
-from services.api.reference import operator_documents as operators
-from services.api.reference.operation import Answer, Operation
+from windlass.services.api.access.keys import NewKey
+from windlass.services.api.operators.providers import ProviderChange
+from windlass.services.api.reference import operator_documents as operators
+from windlass.services.api.reference.operation import Answer, Operation
+from windlass.services.api.tasks.dead_letters import Revival
 
 A_PROVIDER = Answer("The provider as it is now.", (operators.ProviderDocument,))
 

@@ -12,7 +12,7 @@ class CompletedDocument(JsonRenderPlugin):
     """For machines."""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        from services.api.reference.openapi import complete  # noqa: PLC0415 - built when somebody asks, not at start
+        from windlass.services.api.reference.openapi import complete  # noqa: PLC0415 - built when somebody asks, not at start
 
         return self.render_json(request, complete(openapi_schema))
 
@@ -21,15 +21,15 @@ class ReadablePage(OpenAPIRenderPlugin):
     """For people, also without the internet: Litestar's own pages load their scripts from elsewhere."""
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:  # noqa: ARG002
-        from services.api.reference.openapi import complete  # noqa: PLC0415
-        from services.api.reference.page import render  # noqa: PLC0415
+        from windlass.services.api.reference.openapi import complete  # noqa: PLC0415
+        from windlass.services.api.reference.page import render  # noqa: PLC0415
 
         return render(complete(openapi_schema)).encode()
 
 
 def page_headers() -> dict[str, str]:
     """The page has one style sheet of its own, known by its hash, and nothing else to load or run."""
-    from services.api.reference.page import style_hash  # noqa: PLC0415
+    from windlass.services.api.reference.page import style_hash  # noqa: PLC0415
 
     allowed = f"default-src 'none'; style-src 'sha256-{style_hash()}'"
     return {"Content-Security-Policy": f"{allowed}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}

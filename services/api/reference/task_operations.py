@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model
 
-from services.api.bulk import BulkChange
-from services.api.reference import documents as tasks
-from services.api.reference import operator_documents as operators
-from services.api.reference.operation import Answer, Operation
-from services.api.schemas import NewTask, Sweep
-from services.api.submission import OPTIONS
-from shared.payloads import PAYLOADS
+from windlass.services.api.reference import documents as tasks
+from windlass.services.api.reference import operator_documents as operators
+from windlass.services.api.reference.operation import Answer, Operation
+from windlass.services.api.tasks.bulk import BulkChange
+from windlass.services.api.tasks.schemas import NewTask, Sweep
+from windlass.services.api.tasks.submission import OPTIONS
+from windlass.shared.payloads import PAYLOADS
 
 A_TASK = Answer("The task.", (tasks.TaskDocument,))
 EVENT_STREAM = Answer("Server-sent events.", media_type="text/event-stream")

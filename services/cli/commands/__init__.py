@@ -2,8 +2,8 @@
 
 import argparse
 
-from services.cli.commands import keys, providers, queues, submit, tasks, watch, workers
-from services.cli.commands.arguments import Commands, add_connection
+from windlass.services.cli.commands import keys, providers, queues, submit, tasks, watch, workers
+from windlass.services.cli.commands.arguments import Commands, add_connection
 
 __all__ = ["add_commands", "add_connection"]
 

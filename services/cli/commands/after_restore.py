@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import msgspec
 
-from services.cli.commands.arguments import OPTIONAL
-from services.cli.display.screen import Screen
-from services.cli.display.tables import Table
-from services.cli.display.texts import known, moment
+from windlass.services.cli.commands.arguments import OPTIONAL
+from windlass.services.cli.display.screen import Screen
+from windlass.services.cli.display.tables import Table
+from windlass.services.cli.display.texts import known, moment
 
-MODULE: Final = "services.janitor.after_restore"
+MODULE: Final = "windlass.services.admin.after_restore"
 DESCRIPTION: Final = """\
 Run it once after Postgres was restored from a backup, before any service is started again. In one transaction it hands
 back what ran at the time of the backup, so that no worker of that time can end it, clears doorbells, workers and

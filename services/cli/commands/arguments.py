@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, cast, get_args
 from uuid import UUID
 
-from services.cli.session import PATIENCE_SECONDS, Command, run
 from windlass import Filter, Status
+from windlass.services.cli.session import PATIENCE_SECONDS, Command, run
 
 OPTIONAL: Any = argparse.SUPPRESS
 

@@ -3,13 +3,14 @@
 import argparse
 from typing import get_args
 
-from services.cli.commands.arguments import Commands, seconds
-from services.cli.display.tables import Facts, Table
-from services.cli.display.texts import known, moment
-from services.cli.session import Session
-from windlass import Key, NewKey, calls
-from windlass.options import Role
-from windlass.task import Listing
+from windlass import Key, NewKey
+from windlass.client import calls
+from windlass.client.options import Role
+from windlass.client.task import Listing
+from windlass.services.cli.commands.arguments import Commands, seconds
+from windlass.services.cli.display.tables import Facts, Table
+from windlass.services.cli.display.texts import known, moment
+from windlass.services.cli.session import Session
 
 
 def add_commands(commands: Commands) -> None:

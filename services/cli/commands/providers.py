@@ -3,12 +3,13 @@
 import argparse
 from typing import Any, cast
 
-from services.cli.commands.arguments import Commands
-from services.cli.display.tables import Facts, Table
-from services.cli.display.texts import age, known, moment
-from services.cli.session import Session
-from windlass import Provider, ProviderChange, Rate, calls
-from windlass.task import Listing
+from windlass import Provider, ProviderChange, Rate
+from windlass.client import calls
+from windlass.client.task import Listing
+from windlass.services.cli.commands.arguments import Commands
+from windlass.services.cli.display.tables import Facts, Table
+from windlass.services.cli.display.texts import age, known, moment
+from windlass.services.cli.session import Session
 
 CONFIGURED = "default"
 

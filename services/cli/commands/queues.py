@@ -2,13 +2,14 @@
 
 import argparse
 
-from services.cli.commands.arguments import Commands, add_filters, chosen_filter, count
-from services.cli.commands.tasks import show_tasks
-from services.cli.display.tables import Facts, Table
-from services.cli.display.texts import age, compact, duration, known, ratio
-from services.cli.session import Session
-from windlass import Bulk, BulkStarted, ErrorGroup, Queues, calls
-from windlass.task import Listing
+from windlass import Bulk, BulkStarted, ErrorGroup, Queues
+from windlass.client import calls
+from windlass.client.task import Listing
+from windlass.services.cli.commands.arguments import Commands, add_filters, chosen_filter, count
+from windlass.services.cli.commands.tasks import show_tasks
+from windlass.services.cli.display.tables import Facts, Table
+from windlass.services.cli.display.texts import age, compact, duration, known, ratio
+from windlass.services.cli.session import Session
 
 
 def add_commands(commands: Commands) -> None:

@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final, cast
 
-from services.cli.commands.arguments import Commands, moment, seconds, task_id
-from services.cli.commands.tasks import show_ended
-from services.cli.commands.watch import watch
-from services.cli.session import Session
-from windlass import SubmitOptions, calls
+from windlass import SubmitOptions
+from windlass.client import calls
+from windlass.services.cli.commands.arguments import Commands, moment, seconds, task_id
+from windlass.services.cli.commands.tasks import show_ended
+from windlass.services.cli.commands.watch import watch
+from windlass.services.cli.session import Session
 
 PRIORITIES: Final = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 

@@ -4,14 +4,15 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from services.cli import exit_codes
-from services.cli.commands.arguments import Commands, add_filters, chosen_filter, count, seconds, task_id
-from services.cli.display.tables import Facts, Table
-from services.cli.display.texts import age, compact, describe, known, moment, standing
-from services.cli.session import Session, complain
-from windlass import Event, Task, Why, WindlassError, calls
-from windlass.call import Call
-from windlass.task import Listing
+from windlass import Event, Task, Why, WindlassError
+from windlass.client import calls
+from windlass.client.call import Call
+from windlass.client.task import Listing
+from windlass.services.cli import exit_codes
+from windlass.services.cli.commands.arguments import Commands, add_filters, chosen_filter, count, seconds, task_id
+from windlass.services.cli.display.tables import Facts, Table
+from windlass.services.cli.display.texts import age, compact, describe, known, moment, standing
+from windlass.services.cli.session import Session, complain
 
 
 def add_commands(commands: Commands) -> None:

@@ -2,10 +2,10 @@
 
 import argparse
 
-from services.cli import exit_codes
-from services.cli.commands.arguments import Commands, task_id
-from services.cli.display.progress import Display, JsonLines, Lines, LiveBar
-from services.cli.session import Session
+from windlass.services.cli import exit_codes
+from windlass.services.cli.commands.arguments import Commands, task_id
+from windlass.services.cli.display.progress import Display, JsonLines, Lines, LiveBar
+from windlass.services.cli.session import Session
 
 CODES = {"complete": exit_codes.DONE, "error": exit_codes.FAILED, "cancelled": exit_codes.FAILED}
 

@@ -2,12 +2,13 @@
 
 import argparse
 
-from services.cli.commands.arguments import Commands
-from services.cli.display.tables import Table
-from services.cli.display.texts import age, known
-from services.cli.session import Session
-from windlass import Worker, calls
-from windlass.task import Listing
+from windlass import Worker
+from windlass.client import calls
+from windlass.client.task import Listing
+from windlass.services.cli.commands.arguments import Commands
+from windlass.services.cli.display.tables import Table
+from windlass.services.cli.display.texts import age, known
+from windlass.services.cli.session import Session
 
 
 def add_commands(commands: Commands) -> None:

@@ -10,9 +10,6 @@ from rich.progress import Progress as Bars
 from rich.progress import Task as Bar
 from rich.text import Text
 
-from services.cli.display.screen import Screen
-from services.cli.display.tables import STYLES
-from services.cli.display.texts import clean, compact, describe, duration, told
 from windlass import (
     ApiError,
     CancelledEvent,
@@ -24,7 +21,10 @@ from windlass import (
     StreamMessage,
     Unreachable,
 )
-from windlass.stream_events import typed
+from windlass.client.stream_events import typed
+from windlass.services.cli.display.screen import Screen
+from windlass.services.cli.display.tables import STYLES
+from windlass.services.cli.display.texts import clean, compact, describe, duration, told
 
 RECONNECTING = "the API is away; reconnecting…"
 

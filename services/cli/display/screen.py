@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from services.cli.display.tables import Facts, Table
+from windlass.services.cli.display.tables import Facts, Table
 
 
 class Screen:

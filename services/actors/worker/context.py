@@ -1,0 +1,226 @@
+"""What an actor is given: the task, a way to report, and a way to learn that it should stop."""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
+from uuid import UUID
+
+from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.rates import Rates
+from windlass.shared import db
+from windlass.shared.errors import TimedOut
+from windlass.shared.scrubbing import withhold
+from windlass.shared.store.tasks import Claimed, Report
+
+StopReason = Literal["cancelled", "lost", "stopping"]
+"""Somebody wants the task cancelled; it is no longer ours; or the worker stops and another one will go on."""
+
+Answer = TypeVar("Answer")
+
+ASK_AGAIN_SECONDS = 0.25
+
+
+class Stopped(BaseException):
+    """The attempt was told to stop: a cancel, a shutdown or a lost lease.
+
+    Not an `Exception`, so that an actor's own error handling does not swallow it.
+    """
+
+
+class Context:
+    """One attempt, seen from inside. Used by the actor's thread; read by the writer's and the heartbeat's."""
+
+    def __init__(
+        self,
+        task: Claimed,
+        worker_id: str,
+        *,
+        on_report: Callable[["Context"], None],
+        rates: Rates | None = None,
+        calls: Calls | None = None,
+        store: Callable[[Callable[[db.Database], Coroutine[Any, Any, Any]]], Any] | None = None,
+        largest_output_bytes: int = 10_000_000,
+    ) -> None:
+        self.task = task
+        self.worker_id = worker_id
+        self._rates = rates
+        self._calls = calls
+        self._store = store
+        self.exit_code: int | None = None
+        self.proof: dict[str, Any] | None = None
+        self.deadline = math.inf
+        self._started = time.monotonic()
+        self._on_report = on_report
+        self._news = threading.Condition()
+        self._nudges = 0
+        self.stop_reason: StopReason | None = None
+        self._lock = threading.Lock()
+        self._progress: dict[str, Any] | None = None
+        self._checkpoint: Any = None
+        self._output: list[str] = []
+        self._output_limit = self._output_left = largest_output_bytes
+        self._cut_off = False
+        self._reports = 0
+        self.is_over = False
+
+    def begin(self) -> None:
+        """Its time runs from here."""
+        self._started = time.monotonic()
+        self.deadline = self._started + self.task.timeout_seconds
+
+    @property
+    def task_id(self) -> UUID:
+        return self.task.task_id
+
+    @property
+    def checkpoint(self) -> Any:
+        """What an earlier attempt saved last."""
+        return self.task.checkpoint
+
+    def progress(self, message: str, *, percent: float | None = None) -> None:
+        """Says how far it is; only the latest word of every fraction of a second is kept."""
+        elapsed = round((time.monotonic() - self._started) * 1000)
+        with self._lock:
+            self._progress = {
+                "elapsed_ms": elapsed,
+                "message": message,
+                "percent": percent,
+                "updated_at": datetime.now(UTC).isoformat(),
+            }
+        self._on_report(self)
+
+    def output(self, text: str) -> None:
+        """Streams text to whoever watches; pieces that come quickly are joined. Past an attempt's cap one event says
+        so, and the rest is dropped."""
+        with self._lock:
+            if self._output_left < 0:
+                return
+            self._output_left -= len(text.encode(errors="replace"))
+            if self._output_left < 0:
+                self._cut_off = True
+            else:
+                self._output.append(text)
+        self._on_report(self)
+
+    def save(self, checkpoint: Any) -> None:
+        """Keeps something that a later attempt can go on from."""
+        with self._lock:
+            self._checkpoint = checkpoint
+        self._on_report(self)
+
+    def sleep(self, seconds: float) -> None:
+        """Waits, unless the attempt is told to stop or its time is up."""
+        self._wait(seconds, lambda: False)
+        self.check()
+
+    def sleep_until_nudged(self, seconds: float) -> bool:
+        """As `sleep`, but returns early, and true, when somebody has news for this attempt: a provider called back."""
+        self._wait(seconds, lambda: self._nudges > 0)
+        self.check()
+        with self._news:
+            nudged, self._nudges = self._nudges > 0, 0
+        return nudged
+
+    def run(self, work: Coroutine[Any, Any, Answer], *, finish: bool = False) -> Answer:
+        """Waits for something asynchronous, such as a request, which is cancelled when the attempt should end.
+
+        What must not be left half done (`finish`) is given some time to come to its end all the same; the next
+        `check` ends the attempt then.
+        """
+        assert self._calls is not None, "an attempt that a worker runs is given the process' calls"
+        call = self._calls.begin(work, on_end=self._tell)
+        self._wait(math.inf, call.done)
+        if finish and not call.done():
+            self._calls.let_finish(call)
+        if not call.done():
+            self._calls.cancel(call)
+            self.check()
+        return call.result()
+
+    def ask(self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any) -> Answer:
+        """A call of the store, `ask(intent, …)` for `intent(db, …)`, made again until it is answered or the attempt
+        should end: only for what may be repeated."""
+        assert self._store is not None, "an attempt that a worker runs is given the process' store"
+        while True:
+            try:
+                answer: Answer = self._store(lambda database: intent(database, *arguments, **options))
+                return answer
+            except db.AWAY_OR_BUSY:
+                self.sleep(ASK_AGAIN_SECONDS)
+
+    def _wait(self, seconds: float, heard: Callable[[], bool]) -> None:
+        until = time.monotonic() + seconds
+        with self._news:
+            while self.stop_reason is None and not heard():
+                left = min(until, self.deadline) - time.monotonic()
+                if left <= 0:
+                    return
+                self._news.wait(min(left, threading.TIMEOUT_MAX))
+
+    def _tell(self) -> None:
+        with self._news:
+            self._news.notify_all()
+
+    def wait_for_rate(self) -> None:
+        """Takes a place in the provider's request rate; an actor calls it before each call that orders work.
+
+        The attempt's time stands still meanwhile: waiting is not failing, and must not end in `TimedOut`.
+        """
+        assert self._rates is not None, "an attempt that a worker runs is given the process' rates"
+        left = self.deadline - time.monotonic()
+        self.deadline = math.inf
+        said: list[str] = []
+
+        def say_once(reason: str) -> None:
+            if reason not in said:
+                said.append(reason)
+                self.progress(reason)
+
+        try:
+            self._rates.take(self.task.provider, sleep=self.sleep, on_wait=say_once)
+        finally:
+            self.deadline = time.monotonic() + left
+        if said:
+            self.progress("Processing")
+
+    def check(self) -> None:
+        """Raises when the attempt should end; an actor that works in steps calls it between them."""
+        if self.stop_reason is not None:
+            raise Stopped
+        if time.monotonic() >= self.deadline:
+            raise TimedOut(f"the attempt took longer than its {self.task.timeout_seconds:g} s")
+
+    def stop(self, reason: StopReason = "stopping") -> None:
+        """Called from outside; the first reason stays."""
+        with self._news:
+            self.stop_reason = self.stop_reason or reason
+            self._news.notify_all()
+
+    def nudge(self) -> None:
+        """Called from outside: there is news, look now instead of later."""
+        with self._news:
+            self._nudges += 1
+            self._news.notify_all()
+
+    def take_report(self) -> Report | None:
+        """Everything said since the last time, or none when nothing was."""
+        with self._lock:
+            progress, checkpoint, output, cut_off = self._progress, self._checkpoint, self._output, self._cut_off
+            self._progress, self._checkpoint, self._output, self._cut_off = None, None, [], False
+            if progress is None and checkpoint is None and not output and not cut_off:
+                return None
+            self._reports += 1
+            number = self._reports
+        progress, checkpoint = withhold(progress), withhold(checkpoint)
+        events: list[dict[str, Any]] = []
+        if output:
+            events.append({"type": "output", "data": {"text": withhold("".join(output))}})
+        if cut_off:
+            marker = {"output_cut_off": True, "limit_bytes": self._output_limit}
+            events.append({"type": "output", "data": {"data": marker}})
+        if progress is not None:
+            events.append({"type": "progress", "data": {"status": "running", "progress": progress}})
+        return Report(self.task_id, self.task.attempt, self.task.claim_token, number, progress, checkpoint, events)

@@ -1,0 +1,167 @@
+"""StateMirror: every message is claimed before its actor runs and ended, in Postgres, before it is acked."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import dramatiq
+from dramatiq.middleware import MiddlewareError, SkipMessage
+from msgspec.structs import replace
+
+from windlass.services.actors.worker.attempts import Attempts
+from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.exhaustion import lack_behind
+from windlass.services.actors.worker.leases.lease_limiter import LeaseLimiter
+from windlass.services.actors.worker.metrics import attempt_ended
+from windlass.services.actors.worker.rates import Rates
+from windlass.services.actors.worker.retries import ending_of_failure, ending_of_interrupt, ending_of_success
+from windlass.services.actors.worker.writing.last_words import before_the_end
+from windlass.services.actors.worker.writing.writer import Writer
+from windlass.shared import tracing
+from windlass.shared.process import log_context
+from windlass.shared.store.tasks import MUST_RUN_ALONE, Claimed, Ending, Refused
+
+log = logging.getLogger("actors")
+
+
+class ClaimFailed(MiddlewareError):
+    """The claim could not be written. Only a `MiddlewareError` keeps Dramatiq from running the actor all the same."""
+
+
+@dataclass
+class Running:
+    """What a worker thread has under way: the slot it holds, and the attempt that holds it."""
+
+    limiter: LeaseLimiter
+    slot: AbstractContextManager[bool]
+    context: Context
+    span: tracing.Span
+    result: Any = None
+    claimed_at: float = field(default_factory=time.monotonic)
+
+
+class StateMirror(dramatiq.Middleware):
+    """Takes slots through `LeaseLimiter`; there is no other way to run a task."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        attempts: Attempts,
+        calls: Calls,
+        worker_id: str,
+        *,
+        largest_output_bytes: int,
+        on_suspect: Callable[[], None],
+        condemn: Callable[[str], None],
+    ) -> None:
+        self._writer = writer
+        self._attempts = attempts
+        self._on_suspect = on_suspect
+        self._worker_id = worker_id
+        self._largest_output_bytes = largest_output_bytes
+        self._condemn = condemn
+        self._rates = Rates(writer)
+        self._calls = calls
+        self._thread = threading.local()
+        self.closed = False
+
+    @property
+    def running(self) -> Running:
+        """The attempt of the thread that asks."""
+        running: Running = self._thread.running
+        return running
+
+    def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002
+        if self.closed:
+            message.put_back = True
+            raise SkipMessage("the worker stops; the message goes back to its queue")
+        limiter = LeaseLimiter(self._writer, UUID(message.args[0]))
+        slot = limiter.acquire(raise_on_failure=False)
+        try:
+            acquired = slot.__enter__()
+        except Exception as error:
+            raise ClaimFailed(f"task {message.args[0]} could not be claimed") from error
+        if not acquired:
+            assert isinstance(limiter.answer, Refused)
+            if limiter.answer.reason == MUST_RUN_ALONE:
+                self._on_suspect()
+            raise SkipMessage(f"not claimed: {limiter.answer.reason}")
+        assert isinstance(limiter.answer, Claimed)
+        context = Context(
+            limiter.answer,
+            self._worker_id,
+            on_report=self._writer.report,
+            rates=self._rates,
+            calls=self._calls,
+            store=self._writer.call,
+            largest_output_bytes=self._largest_output_bytes,
+        )
+        self._attempts.add(context)
+        self._thread.running = Running(limiter, slot, context, self._speak_of(limiter.answer))
+
+    def _speak_of(self, task: Claimed) -> tracing.Span:
+        """What this thread says and does from here on is about this attempt."""
+        log_context.take_up(task_id=task.task_id, attempt=task.attempt, traceparent=task.traceparent)
+        queue = f"{task.actor}.{task.provider}"
+        return tracing.attempting(task.task_id, task.attempt, queue, self._worker_id, task.traceparent).__enter__()
+
+    def after_process_message(
+        self,
+        broker: dramatiq.Broker,  # noqa: ARG002
+        message: Any,
+        *,
+        result: None = None,  # noqa: ARG002 - an actor's result is kept in `Running`
+        exception: BaseException | None = None,
+    ) -> None:
+        running: Running | None = getattr(self._thread, "running", None)
+        if running is None:
+            return
+        self._thread.running = None
+        self._attempts.over(running.context)
+        try:
+            self._end(running, exception)
+        except Exception:
+            log.exception("task %s: its end could not be written; its lease will run out", message.args[0])
+        finally:
+            self._attempts.remove(running.context)
+            running.span.__exit__(None, None, None)
+            log_context.lay_down()
+
+    def _ending_of(self, running: Running, exception: BaseException | None) -> Ending:
+        task = running.context.task
+        if exception is None:
+            return ending_of_success(task, running.result)
+        if isinstance(exception, Stopped):
+            return ending_of_interrupt(task)
+        if lack := lack_behind(exception):
+            # Not what the task did, and the next one would fare no better here: a new process may.
+            self._condemn(f"{lack} (task {task.task_id} met it)")
+            return ending_of_interrupt(task, after_a_lack=True)
+        return ending_of_failure(task, exception)
+
+    def _end(self, running: Running, exception: BaseException | None) -> None:
+        task = running.context.task
+        last_words = running.context.take_report()
+        ending = self._ending_of(running, exception)
+        ending = replace(ending, exit_code=running.context.exit_code, proof=running.context.proof)
+        running.limiter.ending = before_the_end(last_words, ending)
+        running.limiter.ending_if_unstorable = lambda error: ending_of_failure(
+            task, ValueError(f"what the attempt said or returned cannot be stored: {error}")
+        )
+        running.slot.__exit__(None, None, None)
+        seconds = time.monotonic() - running.claimed_at
+        attempt_ended(task, running.limiter.ending, running.limiter.outcome, seconds=seconds)
+        running.span.note(windlass__outcome=running.limiter.outcome or "dropped")
+        if exception is not None and not isinstance(exception, Stopped):
+            running.span.fail(type(exception).__name__)
+        if exception is not None and running.limiter.outcome is not None:
+            why = type(exception).__name__ + (f": {exception}" if str(exception) else "")
+            log.info("task %s: attempt %d ended (%s); now %s", task.task_id, task.attempt, why, running.limiter.outcome)
+        if running.limiter.outcome is None:
+            log.warning("task %s: attempt %d had lost it; its end is dropped", task.task_id, task.attempt)

@@ -1,0 +1,175 @@
+"""Gathers what many threads want written and hands it on together: whatever came while the last call was under way
+goes as one call, so that a busy process pays one commit for many tasks. Where somebody's lock holds a call up, what it
+carried goes on one by one, beside the next calls: only who is locked waits."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from threading import Lock
+from typing import Generic, TypeVar
+
+from windlass.shared import db
+
+log = logging.getLogger("actors.writer")
+
+MOST_PER_CALL = 200
+
+GATHER_SECONDS = 0.001
+GATHER_TIMES = 4
+"""A busy process waits so often for a moment, at most, before its next call: nearly all that a call costs, here and in
+Postgres, it costs once, whether it carries two tasks or twenty."""
+
+BUSY_SECONDS = 0.03
+"""Who was answered longer ago than this does not come back together with the others: waiting for them would only put
+tasks in step, so that the slots of a provider all come free in one moment and none in between."""
+
+OFFER_AGAIN_SECONDS = 0.05
+OFFER_AGAIN_WHEN_AWAY_SECONDS = 0.5
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Reply(Generic[Answer]):
+    """What a thread waits for. A bare lock: the futures of the library cost several times as much at every task."""
+
+    __slots__ = ("_answer", "_arrived", "_error")
+
+    def __init__(self) -> None:
+        self._arrived = Lock()
+        self._arrived.acquire()
+        self._answer: Answer
+        self._error: BaseException | None = None
+
+    def give(self, answer: Answer) -> None:
+        self._answer = answer
+        self._arrived.release()
+
+    def fail(self, error: BaseException) -> None:
+        self._error = error
+        self._arrived.release()
+
+    def wait(self) -> Answer:
+        self._arrived.acquire()
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+
+class Batcher(Generic[Item, Answer]):
+    """Items come from any thread; the calls are made on one event loop; each thread waits for its own answer.
+
+    `prepare` has the last word about an item before it is first offered. `offer` is the call for a single one, which
+    waits only briefly for a lock.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        call: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
+        *,
+        offer: Callable[[Item], Awaitable[Answer]],
+        prepare: Callable[[Item], Item] = lambda item: item,
+    ) -> None:
+        self._loop = loop
+        self._call = call
+        self._offer = offer
+        self._prepare = prepare
+        self._gathered: deque[tuple[Item, Reply[Answer]]] = deque()
+        self._held_up: deque[tuple[Item, Reply[Answer]]] = deque()
+        self._any_held_up = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._woken = False
+        self._last = 1
+        self._answered_at = 0.0
+
+    def put(self, item: Item) -> Answer:
+        """Waits, in the caller's thread, until the item is written."""
+        reply: Reply[Answer] = Reply()
+        self._gathered.append((item, reply))
+        if not self._woken:  # one wake-up serves everything that gathers before the loop looks
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._wake.set)
+        return reply.wait()
+
+    def wake(self) -> None:
+        """From the loop itself: there is something else to be done before the next call."""
+        self._wake.set()
+
+    async def woken(self) -> None:
+        await self._wake.wait()
+        self._wake.clear()
+        self._woken = False
+
+    async def flush(self) -> None:
+        while self._gathered:
+            await self._wait_for_more()
+            self._last = min(len(self._gathered), MOST_PER_CALL)
+            # Threads append meanwhile; a deque's ends are safe to use without a lock.
+            taken = [self._gathered.popleft() for _ in range(self._last)]
+            await self._write([(self._prepare(item), reply) for item, reply in taken])
+            self._answered_at = self._loop.time()
+
+    async def offer_one_by_one(self) -> None:
+        """Offers what was held up, each alone, until it is accepted or refused. Until cancelled."""
+        while True:
+            await self._any_held_up.wait()
+            pause = OFFER_AGAIN_SECONDS
+            for _ in range(len(self._held_up)):
+                item, reply = self._held_up.popleft()
+                try:
+                    reply.give(await self._offer(item))
+                except db.AWAY_OR_BUSY as error:
+                    self._held_up.append((item, reply))
+                    if not isinstance(error, db.CONTENDED):
+                        pause = OFFER_AGAIN_WHEN_AWAY_SECONDS
+                        break
+                except Exception as error:  # noqa: BLE001 - recorded by the thread that waits for it
+                    reply.fail(error)
+            if self._held_up:
+                await asyncio.sleep(pause)
+            else:
+                self._any_held_up.clear()
+
+    async def _wait_for_more(self) -> None:
+        """Until as many have come as the last time: the threads that were answered together come back together. Who
+        came alone goes alone, and at once."""
+        if self._loop.time() - self._answered_at > BUSY_SECONDS:
+            return
+        for _ in range(GATHER_TIMES):
+            if len(self._gathered) >= self._last:
+                return
+            await asyncio.sleep(GATHER_SECONDS)
+
+    async def _write(self, batch: list[tuple[Item, Reply[Answer]]]) -> None:
+        """Repeats while Postgres is away or busy; a value that cannot be stored is found by replaying one by one, and
+        so is what somebody keeps locked, but without holding up what comes next."""
+        pause = 0.05
+        while True:
+            try:
+                answers = await self._call([item for item, _ in batch])
+            except db.HELD_UP as error:
+                self._put_aside(batch, error)
+                return
+            except db.AWAY_OR_BUSY as error:
+                log.warning("writing again in %.2f s (%s)", pause, error or type(error).__name__)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 1.0)
+            except Exception as error:  # noqa: BLE001 - recorded by the threads that wait for it
+                if len(batch) > 1 and isinstance(error, db.UNSTORABLE):
+                    for each in batch:
+                        await self._write([each])
+                    return
+                for _, reply in batch:
+                    reply.fail(error)
+                return
+            else:
+                for (_, reply), answer in zip(batch, answers, strict=True):
+                    reply.give(answer)
+                return
+
+    def _put_aside(self, batch: list[tuple[Item, Reply[Answer]]], error: BaseException) -> None:
+        log.warning("somebody keeps a row locked: %d writes go on one by one (%s)", len(batch), error)
+        self._held_up.extend(batch)
+        self._any_held_up.set()

@@ -1,0 +1,119 @@
+"""Errors as RFC 9457 problem documents: a stable code, what happened, and which fields were wrong."""
+
+import logging
+import uuid
+from typing import Any
+
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
+from pydantic import ValidationError
+
+from windlass.shared import db
+from windlass.shared.scrubbing import scrub, scrub_document
+
+log = logging.getLogger("api")
+
+PROBLEM_JSON = "application/problem+json"
+RETRY_AFTER_SECONDS = 2
+
+CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
+
+
+class Problem(Exception):
+    """An answer that is an error, on purpose."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        errors: list[dict[str, str]] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.errors = errors
+        self.headers = headers
+
+
+def invalid_fields(error: ValidationError, code: str, *, below: str = "") -> Problem:
+    """A failed check, each field named by a JSON pointer."""
+    errors = [
+        {"pointer": below + "".join(f"/{escape(part)}" for part in each["loc"]), "detail": each["msg"]}
+        for each in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+    named = ", ".join(each["pointer"] or "/" for each in errors)
+    return Problem(422, code, f"these fields are not as they should be: {named}", errors=errors)
+
+
+def escape(part: int | str) -> str:
+    return str(part).replace("~", "~0").replace("/", "~1")
+
+
+def problem_response(request: Request[Any, Any, Any], problem: Problem) -> Response[dict[str, Any]]:
+    body: dict[str, Any] = {
+        "type": f"/problems/{problem.code}",
+        "code": problem.code,
+        "title": problem.code.replace("-", " ").capitalize(),
+        "status": problem.status,
+        "detail": scrub(problem.detail),
+        # What no route takes has not come past the middleware that numbers requests.
+        "request_id": request.scope.get("request_id") or uuid.uuid4().hex,
+    }
+    if problem.errors is not None:
+        body["errors"] = scrub_document(problem.errors)
+    return Response(body, status_code=problem.status, headers=problem.headers, media_type=PROBLEM_JSON)
+
+
+def handle_problem(request: Request[Any, Any, Any], error: Problem) -> Response[dict[str, Any]]:
+    return problem_response(request, error)
+
+
+def handle_http(request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
+    """What Litestar itself refuses: unknown paths, unreadable bodies, parameters of the wrong kind."""
+    status = error.status_code
+    code = CODES.get(status, "bad-request" if status < 500 else "internal-error")
+    detail, errors = error.detail, None
+    if isinstance(error, ValidationException) and isinstance(error.extra, list):
+        status, code = 422, "invalid-request"
+        errors = [{"pointer": f"/{each.get('key', '')}", "detail": each.get("message", "")} for each in error.extra]
+        # Litestar's own words repeat the whole address, with whatever somebody wrote into it.
+        detail = f"these are not as they should be: {', '.join(each['pointer'] for each in errors)}"
+    return problem_response(request, Problem(status, code, detail, errors=errors))
+
+
+def handle_unavailable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
+    log.debug("Postgres is away: %s", error or type(error).__name__)  # the hub says it once, and when it ends
+    detail = "the database cannot be reached at the moment; what was under way may or may not be stored"
+    if reason := db.refused_to_store(error):
+        log.warning("Postgres refused to store what %s %s asked for: %s", request.method, request.url.path, reason)
+        detail = f"nothing was stored: the database refuses it at the moment, for {reason}"
+    if isinstance(error, db.NOT_MIGRATED):
+        detail = "the database is not at this version's schema yet: run `windlass migrate`"
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return problem_response(request, Problem(503, "database-unavailable", detail, headers=headers))
+
+
+def handle_unstorable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
+    """What slipped through every check and Postgres refused: the client's value, not our fault."""
+    detail = f"a value cannot be stored or compared: {error}"
+    return problem_response(request, Problem(422, "unstorable-value", detail))
+
+
+def handle_unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
+    log.error("unexpected error at %s %s", request.method, request.url.path, exc_info=error)
+    detail = "something went wrong on our side; the request_id finds it in the log"
+    return problem_response(request, Problem(HTTP_500_INTERNAL_SERVER_ERROR, "internal-error", detail))
+
+
+HANDLERS: dict[Any, Any] = {
+    Problem: handle_problem,
+    HTTPException: handle_http,
+    **dict.fromkeys((*db.AWAY_OR_BUSY, *db.NOT_MIGRATED), handle_unavailable),
+    **dict.fromkeys(db.UNSTORABLE, handle_unstorable),
+    Exception: handle_unexpected,
+}

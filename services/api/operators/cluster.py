@@ -1,0 +1,120 @@
+"""What Postgres knows about everything, as Prometheus reads it: asked when somebody asks, and never out of memory."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import Gauge
+from prometheus_client.core import GaugeMetricFamily
+
+from windlass.shared import db
+from windlass.shared.metrics import cluster
+from windlass.shared.metrics.catalogue import of_everything
+from windlass.shared.settings import Settings
+from windlass.shared.states import State
+from windlass.shared.store import cluster_state
+from windlass.shared.store.cluster_state import Figures
+
+BELIEVED_SECONDS = 1.0
+"""Scrapes of the same second share one reading."""
+DEADLINE_SECONDS = 3.0
+"""Prometheus gives up after ten."""
+
+BREAKER_STATES = ("closed", "open", "half-open")
+
+Samples = Iterable[tuple[list[str], float]]
+
+
+class ClusterReader:
+    """One reading at a time, on the api's own loop. A late one is not cancelled, for the driver would wait for the
+    server's consent: the next to ask waits for the same."""
+
+    def __init__(self, settings: Settings, pool: db.Database) -> None:
+        self._settings = settings
+        self._pool = pool
+        self._reading: asyncio.Task[Figures | None] | None = None
+        self._latest: Figures | None = None
+        self._read_at = -BELIEVED_SECONDS
+
+    async def look(self) -> "ClusterFigures":
+        if self._latest is None or time.monotonic() - self._read_at >= BELIEVED_SECONDS:
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read())
+            answered, _ = await asyncio.wait({self._reading}, timeout=DEADLINE_SECONDS)
+            return ClusterFigures(self._reading.result() if answered else None)
+        return ClusterFigures(self._latest)
+
+    async def _read(self) -> Figures | None:
+        self._latest = None
+        try:
+            self._latest = await cluster_state.read(
+                self._pool,
+                workers_within_seconds=self._settings.lease_seconds,
+                janitors_within_seconds=self._settings.report_seconds,
+            )
+        except db.AWAY_OR_BUSY + db.NOT_MIGRATED:
+            return None
+        self._read_at = time.monotonic()
+        return self._latest
+
+
+class ClusterFigures:
+    """One reading as families of samples. What was not read is left out: an old figure would look like a new one."""
+
+    def __init__(self, read: Figures | None) -> None:
+        self._read = read
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield family(cluster.DATABASE_ANSWERS, [([], float(self._read is not None))])
+        if self._read is None:
+            return
+        yield family(cluster.DATABASE_WRITABLE, [([], float(self._read.refusal is None))])
+        yield from self._of_queues(self._read)
+        yield from self._of_providers(self._read)
+        if self._read.unaccounted is not None:
+            yield family(cluster.UNACCOUNTED, [([], self._read.unaccounted)])
+
+    def _of_queues(self, read: Figures) -> Iterator[GaugeMetricFamily]:
+        rows = [(row, [row["queue"], row["actor"], row["provider"]]) for row in read.queues if row["queue"] is not None]
+        yield family(
+            cluster.TASKS, [([*labels[1:], state], row[state.value]) for row, labels in rows for state in State]
+        )
+        yield family(
+            cluster.QUEUE_DEPTH, [([*labels, lane], row[lane]) for row, labels in rows for lane in ("fresh", "retry")]
+        )
+        yield family(cluster.QUEUE_SCHEDULED, [(labels, row["scheduled"]) for row, labels in rows])
+        yield family(cluster.QUEUE_OLDEST_SECONDS, [(labels, row["oldest_age_seconds"] or 0) for row, labels in rows])
+        yield family(cluster.QUEUE_WORKERS, [(labels, row["workers"]) for row, labels in rows])
+
+    def _of_providers(self, read: Figures) -> Iterator[GaugeMetricFamily]:
+        rows = [(row, [row["provider"]]) for row in read.providers]
+        yield family(
+            cluster.QUEUE_CAPACITY,
+            [([row["queue"], row["actor"], row["provider"]], row["capacity"]) for row in read.providers],
+        )
+        yield family(cluster.SLOTS_HELD, [(name, row["held"]) for row, name in rows])
+        yield family(cluster.SLOTS_LIMIT, [(name, row["limit"]) for row, name in rows if row["limit"] is not None])
+        yield family(
+            cluster.BREAKER_STATE,
+            [
+                ([*name, state.replace("-", "_")], float(row["breaker_state"] == state))
+                for row, name in rows
+                for state in BREAKER_STATES
+            ],
+        )
+        yield family(
+            cluster.PAUSED,
+            [([*name, by], float(row[column])) for row, name in rows for by, column in PAUSED_BY.items()],
+        )
+        yield family(cluster.LEASE_AGE_SECONDS, [(name, row["lease_age_seconds"]) for row, name in rows])
+
+
+PAUSED_BY = {"operator": "paused", "provider": "rests"}
+
+
+def family(instrument: Gauge, samples: Samples) -> GaugeMetricFamily:
+    (declared,) = [each for each in of_everything() if each.instrument is instrument]
+    made = GaugeMetricFamily(declared.name, declared.meaning, labels=declared.labels)
+    for labels, value in samples:
+        made.add_metric(labels, value)
+    return made

@@ -1,0 +1,160 @@
+"""Is it alive, is it ready, and how is each part: readable without a key as far as the status word."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+from litestar import Request, Response, get
+from litestar.datastructures import State
+
+from windlass.services.api.access.auth import TOO_MANY_KEYS, bearer, count_failure
+from windlass.services.api.http.errors import RETRY_AFTER_SECONDS
+from windlass.services.api.operators.room import Room
+from windlass.shared import db
+from windlass.shared.scrubbing import scrub
+from windlass.shared.settings import Settings
+from windlass.shared.store import flow, reports, workers
+from windlass.shared.store.reports import BrokerReport
+from windlass.shared.store.room import Refusal
+
+OLDEST_SUPPORTED_REVISION = "0007"
+REFUSALS: dict[Refusal, str] = {
+    "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
+    "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
+}
+NOT_MIGRATED = "the schema is missing or too old: run `windlass migrate`"
+NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
+
+
+@get("/health/live", public=True)
+async def live() -> dict[str, str]:
+    """Looks at nothing else: restarting the api does not mend Postgres."""
+    return {"status": "alive"}
+
+
+@get("/health/ready", public=True)
+async def ready(state: State) -> Response[dict[str, Any]]:
+    """Whether tasks can be accepted; RabbitMQ may be away for that."""
+    postgres = await postgres_health(state.pool)
+    if postgres["status"] == "healthy" and is_prepared(state):
+        return Response({"status": "ready"})
+    # Everybody may ask, so nobody is told addresses and names: they are under `components` for whoever has a key.
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return Response({"status": "not-ready", "detail": NOT_READY}, status_code=503, headers=headers)
+
+
+def is_prepared(state: State) -> bool:
+    """An api that was refused something as it started is about to end."""
+    preparing = state.preparing
+    return preparing.done() and not preparing.cancelled() and preparing.exception() is None
+
+
+@get("/health", public=True)
+async def health(request: Request[Any, Any, State], state: State) -> dict[str, Any]:
+    """`healthy`, `degraded` or `unhealthy`; with a valid key also how each part is."""
+    # Before the look, which may take its time: a key that was known as the question came stays known for the answer.
+    is_known = await has_valid_key(request)
+    try:
+        components = await look_at_components(state.pool, state.room, state.settings)
+    except db.AWAY_OR_BUSY + db.NOT_MIGRATED as error:
+        components = known_through_postgres(unreachable(error))
+    statuses = {component["status"] for component in components.values()}
+    if components["postgres"]["status"] == "unhealthy":
+        status = "unhealthy"
+    else:
+        status = "healthy" if statuses == {"healthy"} else "degraded"
+    document: dict[str, Any] = {"status": status, "timestamp": datetime.now(UTC)}
+    if is_known:
+        document["components"] = components
+    return document
+
+
+async def has_valid_key(request: Request[Any, Any, State]) -> bool:
+    """While Postgres is away only a key that was seen a moment ago is known to be valid. A wrong one is a guess here as
+    anywhere else."""
+    key = bearer(request.headers.get("authorization", ""))
+    if not key:
+        return False
+    try:
+        caller = await request.app.state.keyring.open(key)
+    except db.AWAY_OR_BUSY:
+        return False
+    if caller is None:
+        count_failure(request, TOO_MANY_KEYS)
+    return caller is not None
+
+
+async def postgres_health(pool: db.Database) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(3):
+            revision = await reports.schema_revision(pool)
+    except db.AWAY_OR_BUSY as error:
+        return unreachable(error)
+    if revision is None or revision < OLDEST_SUPPORTED_REVISION:
+        return {"status": "unhealthy", "detail": NOT_MIGRATED}
+    return {"status": "healthy", "revision": revision}
+
+
+def unreachable(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, db.NOT_MIGRATED):
+        return {"status": "unhealthy", "detail": NOT_MIGRATED}
+    return {"status": "unhealthy", "detail": scrub(f"cannot be reached: {error or type(error).__name__}")}
+
+
+def known_through_postgres(postgres: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    unknown = {"status": "unknown", "detail": "known only through Postgres"}
+    return {"postgres": postgres, **dict.fromkeys(("broker", "dispatcher", "janitor", "workers"), unknown)}
+
+
+async def look_at_components(pool: db.Database, room: Room, settings: Settings) -> dict[str, dict[str, Any]]:
+    postgres = await postgres_health(pool)
+    if postgres["status"] != "healthy":
+        return known_through_postgres(postgres)
+    if refusal := await room.refusal():
+        postgres |= {"status": "degraded", "detail": REFUSALS[refusal]}
+    said = await reports.recent(pool, within_seconds=settings.report_seconds)
+    dispatchers = [row for row in said if row["service"] == "dispatcher"]
+    janitors = [row for row in said if row["service"] == "janitor"]
+    open_breakers = await flow.open_breakers(pool)
+    live_workers = await workers.count_live(pool, heard_within_seconds=settings.lease_seconds)
+    unserved = await workers.unserved_queues(pool, for_seconds=settings.unserved_seconds)
+    return {
+        "postgres": postgres,
+        "broker": broker_health(reports.broker_among(said)),
+        "dispatcher": of(bool(dispatchers), f"{len(dispatchers)} heard of lately"),
+        "janitor": of(any(row["healthy"] for row in janitors), f"{len(janitors)} heard of lately"),
+        "workers": workers_health(live_workers, unserved),
+        "breakers": {"status": "degraded", "detail": "not closed: " + ", ".join(open_breakers)}
+        if open_breakers
+        else of(healthy=True, detail="all closed"),
+    }
+
+
+def broker_health(report: BrokerReport | None) -> dict[str, Any]:
+    """RabbitMQ, as the dispatchers say: nobody else rings."""
+    if report is None:
+        return of(healthy=False, detail="not known: no dispatcher was heard of lately")
+    if report.state == "blocked":
+        said = report.blocked_for or ""
+        short_of = next((word for word in ("memory", "disk") if word in said), "memory or disk")
+        detail = f"it takes no messages, for it is short of {short_of}: tasks are accepted and wait, what runs runs on"
+        return {"status": "degraded", "detail": detail}
+    if report.state == "away":
+        return of(healthy=False, detail="no dispatcher reaches it: tasks are accepted and wait, what runs runs on")
+    return of(healthy=True, detail="as the dispatcher says")
+
+
+def workers_health(live: int, unserved: list[str]) -> dict[str, Any]:
+    health = of(live > 0, f"{live} heard of within a lease")
+    if live and unserved:
+        health["status"] = "degraded"
+    if unserved:
+        health["detail"] += f"; tasks wait, and nobody serves them, in {', '.join(unserved)}"
+    return health
+
+
+def of(healthy: bool, detail: str) -> dict[str, Any]:  # noqa: FBT001 - reads as a sentence
+    return {"status": "healthy" if healthy else "unhealthy", "detail": detail}
+
+
+HANDLERS = [live, ready, health]

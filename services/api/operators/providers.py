@@ -1,0 +1,152 @@
+"""Providers over REST: how each one is, what happened to it, and what an operator sets over its configuration."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from litestar import get, patch
+from litestar.datastructures import State
+from litestar.params import FromPath, QueryParameter
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from windlass.services.api.access.audit import audit
+from windlass.services.api.access.auth import Caller, require_admin, require_overview
+from windlass.services.api.http.bodies import read_json
+from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.admission import retry_share
+from windlass.shared.db import Row
+from windlass.shared.store import flow
+from windlass.shared.store.flow import Rules
+from windlass.shared.toml_tables import Rate
+
+
+class ProviderChange(BaseModel):
+    """`PATCH /providers/{name}`: what is left out stays, null goes back to the configured value."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    limit: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    rate: Rate | None = None
+    paused: bool | None = None
+    breaker: Literal["auto", "open", "closed"] | None = None
+
+
+@get("/providers")
+async def list_providers(request: Asked, state: State) -> dict[str, Any]:
+    """Every provider: limits, slots and who holds them, rates, pauses, breakers, lanes."""
+    rows = await read(state)
+    holders = await flow.holders(state.pool) if request.user.sees_everything else []
+    return {"items": [provider_document(row, holders, request.user) for row in rows]}
+
+
+@get("/providers/{name:str}")
+async def get_provider(request: Asked, state: State, name: FromPath[str]) -> dict[str, Any]:
+    """One provider."""
+    return await document_of(request, state, name)
+
+
+@patch("/providers/{name:str}")
+async def change_provider(request: Asked, state: State, name: FromPath[str]) -> dict[str, Any]:
+    """In force within a second everywhere; answers with the provider as it is now."""
+    require_admin(request.user)
+    await read_json(request)
+    try:
+        change = ProviderChange.model_validate_json(await request.body(), strict=True)
+    except ValidationError as error:
+        raise invalid_fields(error, "invalid-provider") from error
+    before = await read(state, name)
+    if not before:
+        raise unknown_provider(name)
+    wanted = change.model_dump(exclude_unset=True)
+    await audit(request, "provider.change", name, {**wanted, **ended_pause(before[0], wanted)})
+    await flow.change(state.pool, name, wanted)
+    return await document_of(request, state, name)
+
+
+@get("/providers/{name:str}/events")
+async def list_provider_events(
+    request: Asked,
+    state: State,
+    name: FromPath[str],
+    cursor: Annotated[int, QueryParameter(ge=0, le=2**63 - 1)] = 2**63 - 1,
+    limit: Annotated[int, QueryParameter(ge=1, le=500)] = 50,
+) -> dict[str, Any]:
+    """What happened to a provider as a whole, and why, newest first."""
+    require_overview(request.user)
+    if not await read(state, name):
+        raise unknown_provider(name)
+    rows = await flow.events(state.pool, name, before=cursor, limit=limit + 1)
+    document: dict[str, Any] = {"items": [dict(row) for row in rows[:limit]]}
+    if len(rows) > limit:
+        document["next_cursor"] = str(rows[limit - 1]["event_id"])
+    return document
+
+
+async def read(state: State, only: str | None = None) -> list[Row]:
+    return await flow.overview(
+        state.pool, Rules.of(state.settings), heard_within_seconds=state.settings.lease_seconds, only=only
+    )
+
+
+async def document_of(request: Asked, state: State, name: str) -> dict[str, Any]:
+    rows = await read(state, name)
+    if not rows:
+        raise unknown_provider(name)
+    holders = await flow.holders(state.pool, name) if request.user.sees_everything else []
+    return provider_document(rows[0], holders, request.user)
+
+
+def ended_pause(row: Row, wanted: dict[str, Any]) -> dict[str, Any]:
+    """The provider's own pause, after a 429, that a change ends although nobody had set it."""
+    if "paused" not in wanted or wanted["paused"] or row["paused_until"] is None:
+        return {}
+    return {"ended_pause": {"until": row["paused_until"], "reason": row["pause_reason"]}}
+
+
+def unknown_provider(name: str) -> Problem:
+    return Problem(404, "provider-not-found", f"there is no provider {name}; GET /api/v1/providers lists them")
+
+
+def provider_document(row: Row, holders: Sequence[Row], caller: Caller) -> dict[str, Any]:
+    """A provider as every endpoint returns it; to users it shows counts, not whose work it is nor why it failed."""
+    all_of_it = caller.sees_everything
+    pause = {"until": row["paused_until"], "reason": row["pause_reason"] if all_of_it else None}
+    return {
+        "name": row["name"],
+        "actor": row["actor"],
+        "queue": row["queue"],
+        "limit": setting(row["configured_limit"], row["limit_override"]),
+        "rate": setting(row["configured_rate"], row["rate_override"]),
+        "slots": {
+            "held": row["held"],
+            "holders": holder_documents(holders, row["name"]) if all_of_it else None,
+        },
+        "paused": row["paused"],
+        "pause": pause if row["paused_until"] is not None else None,
+        "breaker": {
+            "mode": row["breaker_mode"],
+            "state": row["breaker_state"],
+            "until": row["breaker_ends_at"],
+            "reason": row["breaker_reason"] if all_of_it else None,
+            "failures": row["failures"],
+            "results": row["results"],
+        },
+        "lane_credit": row["lane_credit"],
+        "retry_ratio": retry_share(row["waiting_retries"]) / 100,
+        "workers": row["workers"],
+    }
+
+
+def setting(configured: Any, override: Any) -> dict[str, Any]:
+    return {"configured": configured, "override": override, "effective": configured if override is None else override}
+
+
+def holder_documents(holders: Sequence[Row], provider: str) -> list[dict[str, Any]]:
+    return [
+        {"task_id": row["task_id"], "worker_id": row["worker_id"], "since": row["since"]}
+        for row in holders
+        if row["provider"] == provider
+    ]
+
+
+HANDLERS = [list_providers, get_provider, change_provider, list_provider_events]

@@ -1,0 +1,40 @@
+"""The queues at this moment: what waits, what runs, and who serves them."""
+
+from typing import Any
+
+from litestar import get
+from litestar.datastructures import State
+
+from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.admission import retry_share
+from windlass.shared.db import Row
+from windlass.shared.store import queues
+
+
+@get("/queues/status")
+async def queue_status(request: Asked, state: State) -> dict[str, Any]:
+    """Every provider's queue, and how many tasks are in each state; a user's key sees the figures of its own tasks.
+
+    `fresh` and `retry` could start now, `scheduled` wait for their time; `oldest_age_seconds` is how long the first of
+    those that could start has waited; `retry_ratio` is the share of the starts that retries get while both lanes wait.
+    """
+    rows, states = await queues.status(
+        state.pool, user_id=request.user.own, heard_within_seconds=state.settings.lease_seconds
+    )
+    return {
+        "queues": [queue_document(row) for row in rows if row["queue"] is not None],
+        "states": states,
+        "retry_ratio": retry_share(sum(row["retry"] for row in rows)) / 100,
+    }
+
+
+def queue_document(row: Row) -> dict[str, Any]:
+    names = ("queue", "actor", "provider", "fresh", "retry", "scheduled", "blocked", "running", "dead", "workers")
+    return {
+        **{name: row[name] for name in names},
+        "oldest_age_seconds": row["oldest_age_seconds"],
+        "retry_ratio": retry_share(row["retry"]) / 100,
+    }
+
+
+HANDLERS = [queue_status]

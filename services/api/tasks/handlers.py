@@ -1,0 +1,250 @@
+"""Tasks over REST: submit, read, cancel, revive."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from litestar import Request, Response, delete, get, post
+from litestar.datastructures import State
+from litestar.params import FromPath, HeaderParameter, QueryParameter
+from pydantic import ValidationError
+
+from windlass.services.api.access.audit import audit, audit_foreign_submissions, audit_foreign_task
+from windlass.services.api.access.auth import Caller, require_admin, require_writer
+from windlass.services.api.http.bodies import field_problem, read_json
+from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.tasks.long_poll import KeyEnded, wait_for_end
+from windlass.services.api.tasks.relatives import refuse_unknown_parents
+from windlass.services.api.tasks.schemas import Sweep, task_document
+from windlass.services.api.tasks.submission import accept, check_idempotency_key, read, under_idempotency_key
+from windlass.shared import store, tracing
+from windlass.shared.db import Database, Row
+from windlass.shared.states import State as TaskState
+from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
+
+MOST_PER_BATCH = 1000
+
+Asked = Request[Caller, None, State]
+Wait = Annotated[float | None, QueryParameter(ge=0, le=50, description="Seconds to hold the answer back for its end.")]
+IdempotencyKey = Annotated[
+    str | None,
+    HeaderParameter(
+        name="Idempotency-Key",
+        description="A repeat of the request under the same key within 24 hours is answered with the first task.",
+    ),
+]
+REPLAYED = {"Idempotent-Replayed": "true"}
+
+encode = msgspec.json.Encoder().encode
+
+
+@post("/tasks", status_code=201)
+async def submit_task(
+    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
+    """Accepts a task: once it answers 201 the task is stored for good."""
+    return await submit_one(request, state, wait, idempotency_key)
+
+
+@post("/tasks/summarize", status_code=201)
+async def submit_summary(
+    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
+    """Accepts a `summarize` task whose payload's fields stand at the top level, beside the task's own."""
+    return await submit_one(request, state, wait, idempotency_key, shortcut_for="summarize")
+
+
+@post("/tasks/media", status_code=201)
+async def submit_media(
+    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
+    """Accepts a `media` task whose payload's fields stand at the top level, beside the task's own."""
+    return await submit_one(request, state, wait, idempotency_key, shortcut_for="media")
+
+
+@post("/tasks/agent", status_code=201)
+async def submit_agent(
+    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
+    """Accepts an `agent` task whose payload's fields stand at the top level, beside the task's own."""
+    return await submit_one(request, state, wait, idempotency_key, shortcut_for="agent")
+
+
+@post("/tasks/batch", status_code=201)
+async def submit_batch(
+    request: Asked, state: State, idempotency_key: IdempotencyKey = None
+) -> Response[dict[str, Any]]:
+    """Accepts up to 1,000 tasks, all or none."""
+    require_writer(request.user)
+    check_idempotency_key(idempotency_key)
+    body = await read_json(request)
+    wanted = body.get("tasks") if isinstance(body, dict) else None
+    if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_PER_BATCH:
+        raise field_problem("/tasks", "invalid-batch", f"a batch is a list of 1 to {MOST_PER_BATCH} tasks")
+    with tracing.submitting() as span:
+        submissions = [
+            accept(each, request.user, state.settings, below=f"/tasks/{number}") for number, each in enumerate(wanted)
+        ]
+        if idempotency_key is not None:
+            submissions = under_idempotency_key(idempotency_key, submissions, [read(each) for each in wanted])
+        await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
+        await audit_foreign_submissions(request, submissions)
+        with refusals_explained(submissions, batch=True):
+            answers = await store.tasks.submit_batch(state.pool, submissions)
+        span.note(messaging__batch__message_count=len(answers))
+    documents = [{"task_id": task_id, "deduplicated": deduplicated} for task_id, deduplicated in answers]
+    replayed = all(deduplicated for _, deduplicated in answers)
+    return Response({"tasks": documents}, status_code=200 if replayed else 201, headers=REPLAYED if replayed else {})
+
+
+@get("/tasks/{task_id:uuid}")
+async def get_task(
+    request: Asked, state: State, task_id: FromPath[UUID], wait: Wait = None
+) -> Response[dict[str, Any]]:
+    """One task, whole; with `wait` it answers 202 when the task has not ended in time."""
+    row = await visible_task(state.pool, request.user, task_id)
+    ended = True
+    if wait is not None:
+        row, ended = await wait_for_end(state, request.user, task_id, wait)
+    return json_response(task_document(row, request.user, state.media_links), 200 if ended else 202)
+
+
+@post("/tasks/{task_id:uuid}/cancel", status_code=200)
+async def cancel_task(request: Asked, state: State, task_id: FromPath[UUID]) -> Response[dict[str, Any]]:
+    """200 when it is cancelled, 202 while its worker is stopping it."""
+    return await cancel(request, state, task_id)
+
+
+@delete("/tasks/{task_id:uuid}", status_code=200)
+async def delete_task(request: Asked, state: State, task_id: FromPath[UUID]) -> Response[dict[str, Any]]:
+    """The same as cancel: tasks are kept for ever."""
+    return await cancel(request, state, task_id)
+
+
+@post("/tasks/{task_id:uuid}/retry", status_code=200)
+async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str, Any]:
+    """Gives a dead or cancelled task a new life."""
+    require_writer(request.user)
+    before = await visible_task(state.pool, request.user, task_id)
+    await audit_foreign_task(request, "task.retry", before)
+    row = await store.tasks.revive(state.pool, task_id)
+    if row is None or row["last_seq"] == before["last_seq"]:
+        detail = f"only a dead or cancelled task can be revived; this one is {before['status']}"
+        raise Problem(409, "not-revivable", detail)
+    return task_document(row, request.user, state.media_links)
+
+
+@post("/tasks/requeue-orphaned", status_code=200)
+async def requeue_orphaned(request: Asked, state: State) -> dict[str, Any]:
+    """Runs the stale sweep now, for leases that ran out at least `max_age_seconds` ago."""
+    require_admin(request.user)
+    body = await read_json(request)
+    try:
+        sweep = Sweep.model_validate(body if await request.body() else {})
+    except ValidationError as error:
+        raise invalid_fields(error, "invalid-request") from error
+    await audit(request, "tasks.requeue-orphaned", details=sweep.model_dump())
+    rows = await store.tasks.stall(state.pool, expired_for_seconds=sweep.max_age_seconds)
+    return {"recovered": len(rows)}
+
+
+async def submit_one(
+    request: Asked,
+    state: State,
+    wait: float | None,
+    idempotency_key: str | None,
+    shortcut_for: str | None = None,
+) -> Response[dict[str, Any]]:
+    require_writer(request.user)
+    check_idempotency_key(idempotency_key)
+    body = await read_json(request)
+    with tracing.submitting() as span:
+        submission = accept(body, request.user, state.settings, shortcut_for=shortcut_for)
+        if idempotency_key is not None:
+            wanted = [read(body, shortcut_for=shortcut_for)]
+            (submission,) = under_idempotency_key(idempotency_key, [submission], wanted)
+        await refuse_unknown_parents(state.pool, request.user, [submission])
+        await audit_foreign_submissions(request, [submission])
+        with refusals_explained([submission]):
+            row, deduplicated = await store_one(state, submission)
+        span.note(windlass__task_id=str(row["task_id"]), messaging__destination__name=row["queue"])
+    status = 200 if deduplicated else 201
+    if wait is not None:
+        try:
+            row, ended = await wait_for_end(state, request.user, row["task_id"], wait)
+        except KeyEnded:
+            ended = False  # it is stored, and its submitter has to know; what became of it is for a key that opens
+        status = 200 if ended else 202
+    document = task_document(row, request.user, state.media_links)
+    headers = {"Location": f"/api/v1/tasks/{row['task_id']}"}
+    if deduplicated:
+        document["deduplicated"] = True
+        headers |= REPLAYED
+    return json_response(document, status, headers)
+
+
+async def store_one(state: State, submission: Submission) -> tuple[Row, bool]:
+    """The task that the submission came to, and whether it was there before."""
+    if submission.has_keys:
+        (row,) = await store.tasks.submit_keyed(state.pool, [submission])
+        return row, row["deduplicated"]
+    if submission.depends_on:
+        (row,) = await store.tasks.submit(state.pool, [submission])
+        return row, False
+    return await state.gatherer.submit(submission), False
+
+
+@contextmanager
+def refusals_explained(submissions: Sequence[Submission], *, batch: bool = False) -> Iterator[None]:
+    """What Postgres alone can find out about a submission, said in the client's terms."""
+    try:
+        yield
+    except UnknownDependency as error:
+        unknown = set(error.missing)
+        pointers = [
+            f"/tasks/{number}/depends_on" if batch else "/depends_on"
+            for number, each in enumerate(submissions)
+            if unknown & {str(task_id) for task_id in each.depends_on}
+        ]
+        errors = [{"pointer": pointer, "detail": str(error)} for pointer in pointers]
+        raise Problem(422, "unknown-dependency", str(error), errors=errors) from error
+    except KeyReused as error:
+        detail = "this Idempotency-Key came with another body before; take a new key for a new request"
+        raise field_problem("/Idempotency-Key", "idempotency-key-reused", detail) from error
+    except KeyInFlight as error:
+        detail = "a request with the same key is still under way; ask again in a moment"
+        raise Problem(409, "idempotency-key-in-flight", detail, headers={"Retry-After": "1"}) from error
+
+
+async def cancel(request: Asked, state: State, task_id: UUID) -> Response[dict[str, Any]]:
+    require_writer(request.user)
+    before = await visible_task(state.pool, request.user, task_id)
+    await audit_foreign_task(request, "task.cancel", before)
+    row = await store.tasks.cancel(state.pool, task_id)
+    assert row is not None, "tasks are never deleted"
+    if row["status"] in {TaskState.COMPLETED, TaskState.DEAD}:
+        raise Problem(409, "not-cancellable", f"the task is {row['status']} already")
+    stopping = row["status"] != TaskState.CANCELLED
+    document = task_document(row, request.user, state.media_links)
+    return Response(document, status_code=202 if stopping else 200)
+
+
+async def visible_task(db: Database, caller: Caller, task_id: UUID) -> Row:
+    """A foreign task is as if it did not exist."""
+    row = await store.tasks.get(db, task_id)
+    if row is None or not caller.may_see(row["user_id"]):
+        raise Problem(404, "task-not-found", f"there is no task {task_id}")
+    return row
+
+
+def json_response(document: dict[str, Any], status: int, headers: dict[str, str] | None = None) -> Response[Any]:
+    """Encoded here: Litestar would look for a serialiser at each answer."""
+    return Response(encode(document), status_code=status, headers=headers, media_type="application/json")
+
+
+HANDLERS = [
+    submit_task, submit_summary, submit_media, submit_agent, submit_batch, get_task, cancel_task, delete_task,
+    retry_task, requeue_orphaned,
+]  # fmt: skip

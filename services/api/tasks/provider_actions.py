@@ -1,0 +1,46 @@
+"""What a provider of media can be asked for, as its adapter declares it: checked before a task is taken."""
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from windlass.services.api.http.errors import Problem, escape
+from windlass.shared.errors import TaskError
+from windlass.shared.payloads import MediaPayload
+from windlass.shared.settings import Settings
+
+if TYPE_CHECKING:
+    from windlass.shared.providers.params import Params
+
+log = logging.getLogger("api")
+
+
+def refuse_what_it_does_not_take(payload: MediaPayload, provider: str, settings: Settings, below: str) -> None:
+    """Names every parameter that the action does not know. An adapter that cannot be loaded here is the worker's to
+    complain of, which looks at the same declaration before it orders anything."""
+    # An api that makes no media does without the adapters and what they import.
+    from windlass.shared.providers.params import faults_of  # noqa: PLC0415
+
+    try:
+        actions = _actions(settings, provider)
+    except TaskError as error:
+        log.warning("what %s takes is not known here: %s", provider, error)
+        return
+    except Exception as error:  # noqa: BLE001 - an adapter may be anybody's, and is imported here for the first time
+        log.warning("what %s takes is not known here: %s", provider, str(error) or type(error).__name__)
+        return
+    faults = faults_of(provider, actions, payload.action, payload.params)
+    if faults:
+        errors = [
+            {"pointer": below + "".join(f"/{escape(part)}" for part in fault.path), "detail": fault.detail}
+            for fault in faults
+        ]
+        named = ", ".join(error["pointer"] for error in errors)
+        raise Problem(422, "invalid-payload", f"these fields are not as they should be: {named}", errors=errors)
+
+
+def _actions(settings: Settings, provider: str) -> "Mapping[str, type[Params]] | None":
+    from windlass.shared.providers.params import actions_of  # noqa: PLC0415
+    from windlass.shared.providers.registry import adapter_of  # noqa: PLC0415
+
+    return actions_of(adapter_of(settings, provider))

@@ -1,0 +1,163 @@
+"""The shapes that come in, checked field by field, and the shape of a task as it goes out."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.media.links import MediaLinks
+from windlass.services.api.tasks.progress import present
+from windlass.shared.db import Row
+from windlass.shared.scrubbing import withhold_label
+from windlass.shared.store.tasks import TASK_FIELDS
+
+LAST_YEAR = 3000
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Label = Annotated[Name, AfterValidator(withhold_label)]
+"""A word to find things by: kept, listed and logged in many places, and without secrets from the beginning."""
+
+
+def without_secrets(text: str) -> str:
+    """For what tells one thing from another: with something taken out it could mean another's."""
+    if withhold_label(text) != text:
+        raise ValueError("holds a key, an Authorization value or credentials in a URL, which are stored nowhere")
+    return text
+
+
+UserId = Annotated[Name, AfterValidator(without_secrets)]
+
+OUR_DETAILS = {"retries_exhausted", "retry_after", "expires_before_retry"}
+OUR_DETAILS_OF = {"DependencyFailed": {"task_id"}, "Expired": {"last_error"}}
+"""What Windlass itself notes beside an error; everything else in `details` came from a provider or a worker."""
+
+
+class NewTask(BaseModel):
+    """A task to be, as `POST /tasks` takes it and as each item of a batch is written."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    actor: Annotated[Name, Field(description="The kind of work.", examples=["probe"])]
+    payload: dict[str, Any] = Field(
+        default_factory=dict, description="What the actor needs; checked by its own schema."
+    )
+    provider: Annotated[Name | None, Field(description="Who does the work; the actor's default otherwise.")] = None
+    task_type: Annotated[Label | None, Field(description="A word of your own for the kind of task.")] = None
+    priority: Annotated[int, Field(ge=0, le=9, description="0 critical, 1 high, 2 medium, 3 low, 4 to 9 below.")] = 2
+    max_retries: Annotated[int, Field(ge=0, le=100, description="So many failures are tried again.")] = 3
+    timeout_seconds: Annotated[
+        float | None, Field(gt=0, le=7 * 86400, description="How long one attempt may take; the actor's own otherwise.")
+    ] = None
+    max_age_seconds: Annotated[
+        float | None, Field(gt=0, le=100 * 366 * 86400, description="Older than this it is buried, not started.")
+    ] = None
+    run_at: Annotated[AwareDatetime | None, Field(description="Not before this time, with its zone.")] = None
+    delay_seconds: Annotated[
+        float | None, Field(ge=0, le=366 * 86400, description="Not before so many seconds from now.")
+    ] = None
+    tags: Annotated[list[Label], Field(max_length=50, description="Words to find it by.")] = Field(default_factory=list)
+    project_id: Annotated[Label | None, Field(description="The project it belongs to.")] = None
+    workflow_id: Annotated[Label | None, Field(description="The workflow it belongs to.")] = None
+    parent_task_id: Annotated[UUID | None, Field(description="The task that this one came out of.")] = None
+    depends_on: Annotated[
+        list[UUID], Field(max_length=1000, description="Starts when all of these tasks have completed.")
+    ] = Field(default_factory=list)
+    dedupe_key: Annotated[
+        Annotated[str, AfterValidator(without_secrets)] | None,
+        Field(
+            min_length=1,
+            max_length=255,
+            description="While a task of yours under this key lives or has completed, a repeat answers with that task.",
+        ),
+    ] = None
+    dedupe_ttl_seconds: Annotated[
+        float, Field(gt=0, le=366 * 86400, description="How long the `dedupe_key` means this task.")
+    ] = 86400
+    webhook_url: Annotated[Name | None, Field(description="Not supported yet: such a task is refused.")] = None
+    user_id: Annotated[UserId | None, Field(description="Whose task it is; for admins alone.")] = None
+
+    @field_validator("run_at")
+    @classmethod
+    def _a_time_that_can_be_kept(cls, run_at: datetime | None) -> datetime | None:
+        """In UTC: Postgres does not read every zone that ISO 8601 can write."""
+        try:
+            in_utc = run_at and run_at.astimezone(UTC)
+        except OverflowError:
+            in_utc = datetime.max.replace(tzinfo=UTC)
+        if in_utc and in_utc.year >= LAST_YEAR:
+            raise ValueError(f"must be before the year {LAST_YEAR}")
+        return in_utc
+
+    @model_validator(mode="after")
+    def _one_time_only(self) -> "NewTask":
+        if self.run_at is not None and self.delay_seconds is not None:
+            raise ValueError("give run_at or delay_seconds, not both")
+        return self
+
+
+class Sweep(BaseModel):
+    """Which leases the stale sweep takes for lost."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_age_seconds: Annotated[
+        float, Field(ge=0, le=366 * 86400, strict=True, description="Run out at least so long ago.")
+    ] = 0
+
+
+def task_document(row: Row, caller: Caller, links: MediaLinks) -> dict[str, Any]:
+    """A task as every endpoint returns it."""
+    document = {name: row[name] for name in TASK_FIELDS}
+    document["result"] = links.renewed(row["actor"], row["result"])
+    document["error"] = error_for(caller, row["error"])
+    document["provider_job_id"] = provider_job_for(caller, row["provider_job_id"])
+    document["progress"] = present(
+        status=row["status"],
+        attempt=row["attempt"],
+        said=row["progress"],
+        error=row["error"],
+        at=row["updated_at"],
+        elapsed_ms=_elapsed_ms(row["started_at"], row["completed_at"] or row["updated_at"]),
+    )
+    return document
+
+
+def _elapsed_ms(started_at: datetime | None, until: datetime) -> int:
+    return 0 if started_at is None else max(0, round((until - started_at).total_seconds() * 1000))
+
+
+def list_document(row: Row, caller: Caller, links: MediaLinks, *, full: bool) -> dict[str, Any]:
+    """A task in a list: without its payload, result and stack trace unless they are asked for."""
+    document = task_document(row, caller, links)
+    if not full:
+        del document["payload"], document["result"]
+        if document["error"] is not None:
+            document["error"] = {**document["error"], "stack_trace": None}
+    return document
+
+
+def event_document(row: Row, caller: Caller) -> dict[str, Any]:
+    data = row["data"]
+    if "error" in data:
+        data = {**data, "error": error_for(caller, data["error"])}
+    if "provider_job_id" in data:
+        data = {**data, "provider_job_id": provider_job_for(caller, data["provider_job_id"])}
+    return {"seq": row["seq"], "type": row["type"], "at": row["at"], "attempt": row["attempt"], "data": data}
+
+
+def error_for(caller: Caller, error: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Stack traces are for admins, and what a provider said beside the message is not for users."""
+    if error is None or caller.is_admin:
+        return error
+    shown = {**error, "stack_trace": None}
+    if not caller.sees_everything:
+        ours = OUR_DETAILS | OUR_DETAILS_OF.get(error["type"], set())
+        shown["details"] = {k: v for k, v in (error["details"] or {}).items() if k in ours} or None
+    return shown
+
+
+def provider_job_for(caller: Caller, provider_job_id: str | None) -> str | None:
+    """The provider's own name for the work is between it and the operator."""
+    return provider_job_id if caller.sees_everything else None

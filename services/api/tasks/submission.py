@@ -1,0 +1,166 @@
+"""From a request's body to a task that can be stored: everything that can be checked is checked here."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from pydantic import ValidationError
+from uuid_utils.compat import uuid7
+
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.http.bodies import field_problem
+from windlass.services.api.http.errors import invalid_fields
+from windlass.services.api.tasks.provider_actions import refuse_what_it_does_not_take
+from windlass.services.api.tasks.schemas import NewTask
+from windlass.shared import tracing
+from windlass.shared.payloads import (
+    DEFAULT_PROVIDER,
+    MAX_AGE_SECONDS,
+    PAYLOADS,
+    TIMEOUT_SECONDS,
+    AgentPayload,
+    MediaPayload,
+    Payload,
+    ProbePayload,
+)
+from windlass.shared.scrubbing import withhold, withhold_label
+from windlass.shared.settings import Settings
+from windlass.shared.store.tasks import Submission
+
+AS_THEY_ARE = {
+    "task_type", "priority", "max_retries", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",
+    "depends_on", "dedupe_key", "dedupe_ttl_seconds",
+}  # fmt: skip
+"""Only what the client has said is handed on: a default written out would be read again by Postgres."""
+
+OPTIONS = NewTask.model_fields.keys() - {"actor", "payload"}
+"""What a shortcut takes for the task's own; everything else at its top level is payload."""
+
+_canonical = msgspec.json.Encoder(order="sorted")
+
+
+def accept(
+    body: Any, caller: Caller, settings: Settings, *, below: str = "", shortcut_for: str | None = None
+) -> Submission:
+    """A task ready to be stored, or a problem that names the field; `below` is where in the body the task stands."""
+    wanted = read(body, below, shortcut_for)
+    if wanted.user_id is not None and not caller.is_admin:
+        raise field_problem(f"{below}/user_id", "forbidden", "only an admin submits for somebody else", status=403)
+    if wanted.webhook_url is not None:
+        detail = "webhooks are not built yet: leave webhook_url out and follow the task's stream, or use ?wait="
+        raise field_problem(f"{below}/webhook_url", "not-supported-yet", detail)
+    provider = choose_provider(wanted, settings, below)
+    below_payload = f"{below}/payload" if shortcut_for is None else below
+    payload = check_payload(wanted, settings, below_payload)
+    refuse_faults(payload, caller, settings, below_payload)
+    refuse_unknown_agent(payload, settings, below_payload)
+    if isinstance(payload, MediaPayload):
+        refuse_what_it_does_not_take(payload, provider, settings, below_payload)
+    return Submission(
+        task_id=uuid7(),
+        actor=wanted.actor,
+        provider=provider,
+        payload=withhold(wanted.payload),
+        user_id=wanted.user_id or caller.user_id,
+        timeout_seconds=timeout_of(wanted, payload, settings),
+        max_age_seconds=wanted.max_age_seconds or MAX_AGE_SECONDS.get(wanted.actor),
+        run_at=wanted.run_at.isoformat() if wanted.run_at else None,
+        reach=None if caller.is_admin else caller.user_id,
+        traceparent=tracing.traceparent(),
+        **{name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set},
+        **(run_of(payload) if isinstance(payload, MediaPayload) else {}),
+    )
+
+
+def read(body: Any, below: str = "", shortcut_for: str | None = None) -> NewTask:
+    if shortcut_for is not None and isinstance(body, dict):
+        options = {name: value for name, value in body.items() if name in OPTIONS}
+        payload = {name: value for name, value in body.items() if name not in OPTIONS}
+        body = {"actor": shortcut_for, "payload": payload, **options}
+    try:
+        return NewTask.model_validate(body)
+    except ValidationError as error:
+        raise invalid_fields(error, "invalid-task", below=below) from error
+
+
+def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:
+    if wanted.actor not in PAYLOADS:
+        known = ", ".join(sorted(PAYLOADS))
+        raise field_problem(f"{below}/actor", "unknown-actor", f"no actor is called {wanted.actor}; known: {known}")
+    provider = wanted.provider or DEFAULT_PROVIDER.get(wanted.actor)
+    configured = settings.providers.get(provider) if provider else None
+    if provider is None or configured is None or configured.actor != wanted.actor:
+        able = sorted(name for name, each in settings.providers.items() if each.actor == wanted.actor)
+        choice = f"choose one of: {', '.join(able)}" if able else f"none is configured for {wanted.actor}"
+        if provider is None:
+            detail = f"{wanted.actor} tasks have no default provider; {choice}"
+            raise field_problem(f"{below}/provider", "provider-required", detail)
+        detail = f"no provider {provider} does {wanted.actor} tasks; {choice}"
+        raise field_problem(f"{below}/provider", "unknown-provider", detail)
+    return provider
+
+
+def check_payload(wanted: NewTask, settings: Settings, below: str) -> Payload:
+    size = len(msgspec.json.encode(wanted.payload))
+    if size > settings.largest_payload_bytes:
+        detail = f"a payload may have {settings.largest_payload_bytes:,} bytes as JSON; this one has {size:,}"
+        raise field_problem(below, "payload-too-large", detail, status=413)
+    try:
+        return PAYLOADS[wanted.actor].model_validate(wanted.payload)
+    except ValidationError as error:
+        raise invalid_fields(error, "invalid-payload", below=below) from error
+
+
+def refuse_faults(payload: Payload, caller: Caller, settings: Settings, below: str) -> None:
+    """A probe that harms its worker is for drills only, and one that pauses its provider for all is an admin's."""
+    if not isinstance(payload, ProbePayload):
+        return
+    if payload.outcome in {"crash", "hang"} and not (caller.is_admin and settings.probe_faults):
+        detail = "`crash` and `hang` need an admin and WINDLASS_PROBE_FAULTS=1"
+        raise field_problem(f"{below}/outcome", "forbidden", detail, status=403)
+    if payload.error_type == "RateLimited" and not caller.is_admin:
+        detail = "`RateLimited` pauses the provider for everybody, and needs an admin"
+        raise field_problem(f"{below}/error_type", "forbidden", detail, status=403)
+
+
+def refuse_unknown_agent(payload: Payload, settings: Settings, below: str) -> None:
+    if isinstance(payload, AgentPayload) and payload.subagent_type not in settings.agents:
+        known = ", ".join(sorted(settings.agents))
+        detail = f"no agent is called {payload.subagent_type}; configured: {known}"
+        raise field_problem(f"{below}/subagent_type", "unknown-agent", detail)
+
+
+def run_of(payload: MediaPayload) -> dict[str, Any]:
+    """What lists find media by stands in columns of its own as well."""
+    named = {"workflow_run_id": payload.workflow_run_id, "interaction_id": payload.interaction_id}
+    return {name: withhold_label(value) for name, value in named.items() if value is not None}
+
+
+def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:
+    """What an operator has set for an agent is what its tasks get, and the most that a client may ask for. An attempt
+    that follows a timeout gets half as much again all the same: else it would only time out again."""
+    most = settings.agents[payload.subagent_type].timeout_seconds if isinstance(payload, AgentPayload) else None
+    if most is None:
+        return wanted.timeout_seconds or TIMEOUT_SECONDS[wanted.actor]
+    return min(wanted.timeout_seconds or most, most)
+
+
+def check_idempotency_key(key: str | None) -> None:
+    if key is not None and not (0 < len(key) <= 255 and all("!" <= character <= "~" for character in key)):
+        detail = "an Idempotency-Key has 1 to 255 visible ASCII characters"
+        raise field_problem("/Idempotency-Key", "invalid-idempotency-key", detail)
+    if key is not None and withhold_label(key) != key:
+        detail = "an Idempotency-Key is stored, and this one holds a key or credentials; take a random one"
+        raise field_problem("/Idempotency-Key", "invalid-idempotency-key", detail)
+
+
+def under_idempotency_key(key: str, submissions: Sequence[Submission], requests: Sequence[NewTask]) -> list[Submission]:
+    """The first task has the key itself, the others of a batch one made from it that no client can send. All have the
+    whole request's hash, in which neither order nor white space nor a default written out makes a difference."""
+    canonical = _canonical.encode([each.model_dump(mode="json", exclude_defaults=True) for each in requests])
+    body_hash = hashlib.sha256(canonical).hexdigest()
+    return [
+        msgspec.structs.replace(each, idempotency_key=f"{key} {number}" if number else key, body_hash=body_hash)
+        for number, each in enumerate(submissions)
+    ]

@@ -1,0 +1,56 @@
+"""`windlass up`: everything in the foreground, until a signal says stop."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from typing import Final
+
+from pydantic import ValidationError
+
+from windlass.services.laptop.installation import Installation, names_of_everyone
+from windlass.services.laptop.supervision.console import Console
+from windlass.services.laptop.supervision.stop_signals import StopSignals
+from windlass.services.laptop.supervision.unit import StartFailure
+from windlass.shared.settings import Settings
+
+PRIVATE: Final = 0o077
+"""The umask of everything that is started here: media, books and logs are nobody else's."""
+
+
+def up() -> int:
+    """Returns the exit code: 0 when it was told to stop, 1 when it could not start."""
+    os.umask(PRIVATE)
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        for problem in error.errors():
+            setting = "_".join(["WINDLASS", *map(str, problem["loc"])]).upper() if problem["loc"] else "settings"
+            print(f"windlass: {setting}: {problem['msg'].removeprefix('Value error, ')}", file=sys.stderr)
+        return 1
+    console = Console(sys.stderr.fileno(), sys.stdout.fileno(), names_of_everyone(settings))
+    try:
+        asyncio.run(_until_stopped(settings, console))
+    except StartFailure as failure:
+        console.say(str(failure))
+        return 1
+    finally:
+        console.close()
+    return 0
+
+
+async def _until_stopped(settings: Settings, console: Console) -> None:
+    installation = Installation(settings, console)
+    serving = asyncio.create_task(installation.serve())
+
+    def stop(reason: str) -> None:
+        console.say(f"{reason}: stopping everything in order (again: at once)")
+        serving.cancel()
+
+    def hurry() -> None:
+        console.say("killing everything")
+        installation.kill()
+
+    StopSignals(stop, hurry)
+    with contextlib.suppress(asyncio.CancelledError):
+        await serving

@@ -1,0 +1,44 @@
+"""The state of everything at one moment, for whoever watches it: a few statements, the size of the live work."""
+
+from dataclasses import dataclass
+
+from windlass.shared.db import Database, Row
+from windlass.shared.store import queues, room
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, and why nothing
+    can be stored, if that is so."""
+
+    queues: list[Row]
+    providers: list[Row]
+    unaccounted: int | None
+    """None when no janitor has been heard of lately."""
+    refusal: room.Refusal | None
+
+
+async def read(db: Database, *, workers_within_seconds: float, janitors_within_seconds: float) -> Figures:
+    rows, _ = await queues.status(db, user_id=None, heard_within_seconds=workers_within_seconds)
+    providers = await db.fetch(
+        """
+        WITH serving AS (
+            SELECT queue, sum(w.capacity)::bigint AS capacity FROM workers w, unnest(w.queues) AS queue
+            WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1) GROUP BY queue
+        ), said AS (
+            SELECT max((r.details ->> 'unaccounted_tasks')::int) AS unaccounted FROM service_reports r
+            WHERE r.service = 'janitor' AND r.reported_at > clock_timestamp() - make_interval(secs => $2)
+        )
+        SELECT p.name AS provider, p.actor, p.actor || '.' || p.name AS queue,
+               coalesce(serving.capacity, 0) AS capacity, coalesce(p.limit_override, p.configured_limit) AS limit,
+               held_slots(p.name) AS held, p.breaker_state,
+               p.paused, coalesce(p.paused_until > now(), false) AS rests, said.unaccounted, (
+                   SELECT coalesce(extract(epoch FROM clock_timestamp() - min(t.heartbeat_at)), 0)::float FROM tasks t
+                   WHERE t.provider = p.name AND t.status = 'running') AS lease_age_seconds
+        FROM providers p CROSS JOIN said LEFT JOIN serving ON serving.queue = p.actor || '.' || p.name
+        ORDER BY p.name
+        """,
+        workers_within_seconds,
+        janitors_within_seconds,
+    )
+    return Figures(rows, providers, providers[0]["unaccounted"] if providers else None, await room.refusal(db))

@@ -1,0 +1,272 @@
+"""The client for asyncio; what is said in which order stands in `conversation.py` and `reading.py`."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from typing import Any, Literal, Self, TypeVar, Unpack
+
+import httpx
+
+from windlass.client import calls, conversation
+from windlass.client.call import Call, next_page
+from windlass.client.conversation import Conversation, Outcome, Patience, Step
+from windlass.client.errors import ApiError, Unreachable
+from windlass.client.media import Generation
+from windlass.client.operations import (
+    AuditEntry,
+    Bulk,
+    BulkStarted,
+    ErrorGroup,
+    Health,
+    Key,
+    NewKey,
+    Provider,
+    Queues,
+    Worker,
+)
+from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId
+from windlass.client.reading import SILENCE_SECONDS, Reading
+from windlass.client.stream_events import StreamEvent, StreamMessage, typed
+from windlass.client.sync_client import PATIENCE_SECONDS, TIMEOUT_SECONDS, OnInterruption, OnResumption, completed
+from windlass.client.target import Target, answer
+from windlass.client.task import Event, Listing, SubmittedTask, Task, Why
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """Speaks to one Windlass, as `Client` does, with `await`.
+
+    `url` and `key` default to WINDLASS_URL and WINDLASS_API_KEY; `timeout` is for one answer. While the API cannot be
+    reached or says 503, whatever is safe to repeat is repeated until `patience` seconds have passed without a success.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        self._target = Target.choose(url, key, timeout)
+        self._patience = patience
+        self._http = httpx.AsyncClient(**self._target.settings())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def submit(
+        self,
+        actor: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        idempotency_key: str | None = None,
+        **options: Unpack[SubmitOptions],
+    ) -> Task:
+        """The task, stored for good. Repeated by itself until that is certain, and stored once however often."""
+        return await self.perform(calls.submit(actor, payload, idempotency_key, options))
+
+    async def submit_many(
+        self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None
+    ) -> tuple[SubmittedTask, ...]:
+        """Any number of tasks, by the thousand; each thousand is accepted whole or not at all."""
+        submitted: list[SubmittedTask] = []
+        for batch in calls.submit_batches(tasks, idempotency_key):
+            submitted += (await self.perform(batch)).tasks
+        return tuple(submitted)
+
+    async def run(
+        self,
+        actor: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
+        **options: Unpack[SubmitOptions],
+    ) -> Task:
+        """Submits and waits: the completed task, or TaskDead or TaskCancelled."""
+        task = await self.submit(actor, payload, idempotency_key=idempotency_key, **options)
+        return completed(await self.wait(task.task_id, timeout=timeout))
+
+    async def wait(self, task_id: TaskId, *, timeout: float | None = None) -> Task:
+        """The task when it has ended, in whatever way; WaitTimeout when it has not in time."""
+        return await self._hold(conversation.wait(task_id, timeout, self._patience))
+
+    async def stream(
+        self,
+        task_id: TaskId,
+        *,
+        after: int = 0,
+        on_interruption: OnInterruption | None = None,
+        on_resumption: OnResumption | None = None,
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """The task's events from the first one after `after` to its end, over as many connections as it takes.
+
+        `on_interruption` hears of each connection that was lost or could not be made (None: the server closed it),
+        `on_resumption` when the stream goes on.
+        """
+        messages = self.messages(task_id, after=after, on_interruption=on_interruption, on_resumption=on_resumption)
+        async with contextlib.aclosing(messages):  # a reader that leaves early leaves no connection behind
+            async for message in messages:
+                if (event := typed(message)) is not None:
+                    yield event
+
+    async def messages(
+        self,
+        task_id: TaskId,
+        *,
+        after: int = 0,
+        on_interruption: OnInterruption | None = None,
+        on_resumption: OnResumption | None = None,
+    ) -> AsyncGenerator[StreamMessage, None]:
+        """The same as `stream`, as the API sent it."""
+        reading = Reading(task_id, after, self._patience)
+        while not reading.is_over():
+            trouble: Unreachable | ApiError | None = None
+            try:
+                wire = self._target.wire(reading.request(), read_seconds=SILENCE_SECONDS)
+                async with self._http.stream(**wire) as response:
+                    if response.status_code == 200:
+                        if reading.opened(response.headers.get("content-type", "")) and on_resumption:
+                            on_resumption()
+                        async for chunk in response.aiter_bytes():
+                            for message in reading.feed(chunk):
+                                yield message
+                            if reading.is_over():
+                                return
+                    else:
+                        await response.aread()
+                        trouble = reading.refused(answer(response))
+            except httpx.RequestError as error:
+                trouble = self._target.unreachable(error)
+            if not reading.is_over():
+                pause = reading.interrupted(trouble)
+                if on_interruption:
+                    on_interruption(trouble)
+                await asyncio.sleep(pause)
+
+    async def get(self, task_id: TaskId) -> Task:
+        return await self.perform(calls.get(task_id))
+
+    def list(self, *, full: bool = False, page_size: int = 200, **filters: Unpack[Filter]) -> AsyncIterator[Task]:
+        """Tasks, newest first, page after page; `full` adds payload, result and the errors of all attempts."""
+        return self._items(calls.list_tasks(filters, page_size, full=full))
+
+    def events(self, task_id: TaskId, *, after: int = 0, types: Sequence[str] = ()) -> AsyncIterator[Event]:
+        """The task's history so far, oldest first."""
+        return self._items(calls.events(task_id, after, types))
+
+    def workflow_run_media(self, workflow_run_id: str, *, page_size: int = 200) -> AsyncIterator[Generation]:
+        """What was generated in a workflow run, newest first, each with its files."""
+        return self._items(calls.workflow_run_media(workflow_run_id, page_size))
+
+    async def why(self, task_id: TaskId) -> Why:
+        """Why it is not running."""
+        return await self.perform(calls.why(task_id))
+
+    async def cancel(self, task_id: TaskId) -> Task:
+        """Cancelled at once, or, while it runs, when its work has stopped: `wait` for that."""
+        return await self.perform(calls.cancel(task_id))
+
+    async def retry(self, task_id: TaskId) -> Task:
+        """A new life for a dead or cancelled task."""
+        return await self.perform(calls.retry(task_id))
+
+    async def bulk(
+        self, action: Literal["retry", "cancel"], chosen: Filter, *, everything: bool = False, dry_run: bool = False
+    ) -> BulkStarted:
+        """Retries or cancels all tasks that match, in the background; an empty filter needs `everything`."""
+        return await self.perform(calls.bulk(action, chosen, everything=everything, dry_run=dry_run))
+
+    async def bulk_progress(self, bulk_id: str) -> Bulk:
+        return await self.perform(calls.bulk_progress(bulk_id))
+
+    async def queues(self) -> Queues:
+        return await self.perform(calls.queues())
+
+    def dlq(self, *, page_size: int = 200, **filters: Unpack[Filter]) -> AsyncIterator[Task]:
+        """Dead tasks, with payload, error and attempts."""
+        return self._items(calls.dlq(filters, page_size))
+
+    async def dlq_groups(self, **filters: Unpack[Filter]) -> tuple[ErrorGroup, ...]:
+        """Dead tasks, counted by what they died of."""
+        return (await self.perform(calls.dlq_groups(filters))).items
+
+    async def revive(self, chosen: Filter, *, everything: bool = False, canary: int | None = None) -> BulkStarted:
+        """Retries the dead tasks that match; with `canary`, the rest only when that many have succeeded."""
+        return await self.perform(calls.revive(chosen, everything=everything, canary=canary))
+
+    async def providers(self) -> tuple[Provider, ...]:
+        return (await self.perform(calls.providers())).items
+
+    async def provider(self, name: str) -> Provider:
+        return await self.perform(calls.provider(name))
+
+    async def set_provider(self, name: str, **change: Unpack[ProviderChange]) -> Provider:
+        """In force everywhere within a second; None goes back to the configured value."""
+        return await self.perform(calls.set_provider(name, change))
+
+    async def workers(self) -> tuple[Worker, ...]:
+        return (await self.perform(calls.workers())).items
+
+    async def keys(self) -> tuple[Key, ...]:
+        return tuple([key async for key in self._items(calls.keys())])
+
+    async def create_key(
+        self, role: Role, user_id: str, *, name: str | None = None, expires_in_seconds: float | None = None
+    ) -> NewKey:
+        """The only time that the whole key is shown."""
+        return await self.perform(calls.create_key(role, user_id, name, expires_in_seconds))
+
+    async def delete_key(self, key_id: str) -> Key:
+        """Revokes it."""
+        return await self.perform(calls.delete_key(key_id))
+
+    def audit(self, *, page_size: int = 200) -> AsyncIterator[AuditEntry]:
+        """What operators did, newest first."""
+        return self._items(calls.audit(page_size))
+
+    async def health(self) -> Health:
+        return await self.perform(calls.health())
+
+    async def perform(self, call: Call[T]) -> T:
+        return call.read(await self.ask(call))
+
+    async def ask(self, call: Call[Any]) -> Any:
+        """The JSON document that answers a call."""
+        return await self._hold(conversation.ask(call, Patience(self._patience)))
+
+    async def _items(self, call: Call[Listing[T]]) -> AsyncIterator[T]:
+        page_after: Call[Listing[T]] | None = call
+        while page_after is not None:
+            page = await self.perform(page_after)
+            for item in page.items:
+                yield item
+            page_after = next_page(page_after, page)
+
+    async def _hold(self, held: Conversation[T]) -> T:
+        """Carries out what the conversation wants, step by step."""
+        outcome: Outcome = None
+        while True:
+            try:
+                step = held.send(outcome)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            outcome = await self._do(step)
+
+    async def _do(self, step: Step) -> Outcome:
+        if isinstance(step, conversation.Pause):
+            await asyncio.sleep(step.seconds)
+            return None
+        try:
+            return answer(await self._http.request(**self._target.wire(step)))
+        except httpx.RequestError as error:
+            return self._target.unreachable(error)

@@ -1,0 +1,272 @@
+"""What can go wrong for a client: an answer that is an error, looked up by its `code`, or no answer at all."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from windlass.client.task import Task
+
+
+class WindlassError(Exception):
+    """Everything that this package raises on purpose."""
+
+
+class NotConfigured(WindlassError):
+    """No address or no key was given, or one that cannot be used."""
+
+
+class Unreachable(WindlassError):
+    """No answer came: nobody listens there, or the connection broke.
+
+    `sent` says whether the request may have arrived; if not, whatever it asked for has not happened.
+    """
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class UnreadableAnswer(WindlassError):
+    """The answer is not what Windlass says; often it is not Windlass that answers there."""
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One field that was wrong, named by a JSON pointer."""
+
+    pointer: str
+    detail: str
+
+
+class ApiError(WindlassError):
+    """An answer that is a problem document (RFC 9457); its class is looked up by `code`, else by `status`."""
+
+    def __init__(  # noqa: PLR0917 - so that a copy can be made from `args`
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        errors: tuple[FieldError, ...] = (),
+        request_id: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(status, code, detail, errors, request_id, retry_after)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.errors = errors
+        self.request_id = request_id
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        fields = "".join(f"; {each.pointer or '/'}: {each.detail}" for each in self.errors)
+        return f"{self.code} ({self.status}): {self.detail}{fields}"
+
+
+class BadRequest(ApiError):
+    """The request could not be read."""
+
+
+class MalformedJson(BadRequest):
+    """The body was no JSON."""
+
+
+class InvalidEventId(BadRequest):
+    """A stream was asked to go on after an event that its task does not have."""
+
+
+class Unauthorized(ApiError):
+    """The key is missing, wrong, expired or revoked."""
+
+
+class Forbidden(ApiError):
+    """The key's role may not do this."""
+
+
+class NotFound(ApiError):
+    """There is no such thing, or it is somebody else's."""
+
+
+class TaskNotFound(NotFound):
+    """There is no such task, or it is somebody else's."""
+
+
+class BulkNotFound(NotFound):
+    """There is no such bulk action."""
+
+
+class ProviderNotFound(NotFound):
+    """No provider has that name."""
+
+
+class KeyNotFound(NotFound):
+    """There is no such key."""
+
+
+class Conflict(ApiError):
+    """What was asked for does not fit the present state."""
+
+
+class NotCancellable(Conflict):
+    """The task has completed or died already."""
+
+
+class NotRevivable(Conflict):
+    """Only a dead or a cancelled task can be given a new life."""
+
+
+class IdempotencyKeyInFlight(Conflict):
+    """The same submit is being stored at this moment; the clients ask again by themselves."""
+
+
+class KeyInUse(Conflict):
+    """A key cannot revoke itself."""
+
+
+class TooLarge(ApiError):
+    """The body is larger than the API takes."""
+
+
+class Invalid(ApiError):
+    """A field did not pass its check: `errors` names it."""
+
+
+class InvalidTask(Invalid):
+    """A field of the task itself is wrong."""
+
+
+class InvalidPayload(Invalid):
+    """The payload does not fit the actor's schema."""
+
+
+class UnknownActor(Invalid):
+    """No actor has that name."""
+
+
+class UnknownAgent(Invalid):
+    """No agent is configured under that name."""
+
+
+class UnknownProvider(Invalid):
+    """No provider of that name does this kind of work."""
+
+
+class UnknownDependency(Invalid):
+    """A task that this one should wait for does not exist."""
+
+
+class IdempotencyKeyReused(Invalid):
+    """The Idempotency-Key came before with another body."""
+
+
+class EmptyFilter(Invalid):
+    """A filter that chooses nothing chooses everything: say so with `everything`."""
+
+
+class TooManyRequests(ApiError):
+    """Slow down; `retry_after` says for how long."""
+
+
+class Unavailable(ApiError):
+    """The API answers and cannot serve at the moment; it says when to come back."""
+
+
+class TaskEnded(WindlassError):
+    """The task has ended without a result; it is at hand as `task`."""
+
+    def __init__(self, task: "Task") -> None:
+        super().__init__(task)
+        self.task = task
+
+
+class TaskDead(TaskEnded):
+    def __str__(self) -> str:
+        error = self.task.error
+        reason = f"{error.type}: {error.message}" if error else "no error is known"
+        return f"task {self.task.task_id} is dead after attempt {self.task.attempt}: {reason}"
+
+
+class TaskCancelled(TaskEnded):
+    def __str__(self) -> str:
+        return f"task {self.task.task_id} was cancelled"
+
+
+class WaitTimeout(WindlassError, TimeoutError):
+    """The task had not ended when the time was up; it goes on, and `task` shows how it stood."""
+
+    def __init__(self, task: "Task", seconds: float) -> None:
+        super().__init__(task, seconds)
+        self.task = task
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        return f"task {self.task.task_id} is still {self.task.status} after {self.seconds:g} s; it goes on"
+
+
+BY_CODE: Final[dict[str, type[ApiError]]] = {
+    "malformed-json": MalformedJson,
+    "invalid-event-id": InvalidEventId,
+    "task-not-found": TaskNotFound,
+    "bulk-not-found": BulkNotFound,
+    "provider-not-found": ProviderNotFound,
+    "key-not-found": KeyNotFound,
+    "not-cancellable": NotCancellable,
+    "not-revivable": NotRevivable,
+    "idempotency-key-in-flight": IdempotencyKeyInFlight,
+    "key-in-use": KeyInUse,
+    "body-too-large": TooLarge,
+    "payload-too-large": TooLarge,
+    "idempotency-key-reused": IdempotencyKeyReused,
+    "empty-filter": EmptyFilter,
+    "invalid-task": InvalidTask,
+    "invalid-payload": InvalidPayload,
+    "unknown-actor": UnknownActor,
+    "unknown-agent": UnknownAgent,
+    "unknown-provider": UnknownProvider,
+    "unknown-dependency": UnknownDependency,
+}
+BY_STATUS: Final[dict[int, type[ApiError]]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    413: TooLarge,
+    422: Invalid,
+    429: TooManyRequests,
+    502: Unavailable,
+    503: Unavailable,
+    504: Unavailable,
+}
+
+
+def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    """The error that an answer stands for, whoever wrote it: a proxy's page has no code and is told by its status."""
+    try:
+        problem: Any = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        problem = None
+    if not isinstance(problem, dict):
+        problem = {}
+    code = problem.get("code")
+    code = code if isinstance(code, str) else f"http-{status}"
+    detail = str(problem.get("detail") or f"the answer was HTTP {status}")
+    fields = problem.get("errors")
+    errors = tuple(
+        FieldError(str(each.get("pointer", "")), str(each.get("detail", "")))
+        for each in (fields if isinstance(fields, list) else ())
+        if isinstance(each, dict)
+    )
+    kind = BY_CODE.get(code) or BY_STATUS.get(status, ApiError)
+    return kind(status, code, detail, errors, problem.get("request_id"), _seconds(retry_after))
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """A date is allowed in the header, too; Windlass sends seconds."""
+    try:
+        seconds = float(retry_after or "")
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None

@@ -1,0 +1,79 @@
+"""What can be asked for: the options of a task, the filters of a list, the settings of a provider."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, Required, TypedDict
+from uuid import UUID
+
+from windlass.client.task import Status
+
+TaskId = str | UUID
+Moment = datetime | str
+Lane = Literal["fresh", "retry"]
+Role = Literal["user", "viewer", "admin"]
+
+
+class SubmitOptions(TypedDict, total=False):
+    """Everything of `POST /tasks` besides the actor and its payload; None is as if it were not given."""
+
+    provider: str | None
+    task_type: str | None
+    priority: int | None
+    max_retries: int | None
+    timeout_seconds: float | None
+    max_age_seconds: float | None
+    run_at: Moment | None
+    delay_seconds: float | None
+    tags: Sequence[str] | None
+    project_id: str | None
+    workflow_id: str | None
+    parent_task_id: TaskId | None
+    depends_on: Sequence[TaskId] | None
+    dedupe_key: str | None
+    dedupe_ttl_seconds: float | None
+    webhook_url: str | None
+    user_id: str | None
+
+
+class NewTask(SubmitOptions, total=False):
+    """One task of a batch."""
+
+    actor: Required[str]
+    payload: Mapping[str, Any]
+
+
+class Filter(TypedDict, total=False):
+    """Which tasks; several values of `status` mean any of them, several of `tag` all of them."""
+
+    status: Status | Sequence[Status] | None
+    actor: str | None
+    provider: str | None
+    lane: Lane | None
+    user_id: str | None
+    tag: str | Sequence[str] | None
+    project_id: str | None
+    workflow_id: str | None
+    workflow_run_id: str | None
+    interaction_id: str | None
+    parent_task_id: TaskId | None
+    error_type: str | None
+    created_after: Moment | None
+    created_before: Moment | None
+    updated_after: Moment | None
+    q: str | None
+
+
+class Rate(TypedDict):
+    """At most so many calls that order work."""
+
+    limit: int
+    per_seconds: int
+
+
+class ProviderChange(TypedDict, total=False):
+    """What an operator sets; None goes back to what the configuration says."""
+
+    limit: int | None
+    rate: Rate | None
+    paused: bool | None
+    breaker: Literal["auto", "open", "closed"] | None

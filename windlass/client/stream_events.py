@@ -1,0 +1,82 @@
+"""The events of a task's stream, one type for each name that SPEC gives them."""
+
+from typing import Any, Final
+
+import msgspec
+
+from windlass.client.conversion import convert
+from windlass.client.errors import UnreadableAnswer
+from windlass.client.task import Document, Progress, Status, TaskError
+
+
+class StreamMessage(Document, frozen=True, kw_only=True):
+    """An event as it arrived: `data` is the JSON document as the API sent it."""
+
+    seq: int
+    event: str
+    data: Any
+
+
+class ProgressEvent(Document, frozen=True, kw_only=True):
+    """The state or the progress has changed."""
+
+    seq: int
+    status: Status
+    attempt: int
+    progress: Progress = Progress()
+    error: TaskError | None = None
+
+
+class OutputEvent(Document, frozen=True, kw_only=True):
+    """What the actor streams while it works; an earlier attempt's output is stale when `attempt` grows."""
+
+    seq: int
+    attempt: int
+    text: str | None = None
+    data: Any = None
+
+
+class CompleteEvent(Document, frozen=True, kw_only=True):
+    """The end: the task has completed."""
+
+    seq: int
+    attempt: int
+    result: Any = None
+
+
+class ErrorEvent(Document, frozen=True, kw_only=True):
+    """The end: the task is dead."""
+
+    seq: int
+    attempt: int
+    error: TaskError | None = None
+
+
+class CancelledEvent(Document, frozen=True, kw_only=True):
+    """The end: the task was cancelled."""
+
+    seq: int
+    attempt: int
+
+
+StreamEvent = ProgressEvent | OutputEvent | CompleteEvent | ErrorEvent | CancelledEvent
+
+KINDS: Final[dict[str, type[StreamEvent]]] = {
+    "progress": ProgressEvent,
+    "output": OutputEvent,
+    "complete": CompleteEvent,
+    "error": ErrorEvent,
+    "cancelled": CancelledEvent,
+}
+ENDS: Final = frozenset({"complete", "error", "cancelled"})
+
+
+def typed(message: StreamMessage) -> StreamEvent | None:
+    """None for a name that this version does not know: it comes from a newer api and is no end."""
+    kind = KINDS.get(message.event)
+    if kind is None:
+        return None
+    try:
+        return convert({**message.data, "seq": message.seq}, kind)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise UnreadableAnswer(f"event {message.seq} ({message.event}) is not as it should be: {error}") from error
