@@ -69,7 +69,7 @@ def retry_share(waiting_retries: int) -> int:
 
 
 def bar(view: ProviderView) -> Bar | None:
-    """What keeps everything from starting: nobody who would carry the doorbells, an operator, the weather or the
+    """What keeps everything from starting: nobody who would carry the doorbells, an operator, a rate limit or the
     breaker (without end, if an operator's)."""
     if view.broker == "away":
         return "broker-away"
@@ -105,7 +105,7 @@ def free_places(view: ProviderView) -> int:
 
 
 def resuming(view: ProviderView) -> int:
-    """How many may go on waiting for jobs that are open at the provider: they need no place, but clear weather."""
+    """How many may go on waiting for jobs that are open at the provider: they need no place, only an open door."""
     if bar(view) is not None:
         return 0
     if is_on_trial(view):

@@ -75,7 +75,7 @@ def _of_state(task: TaskView) -> Explanation:
 
 
 def _of_time(view: ProviderView, task: TaskView) -> Explanation | None:
-    """A task that waits for the end of its provider's pause waits for the weather, whatever its own time says."""
+    """A task that waits for the end of its provider's pause waits for that, whatever its own time says."""
     if task.available_at <= view.at or (view.paused_until is not None and view.paused_until >= task.available_at):
         return None
     if task.status is State.RETRYING:

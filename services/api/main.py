@@ -20,8 +20,8 @@ from windlass.services.api.access.throttle import Throttle
 from windlass.services.api.bulk_runner import BulkRunner
 from windlass.services.api.http.connections import Connection
 from windlass.services.api.http.errors import HANDLERS
-from windlass.services.api.http.request_ids import number_requests
-from windlass.services.api.http.request_metrics import Counted
+from windlass.services.api.http.request_ids import identify_requests
+from windlass.services.api.http.request_metrics import RequestMetrics
 from windlass.services.api.http.security_headers import cautious
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.operators import health, metrics
@@ -29,7 +29,7 @@ from windlass.services.api.operators.room import Room
 from windlass.services.api.reference.serving import openapi_config
 from windlass.services.api.routes import ROUTES
 from windlass.services.api.streams.hub import Hub
-from windlass.services.api.tasks.group_commit import Gatherer
+from windlass.services.api.tasks.group_commit import GroupCommit
 from windlass.shared import db, tracing
 from windlass.shared.process import logs
 from windlass.shared.process.pulse import Pulse
@@ -56,7 +56,7 @@ def create_app(settings: Settings) -> Litestar:
         preparing = asyncio.create_task(prepare(pool, settings, storage, media_links))
         app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
-        app.state.update({"gatherer": Gatherer(pool), "bulk_runner": bulk_runner, "room": Room(pool)})
+        app.state.update({"group_commit": GroupCommit(pool), "bulk_runner": bulk_runner, "room": Room(pool)})
         app.state.update({"storage": storage, "media_links": media_links})
         app.state.metrics = metrics.Metrics(settings, pool)
         app.state.metrics.start()
@@ -78,7 +78,7 @@ def create_app(settings: Settings) -> Litestar:
         lifespan=[connected],
         state=State(),
         middleware=[
-            number_requests,
+            identify_requests,
             DefineMiddleware(Authentication, exclude="^/schema", exclude_from_auth_key="public"),
         ],
         exception_handlers=HANDLERS,
@@ -165,7 +165,7 @@ def main() -> None:
     except UnusableStorage as error:
         raise SystemExit(f"windlass: {error}") from None
     config = uvicorn.Config(
-        Counted(cautious(app)),
+        RequestMetrics(cautious(app)),
         host=settings.host,
         port=settings.port,
         http=partial(Connection, header_seconds=settings.header_seconds),  # type: ignore[arg-type]

@@ -8,17 +8,17 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Index, LargeBinary, 
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
-from windlass.shared.jobs import JobState
 from windlass.shared.models.columns import document, moment
+from windlass.shared.order_states import OrderState
 from windlass.shared.sql_fragments import words
 
 
 class Generation(SQLModel, table=True):
-    """One order for paid work, from the intent to its end. `status` is moved by `move_generation` and nothing else."""
+    """One order for paid work, from the intent to its end. `status` is moved by `move_order` and nothing else."""
 
     __tablename__ = "generations"
     __table_args__ = (
-        CheckConstraint(f"status IN {words(JobState)}", name="status"),
+        CheckConstraint(f"status IN {words(OrderState)}", name="status"),
         CheckConstraint("status NOT IN ('open', 'fetching', 'completed') OR provider_job_id IS NOT NULL", name="job"),
         Index("generations_task", "task_id", "generation_id"),
         Index("generations_job", "provider", "provider_job_id", postgresql_where=text("provider_job_id IS NOT NULL")),

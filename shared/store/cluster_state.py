@@ -7,7 +7,7 @@ from windlass.shared.store import queues, room
 
 
 @dataclass(frozen=True)
-class Figures:
+class ClusterState:
     """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, and why nothing
     can be stored, if that is so."""
 
@@ -18,7 +18,7 @@ class Figures:
     refusal: room.Refusal | None
 
 
-async def read(db: Database, *, workers_within_seconds: float, janitors_within_seconds: float) -> Figures:
+async def read(db: Database, *, workers_within_seconds: float, janitors_within_seconds: float) -> ClusterState:
     rows, _ = await queues.status(db, user_id=None, heard_within_seconds=workers_within_seconds)
     providers = await db.fetch(
         """
@@ -41,4 +41,4 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         workers_within_seconds,
         janitors_within_seconds,
     )
-    return Figures(rows, providers, providers[0]["unaccounted"] if providers else None, await room.refusal(db))
+    return ClusterState(rows, providers, providers[0]["unaccounted"] if providers else None, await room.refusal(db))

@@ -13,7 +13,7 @@ from tests.support.stream_api import with_workers
 from windlass.services.api.access.throttle import FAILURES
 from windlass.services.api.media.callbacks import LARGEST_BYTES
 from windlass.shared.db import Row
-from windlass.shared.store import generations
+from windlass.shared.store import orders
 
 __all__ = ["api"]
 
@@ -29,7 +29,7 @@ def call(api: Windlass, path: str, body: Any = None, *, key: str | None = None, 
 
 
 async def row_of(engine: Engine, order: Order) -> Row:
-    row = await generations.latest(engine.pool, order.attempt.task_id)
+    row = await orders.latest(engine.pool, order.attempt.task_id)
     assert row is not None
     return row
 
@@ -51,7 +51,7 @@ async def test_the_token_in_the_address_is_the_right_to_call(api: Windlass, engi
 @with_workers
 async def test_a_job_that_is_known_is_not_renamed_by_a_callback(api: Windlass, engine: Engine) -> None:
     order = await ordered(engine, task=STUDIO)
-    assert await generations.move(engine.pool, order.attempt, order.generation_id, "place", job_id="job-1")
+    assert await orders.move(engine.pool, order.attempt, order.generation_id, "place", job_id="job-1")
     assert call(api, order.token, {"job": {"id": "another"}}).status_code == 200
     assert (await row_of(engine, order))["provider_job_id"] == "job-1"
 
@@ -69,13 +69,13 @@ async def test_a_callback_that_its_adapter_cannot_read_still_wakes(api: Windlass
 @with_workers
 async def test_a_provider_with_one_address_calls_with_its_key_and_the_job_s_id(api: Windlass, engine: Engine) -> None:
     order = await ordered(engine, task=STUDIO)
-    assert await generations.move(engine.pool, order.attempt, order.generation_id, "place", job_id="job-31")
+    assert await orders.move(engine.pool, order.attempt, order.generation_id, "place", job_id="job-31")
     body = {"job": {"id": "job-31"}}
     async with engine.listening("windlass_callback") as heard:
         answer = call(api, "provider/studio", body, key=CALLBACK_KEY)
     assert (answer.status_code, answer.json(), heard) == (200, {}, [str(order.attempt.task_id)])
     other = await ordered(engine, task={"provider": "studio-without-key"})
-    assert await generations.move(engine.pool, other.attempt, other.generation_id, "place", job_id="job-of-another")
+    assert await orders.move(engine.pool, other.attempt, other.generation_id, "place", job_id="job-of-another")
     wrong: list[tuple[str, Any, str | None]] = [
         ("provider/studio", body, None),
         ("provider/studio", body, CALLBACK_KEY + "x"),

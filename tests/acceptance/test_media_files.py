@@ -18,7 +18,7 @@ from tests.support.stream_api import ANN, with_workers
 from tests.support.waiting import wait_until
 from windlass.shared.settings import Settings
 from windlass.shared.signing import MEDIA_URLS, media_url
-from windlass.shared.store import generations, secrets
+from windlass.shared.store import orders, secrets
 
 __all__ = ["api"]
 
@@ -39,7 +39,7 @@ async def signed(api: Windlass, engine: Engine, file: File, *, at: datetime | No
 
 
 async def path_of(api: Windlass, engine: Engine, file: File) -> Path:
-    row = await generations.content(engine.pool, file.content_id)
+    row = await orders.content(engine.pool, file.content_id)
     directory = storage_of(api).directory
     assert row is not None
     assert directory is not None

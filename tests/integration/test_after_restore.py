@@ -12,7 +12,7 @@ from windlass.services.admin.after_restore import Report, put_right
 from windlass.services.cli import exit_codes
 from windlass.shared.db import Row
 from windlass.shared.settings import Settings
-from windlass.shared.store import commit_order, events, generations, reports, restoring, workers
+from windlass.shared.store import commit_order, events, orders, reports, restoring, workers
 from windlass.shared.store.commit_order import Position
 
 
@@ -120,10 +120,10 @@ async def test_an_order_stays_open_and_is_named(engine: Engine) -> None:
     assert (provider.name, provider.open_orders, provider.unordered) == ("atelier", 1, 1)
     row = await engine.row(order.attempt.task_id)
     assert (row["status"], row["job_open"]) == ("queued", True)
-    known = await generations.latest(engine.pool, order.attempt.task_id)
+    known = await orders.latest(engine.pool, order.attempt.task_id)
     assert known is not None
     assert known["status"] == "intended"
-    assert not await generations.move(engine.pool, order.attempt, order.generation_id, "place", job_id="late")
+    assert not await orders.move(engine.pool, order.attempt, order.generation_id, "place", job_id="late")
 
 
 @on_the_engine

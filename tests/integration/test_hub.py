@@ -15,7 +15,7 @@ from windlass.services.api.access.keyring import Keyring
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.streams.hub import Hub
 from windlass.services.api.streams.one_task import tell
-from windlass.services.api.streams.single_flight import SharedReads
+from windlass.services.api.streams.single_flight import SingleFlight
 from windlass.shared.db import _speak_json
 from windlass.shared.settings import Settings
 from windlass.shared.store.commit_order import BEGINNING
@@ -123,7 +123,7 @@ def test_who_is_woken_does_not_join_a_read_that_is_older_than_the_news() -> None
     """It began before the commit, and would be believed to have seen it."""
 
     async def scenario() -> None:
-        reads = SharedReads()
+        reads = SingleFlight()
         row = "old"
         finish = asyncio.Event()
 

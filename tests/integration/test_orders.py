@@ -41,7 +41,7 @@ from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.network import open_client
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
-from windlass.shared.store import generations
+from windlass.shared.store import orders
 from windlass.shared.store.tasks import Claimed
 from windlass.shared.toml_tables import Endpoint
 
@@ -117,7 +117,7 @@ async def take_up(
 
 
 async def status_of(engine: Engine, attempt: Claimed) -> str | None:
-    row = await generations.latest(engine.pool, attempt.task_id)
+    row = await orders.latest(engine.pool, attempt.task_id)
     return None if row is None else row["status"]
 
 
@@ -159,7 +159,7 @@ async def test_an_error_that_nobody_foresaw_is_a_refusal_while_nobody_was_reache
 
     attempt, error = await take_up(engine, Odd(order, CannotTell()))
     assert isinstance(error, UnicodeError), "it is told as it is: a bug, until proven otherwise"
-    latest = await generations.latest(engine.pool, attempt.task_id)
+    latest = await orders.latest(engine.pool, attempt.task_id)
     assert latest is not None
     assert (latest["status"], latest["response"]["error"]["message"]) == ("refused", "no such name")
     assert await is_free(engine, attempt)
@@ -224,9 +224,9 @@ async def abandoned(engine: Engine, number: int) -> list[UUID]:
     made = []
     for each in range(number):
         attempt = await engine.running(provider="one")
-        intent = generations.Intent(UUID(int=each + 1), "txt2img", {"prompt": "a boat"}, f"{each + 1:064x}")
-        assert await generations.intend(engine.pool, attempt, intent)
-        assert await generations.move(engine.pool, attempt, intent.generation_id, "place", job_id=f"job-{each}")
+        intent = orders.Intent(UUID(int=each + 1), "txt2img", {"prompt": "a boat"}, f"{each + 1:064x}")
+        assert await orders.intend(engine.pool, attempt, intent)
+        assert await orders.move(engine.pool, attempt, intent.generation_id, "place", job_id=f"job-{each}")
         await engine.finish(attempt, "bury")
         made.append(attempt.task_id)
     return made

@@ -106,7 +106,7 @@ async def test_an_operator_s_pause_starts_nothing_until_it_is_taken_back(engine:
 
 @pytest.mark.parametrize("word", [False, None])
 @on_the_engine
-async def test_the_end_of_an_operator_s_pause_is_the_end_of_the_weather_s(engine: Engine, word: bool | None) -> None:
+async def test_the_end_of_an_operator_s_pause_is_the_end_of_a_rate_limit_s(engine: Engine, word: bool | None) -> None:
     await pause(engine)
     await change(engine, paused=True)
     assert await refusal(engine) == "provider-paused"

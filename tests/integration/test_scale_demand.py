@@ -175,7 +175,7 @@ async def test_each_queue_has_a_row_of_its_own(engine: Engine) -> None:
     assert [tuple(row) for row in rows] == [("probe.other", 3), ("probe.probe", 2)]
 
 
-WEATHER = {
+CONDITIONS = {
     "clear": "breaker_state = 'closed'",
     "paused": "paused = true",
     "told 429": "paused_until = now() + interval '1 minute'",
@@ -186,24 +186,24 @@ WEATHER = {
 
 
 @on_the_engine
-async def test_it_says_what_the_dispatcher_would_let_start_in_any_weather(engine: Engine) -> None:
+async def test_it_says_what_the_dispatcher_would_let_start_under_any_conditions(engine: Engine) -> None:
     """The window of doorbells aside, which is larger than what waits here."""
     waiting = WINDOW_FLOOR // 2
     task_ids = await engine.submit_many(waiting)
     await engine.running()
     for number_of_jobs in (0, 1, 2):
         await hold_a_job_open(engine, *task_ids[:number_of_jobs])
-        for weather, change_of_weather in WEATHER.items():
+        for condition, setting in CONDITIONS.items():
             for limit in (None, 0, 1, 2, 4, 2 * waiting):
                 await engine.sql(
                     "UPDATE providers SET paused = false, paused_until = NULL, breaker_until = NULL, "
                     "breaker_state = 'closed', configured_limit = $1",
                     limit,
                 )
-                await engine.sql(f"UPDATE providers SET {change_of_weather}")
+                await engine.sql(f"UPDATE providers SET {setting}")
                 admission = admit(await look(engine))
                 expected = 1 + admission.fresh + admission.retry + admission.resumes
-                assert await wanted(engine) == expected, (weather, limit, number_of_jobs)
+                assert await wanted(engine) == expected, (condition, limit, number_of_jobs)
 
 
 def test_a_role_without_any_right_may_read_the_demand_and_nothing_else(database_url: str) -> None:

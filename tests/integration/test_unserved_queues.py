@@ -80,10 +80,10 @@ async def test_a_provider_that_an_operator_holds_back_wants_nobody_until_a_while
     assert await unserved(engine) == ["probe.probe"]
 
 
-@pytest.mark.parametrize("weather", [pause, open_the_breaker])
+@pytest.mark.parametrize("condition", [pause, open_the_breaker])
 @on_the_engine
-async def test_a_provider_that_rests_wants_nobody(engine: Engine, weather: Any) -> None:
-    await weather(engine)
+async def test_a_provider_that_rests_wants_nobody(engine: Engine, condition: Any) -> None:
+    await condition(engine)
     await waiting_for_long(engine)
     await let_a_while_pass(engine)
     assert await unserved(engine) == []

@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[str, Step, Step]] = {
     "a full provider": ("no-slot", fill_the_slots, free_the_slots),
     "a limit of zero": ("no-slot", lambda e: change(e, limit=0), lambda e: change(e, limit=None)),
     "an operator's pause": ("provider-paused", lambda e: change(e, paused=True), lambda e: change(e, paused=None)),
-    "the weather": ("rate-limited", pause, try_and_let_it_pass),
+    "a rate limit": ("rate-limited", pause, try_and_let_it_pass),
     "an open breaker": ("breaker-open", open_the_breaker, try_and_let_it_pass),
     "an operator's breaker": ("breaker-open", lambda e: change(e, breaker="open"), lambda e: change(e, breaker=None)),
 }

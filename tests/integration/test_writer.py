@@ -13,7 +13,7 @@ from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.waiting import wait_until
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.retries import ending_of_success
-from windlass.services.actors.worker.writing.group_commit import Batcher
+from windlass.services.actors.worker.writing.group_commit import GroupCommit
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db
 from windlass.shared.settings import Settings
@@ -39,7 +39,7 @@ def threads(number: int) -> Iterator[ThreadPoolExecutor]:
         yield pool
 
 
-def gathered(batcher: Batcher[Any, Any]) -> int:
+def gathered(batcher: GroupCommit[Any, Any]) -> int:
     return len(batcher._gathered)
 
 

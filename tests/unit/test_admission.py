@@ -48,7 +48,7 @@ views = st.builds(
     breaker_until=times,
     trial_running=st.booleans(),
 )
-"""In any weather; `open_views` are those with nothing but a limit in the way."""
+"""Under any conditions; `open_views` are those with nothing but a limit in the way."""
 
 
 def view_of(**fields: object) -> ProviderView:
@@ -202,10 +202,10 @@ def test_after_a_pause_or_an_open_breaker_at_most_one_goes_first(view: ProviderV
         assert not admit(view).trial
 
 
-@pytest.mark.parametrize("weather", [{"paused_until": PAST}, {"breaker_state": "half-open", "breaker_until": PAST}])
-def test_the_one_that_goes_first_has_never_failed_if_there_is_such_a_one(weather: dict[str, object]) -> None:
+@pytest.mark.parametrize("resting", [{"paused_until": PAST}, {"breaker_state": "half-open", "breaker_until": PAST}])
+def test_the_one_that_goes_first_has_never_failed_if_there_is_such_a_one(resting: dict[str, object]) -> None:
     """Whoever is told 429 every time must not be the one that decides about the others."""
-    both = view_of(fresh_due=1, retry_due=9, lane_credit=99, **weather)
+    both = view_of(fresh_due=1, retry_due=9, lane_credit=99, **resting)
     assert admit(both) == Admission(1, 0, credit=99, trial=True)
     assert admit(replace(both, fresh_due=0)) == Admission(0, 1, credit=99, trial=True)
     assert admit(replace(both, limit=1, held=1)) == Admission(0, 0, credit=99)

@@ -15,7 +15,7 @@ from docs.metrics import METRICS, metrics
 from tests.support.metrics import ask
 from tests.support.waiting import wait_until
 from windlass.services.actors.worker.metrics import result_of
-from windlass.services.api.http.request_metrics import Counted
+from windlass.services.api.http.request_metrics import RequestMetrics
 from windlass.services.laptop.ports import free_port
 from windlass.shared.errors import (
     ERROR_TYPES,
@@ -128,7 +128,7 @@ def test_requests_are_counted_by_the_pattern_of_their_route() -> None:
         return name
 
     async def ask_all() -> None:
-        app: Any = Counted(Litestar([thing], logging_config=None, openapi_config=None))
+        app: Any = RequestMetrics(Litestar([thing], logging_config=None, openapi_config=None))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://api") as client:
             for path in ("/things/one", "/things/two", "/nothing", "/nothing/at/all"):
                 await client.get(path)

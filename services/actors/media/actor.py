@@ -15,7 +15,7 @@ from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.db import Database, Row
 from windlass.shared.errors import InvalidInput
-from windlass.shared.jobs import JobState
+from windlass.shared.order_states import OrderState
 from windlass.shared.payloads import MediaPayload
 from windlass.shared.providers.base import MediaProvider
 from windlass.shared.providers.http.addresses import Allowances
@@ -24,7 +24,7 @@ from windlass.shared.providers.registry import media_provider
 from windlass.shared.settings import Settings
 from windlass.shared.signing import MEDIA_URLS, media_url
 from windlass.shared.storage import UnusableStorage, claim_directory, open_storage
-from windlass.shared.store import generations, secrets
+from windlass.shared.store import orders, secrets
 
 
 class Media:
@@ -42,7 +42,7 @@ class Media:
         provider = context.task.provider
         orders = Orders(self._settings, context, payload, self._provider(provider), self._failpoints)
         order = orders.take_up(source_image)
-        if order["status"] != JobState.COMPLETED:
+        if order["status"] != OrderState.COMPLETED:
             done = orders.wait(order)
             orders.begin_to_fetch(order, done)
             fetching = Fetching(self._settings, context, self._client(provider), self._storage, self._failpoints)
@@ -61,7 +61,7 @@ class Media:
         await OpenJobs(self._settings, self._storage, names, self._provider, ask).run()
 
     def _result(self, context: Context, order: Row, url_secret: bytes) -> dict[str, Any]:
-        kept = context.ask(generations.contents, order["generation_id"])
+        kept = context.ask(orders.contents, order["generation_id"])
         return {
             "generation_id": str(order["generation_id"]),
             "content_ids": [str(content["content_id"]) for content in kept],
@@ -74,7 +74,7 @@ class Media:
         if given is None or "://" in given:
             return given
         content_id = UUID(given)
-        if context.ask(generations.picture_for, context.task_id, content_id) is None:
+        if context.ask(orders.picture_for, context.task_id, content_id) is None:
             raise InvalidInput(f"there is no content {content_id}", source_image=given)
         return self._url(url_secret, content_id)
 

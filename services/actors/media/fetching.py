@@ -16,7 +16,7 @@ from windlass.shared.metrics.providers import MEDIA_BYTES
 from windlass.shared.providers.http.download import download
 from windlass.shared.settings import Settings
 from windlass.shared.storage import MediaStorage
-from windlass.shared.store.generations import NewContent
+from windlass.shared.store.orders import NewContent
 
 
 class Fetching:

@@ -10,14 +10,14 @@ from windlass.services.actors.media.fetching import sweep
 from windlass.shared import db
 from windlass.shared.db import Row
 from windlass.shared.errors import NotFound, TaskError
-from windlass.shared.jobs import JobState
+from windlass.shared.order_states import OrderState
 from windlass.shared.payloads import MediaPayload
 from windlass.shared.process import log_context
 from windlass.shared.providers.base import Found, MediaProvider, NotThere, Order, Pending
 from windlass.shared.scrubbing import redact
 from windlass.shared.settings import Settings
 from windlass.shared.storage import MediaStorage
-from windlass.shared.store import generations
+from windlass.shared.store import orders
 
 log = logging.getLogger("actors.open-jobs")
 
@@ -57,7 +57,7 @@ class OpenJobs:
 
     async def look_after_all(self) -> None:
         again = self._settings.safety_poll_seconds
-        rows = await self._ask(lambda pool: generations.abandoned(pool, self._names, again_after_seconds=again))
+        rows = await self._ask(lambda pool: orders.abandoned(pool, self._names, again_after_seconds=again))
         for order in rows:
             with log_context.about(task_id=order["task_id"]):
                 try:
@@ -73,7 +73,7 @@ class OpenJobs:
                     await self._give_up_in_time(order)
 
     async def _look_after(self, order: Row) -> None:
-        if order["status"] == JobState.FETCHING:
+        if order["status"] == OrderState.FETCHING:
             await sweep(self._settings, self._storage, order["generation_id"])
             await self._move(order, "fail")
             return
@@ -86,9 +86,9 @@ class OpenJobs:
             called_off = order["task_status"] == "cancelled" and await provider.cancel(job_id)
             answer = None if called_off else await provider.poll(job_id)
         except NotFound:
-            await self._move(order, "fail" if order["status"] == JobState.OPEN else "refuse")
+            await self._move(order, "fail" if order["status"] == OrderState.OPEN else "refuse")
             return
-        if order["status"] != JobState.OPEN:
+        if order["status"] != OrderState.OPEN:
             await self._move(order, "place", job_id=job_id)
         if isinstance(answer, Pending):
             await self._give_up_in_time(order)
@@ -105,18 +105,18 @@ class OpenJobs:
 
     async def _is_anothers(self, order: Row, job_id: str) -> bool:
         wanted: tuple[str, str, UUID] = (order["provider"], job_id, order["generation_id"])
-        known: bool = await self._ask(lambda pool: generations.is_anothers(pool, *wanted))
+        known: bool = await self._ask(lambda pool: orders.is_anothers(pool, *wanted))
         return known
 
     async def _give_up_in_time(self, order: Row) -> None:
         generation_id = order["generation_id"]
         if order["age_seconds"] > self._settings.abandoned_job_seconds:
             log.warning("generation %s: nobody can tell when it ends; its slot is free", generation_id)
-            await self._ask(lambda pool: generations.give_up(pool, generation_id))
+            await self._ask(lambda pool: orders.give_up(pool, generation_id))
 
     async def _move(self, order: Row, move: str, **facts: Any) -> None:
         generation_id = order["generation_id"]
-        if await self._ask(lambda pool: generations.move(pool, None, generation_id, move, **facts)):
+        if await self._ask(lambda pool: orders.move(pool, None, generation_id, move, **facts)):
             log.info("generation %s: %s, though nobody waits for it any more", generation_id, move)
 
 

@@ -12,15 +12,15 @@ from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.db import Row
 from windlass.shared.errors import InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TaskError
-from windlass.shared.jobs import JobState
+from windlass.shared.order_states import OrderState
 from windlass.shared.payloads import MediaPayload
 from windlass.shared.providers.base import Done, Failed, Found, MediaProvider, NotThere, Order, Ordered, Pending
 from windlass.shared.providers.params import actions_of, faults_of
 from windlass.shared.providers.placing import InDoubt, NotTaken, place, prepared
 from windlass.shared.scrubbing import redact, scrub_document
 from windlass.shared.settings import Settings
-from windlass.shared.store import generations
-from windlass.shared.store.generations import Intent, NewContent
+from windlass.shared.store import orders
+from windlass.shared.store.orders import Intent, NewContent
 
 log = logging.getLogger("actors.media")
 
@@ -50,9 +50,9 @@ class Orders:
     def take_up(self, source_image: str | None) -> Row:
         """The task's order as it stands: the one that an earlier attempt placed, or a new one."""
         before = self._latest()
-        if before is None or before["status"] in {JobState.FAILED, JobState.REFUSED}:
+        if before is None or before["status"] in {OrderState.FAILED, OrderState.REFUSED}:
             return self._place(source_image)
-        if before["status"] in {JobState.INTENDED, JobState.UNKNOWN} and not self._is_found(before):
+        if before["status"] in {OrderState.INTENDED, OrderState.UNKNOWN} and not self._is_found(before):
             return self._place(source_image)
         return self._known()
 
@@ -90,7 +90,7 @@ class Orders:
             prompt_id=payload.prompt_id,
             source_data=payload.source_data,
         )
-        if not context.ask(generations.intend, context.task, intent):
+        if not context.ask(orders.intend, context.task, intent):
             self._lost()
         self._failpoints.reach("media-intended")
         # An attempt that is told to stop here, or whose time is up, leaves the intent as it is: the next one asks.
@@ -130,7 +130,7 @@ class Orders:
             case NotThere():
                 self._move(generation_id, "refuse")
                 return False
-        if order["status"] == JobState.UNKNOWN:
+        if order["status"] == OrderState.UNKNOWN:
             return False  # somebody revived the task, or the policy did: both say that it is to be ordered again
         self._move(generation_id, "lose")
         error = SubmitUnknown(
@@ -143,7 +143,7 @@ class Orders:
         raise error
 
     def _is_anothers(self, job_id: str, generation_id: UUID) -> bool:
-        return self._context.ask(generations.is_anothers, self._context.task.provider, job_id, generation_id)
+        return self._context.ask(orders.is_anothers, self._context.task.provider, job_id, generation_id)
 
     def _knows(self, job_id: str) -> bool:
         """A callback named the job: anybody can say that, so the provider is asked."""
@@ -201,7 +201,7 @@ class Orders:
         )
 
     def _latest(self) -> Row | None:
-        return self._context.ask(generations.latest, self._context.task_id)
+        return self._context.ask(orders.latest, self._context.task_id)
 
     def _known(self) -> Row:
         order = self._latest()
@@ -211,7 +211,7 @@ class Orders:
     def _move(self, generation_id: UUID, move: str, **facts: Any) -> None:
         if "response" in facts:
             facts["response"] = redact(facts["response"])
-        if not self._context.ask(generations.move, self._context.task, generation_id, move, **facts):
+        if not self._context.ask(orders.move, self._context.task, generation_id, move, **facts):
             self._lost()
 
     def _lost(self) -> None:

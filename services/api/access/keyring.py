@@ -11,7 +11,7 @@ from functools import partial
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.access.stay import Stay
-from windlass.services.api.streams.single_flight import SharedReads
+from windlass.services.api.streams.single_flight import SingleFlight
 from windlass.shared.db import Database, Row
 from windlass.shared.store import keys
 
@@ -36,7 +36,7 @@ class Keyring:
         self._clock = clock
         self._kept: OrderedDict[bytes, Kept] = OrderedDict()
         self._stays: defaultdict[str, set[Stay]] = defaultdict(set)
-        self._reads = SharedReads()
+        self._reads = SingleFlight()
         self._changes = 0
 
     async def open(self, key: str) -> Caller | None:

@@ -11,7 +11,7 @@ TRACED = "/api/"
 """Not the questions that a cluster asks by itself, all the time."""
 
 
-def number_requests(app: ASGIApp) -> ASGIApp:
+def identify_requests(app: ASGIApp) -> ASGIApp:
     async def numbered(scope: Scope, receive: Receive, send: Send) -> None:
         request_id = uuid.uuid4().hex
         scope["request_id"] = request_id  # type: ignore[typeddict-unknown-key]

@@ -15,7 +15,7 @@ OTHER = "other"
 _requests, _seconds = Kept(HTTP_REQUESTS), Kept(HTTP_REQUEST_SECONDS)
 
 
-class Counted:
+class RequestMetrics:
     """The app, looked at from outside. Litestar writes the pattern of the route that it chose into the scope."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -15,7 +15,7 @@ from windlass.services.api.http.errors import Problem
 from windlass.services.api.media.callback_jobs import job_of
 from windlass.shared.scrubbing import redact
 from windlass.shared.settings import Settings
-from windlass.shared.store import generations
+from windlass.shared.store import orders
 
 log = logging.getLogger("api")
 
@@ -28,12 +28,12 @@ Calling = Request[Any, Any, State]
 async def hear_by_token(request: Calling, state: State, token: FromPath[str]) -> dict[str, Any]:
     """For the provider of one job: the address that came with the order is the right to call it."""
     callback_hash = hashlib.sha256(token.encode()).digest()
-    provider = await generations.provider_of_callback(state.pool, callback_hash)
+    provider = await orders.provider_of_callback(state.pool, callback_hash)
     if provider is None:
         raise not_ours(request)
     body = await read_callback(request)
     job_id = job_of(state.settings, provider, body)
-    await generations.hear(state.pool, redact(body), callback_hash=callback_hash, job_id=job_id)
+    await orders.hear(state.pool, redact(body), callback_hash=callback_hash, job_id=job_id)
     return {}
 
 
@@ -44,7 +44,7 @@ async def hear_by_job(request: Calling, state: State, name: FromPath[str]) -> di
         raise not_ours(request)
     body = await read_callback(request)
     job_id = job_of(state.settings, name, body)
-    if job_id is None or await generations.hear(state.pool, redact(body), provider=name, job_id=job_id) is None:
+    if job_id is None or await orders.hear(state.pool, redact(body), provider=name, job_id=job_id) is None:
         log.info("%s called back about a job that is not ours", name)
         raise nothing_here()
     return {}

@@ -17,7 +17,7 @@ from windlass.services.api.tasks.listing import Cursor, Limit
 from windlass.services.api.tasks.schemas import provider_job_for
 from windlass.shared.db import Row
 from windlass.shared.storage import MediaStorage, MissingMedia, StorageError
-from windlass.shared.store import generations
+from windlass.shared.store import orders
 
 log = logging.getLogger("api")
 
@@ -56,7 +56,7 @@ async def list_workflow_run_media(
     """What was generated in a workflow run, newest first, each with its files."""
     if "\0" in workflow_run_id:
         raise Problem(422, "unstorable-value", "a value cannot be compared: it contains a NUL character")
-    rows = await generations.of_workflow_run(
+    rows = await orders.of_workflow_run(
         state.pool, workflow_run_id, of_user=request.user.own, before=cursor, limit=limit + 1
     )
     items = [await generation_document(row, request.user, state) for row in rows[:limit]]
@@ -68,7 +68,7 @@ async def list_workflow_run_media(
 
 async def visible_content(request: Viewing, state: State, content_id: UUID) -> Row:
     """Who came by a signed url sees that one file; to everybody else a foreign one is as if it did not exist."""
-    row = await generations.content(state.pool, content_id)
+    row = await orders.content(state.pool, content_id)
     if row is None or not (request.user is None or request.user.may_see(row["user_id"])):
         raise Problem(404, "media-not-found", f"there is no media {content_id}")
     return row

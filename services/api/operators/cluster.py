@@ -13,7 +13,7 @@ from windlass.shared.metrics.catalogue import of_everything
 from windlass.shared.settings import Settings
 from windlass.shared.states import State
 from windlass.shared.store import cluster_state
-from windlass.shared.store.cluster_state import Figures
+from windlass.shared.store.cluster_state import ClusterState
 
 BELIEVED_SECONDS = 1.0
 """Scrapes of the same second share one reading."""
@@ -32,19 +32,19 @@ class ClusterReader:
     def __init__(self, settings: Settings, pool: db.Database) -> None:
         self._settings = settings
         self._pool = pool
-        self._reading: asyncio.Task[Figures | None] | None = None
-        self._latest: Figures | None = None
+        self._reading: asyncio.Task[ClusterState | None] | None = None
+        self._latest: ClusterState | None = None
         self._read_at = -BELIEVED_SECONDS
 
-    async def look(self) -> "ClusterFigures":
+    async def look(self) -> "ClusterMetrics":
         if self._latest is None or time.monotonic() - self._read_at >= BELIEVED_SECONDS:
             if self._reading is None or self._reading.done():
                 self._reading = asyncio.create_task(self._read())
             answered, _ = await asyncio.wait({self._reading}, timeout=DEADLINE_SECONDS)
-            return ClusterFigures(self._reading.result() if answered else None)
-        return ClusterFigures(self._latest)
+            return ClusterMetrics(self._reading.result() if answered else None)
+        return ClusterMetrics(self._latest)
 
-    async def _read(self) -> Figures | None:
+    async def _read(self) -> ClusterState | None:
         self._latest = None
         try:
             self._latest = await cluster_state.read(
@@ -58,10 +58,10 @@ class ClusterReader:
         return self._latest
 
 
-class ClusterFigures:
+class ClusterMetrics:
     """One reading as families of samples. What was not read is left out: an old figure would look like a new one."""
 
-    def __init__(self, read: Figures | None) -> None:
+    def __init__(self, read: ClusterState | None) -> None:
         self._read = read
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -74,7 +74,7 @@ class ClusterFigures:
         if self._read.unaccounted is not None:
             yield family(cluster.UNACCOUNTED, [([], self._read.unaccounted)])
 
-    def _of_queues(self, read: Figures) -> Iterator[GaugeMetricFamily]:
+    def _of_queues(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
         rows = [(row, [row["queue"], row["actor"], row["provider"]]) for row in read.queues if row["queue"] is not None]
         yield family(
             cluster.TASKS, [([*labels[1:], state], row[state.value]) for row, labels in rows for state in State]
@@ -86,7 +86,7 @@ class ClusterFigures:
         yield family(cluster.QUEUE_OLDEST_SECONDS, [(labels, row["oldest_age_seconds"] or 0) for row, labels in rows])
         yield family(cluster.QUEUE_WORKERS, [(labels, row["workers"]) for row, labels in rows])
 
-    def _of_providers(self, read: Figures) -> Iterator[GaugeMetricFamily]:
+    def _of_providers(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
         rows = [(row, [row["provider"]]) for row in read.providers]
         yield family(
             cluster.QUEUE_CAPACITY,

@@ -7,7 +7,7 @@ from litestar import Response, get
 from litestar.datastructures import State
 from prometheus_client import CollectorRegistry, generate_latest
 
-from windlass.services.api.operators.cluster import DEADLINE_SECONDS, ClusterFigures, ClusterReader
+from windlass.services.api.operators.cluster import DEADLINE_SECONDS, ClusterMetrics, ClusterReader
 from windlass.services.api.streams.event_stream import StreamKind
 from windlass.shared import db
 from windlass.shared.metrics.services import STREAM_CLIENTS, STREAMS_CUT
@@ -45,11 +45,11 @@ class Metrics:
         try:
             figures = looking.result(DEADLINE_SECONDS + 1)
         except TimeoutError:
-            figures = ClusterFigures(None)
+            figures = ClusterMetrics(None)
         return written(self._registry, figures)
 
 
-def written(registry: CollectorRegistry, figures: ClusterFigures) -> bytes:
+def written(registry: CollectorRegistry, figures: ClusterMetrics) -> bytes:
     return generate_latest(registry) + generate_latest(figures)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from windlass.services.api.reference.documents import Document
-from windlass.shared.jobs import JobState
+from windlass.shared.order_states import OrderState
 
 
 class ContentDocument(Document):
@@ -29,7 +29,7 @@ class GenerationDocument(Document):
     task_id: UUID
     provider: str
     operation: Annotated[str, Field(examples=["txt2img"])]
-    status: JobState
+    status: OrderState
     provider_job_id: Annotated[str | None, Field(description="The provider's own id of the job; null for users.")]
     request: Annotated[dict[str, Any], Field(description="What was ordered, without secrets.")]
     source_data: Any

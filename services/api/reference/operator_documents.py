@@ -219,7 +219,7 @@ class WorkerList(Document):
     items: list[WorkerDocument]
 
 
-class DailyFigures(Document):
+class DailyStatistics(Document):
     """One day of one actor."""
 
     day: date
@@ -233,10 +233,10 @@ class DailyFigures(Document):
     updated_at: datetime
 
 
-class FiguresList(Document):
+class StatisticsList(Document):
     """Daily figures, the latest day first."""
 
-    items: list[DailyFigures]
+    items: list[DailyStatistics]
 
 
 class KeyDocument(Document):

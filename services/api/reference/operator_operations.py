@@ -67,7 +67,7 @@ OPERATOR_OPERATIONS: dict[tuple[str, str], Operation] = {
         "Operate", "List workers", {200: Answer("The workers.", (operators.WorkerList,))}, problems=(403,)
     ),
     ("GET", "/api/v1/stats"): Operation(
-        "Operate", "Read the daily figures", {200: Answer("The figures.", (operators.FiguresList,))}, problems=(403,)
+        "Operate", "Read the daily figures", {200: Answer("The figures.", (operators.StatisticsList,))}, problems=(403,)
     ),
     ("GET", "/health/live"): Operation(
         "Health", "Is the process alive?", {200: Answer("It answers.", (operators.LiveDocument,))}

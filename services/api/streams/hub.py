@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from uuid import UUID
 
-from windlass.services.api.streams.single_flight import SharedReads
+from windlass.services.api.streams.single_flight import SingleFlight
 from windlass.shared import db
 from windlass.shared.settings import Settings
 from windlass.shared.store import commit_order, events
@@ -45,7 +45,7 @@ class Hub:
         self._also = dict(also or {})  # what else this process wants to hear, on the same connection
         self._of_task: defaultdict[UUID, set[Subscription]] = defaultdict(set)
         self._of_any: set[Subscription] = set()
-        self.reads = SharedReads()
+        self.reads = SingleFlight()
         self.closing = asyncio.Event()
 
     @contextmanager

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class SharedReads:
+class SingleFlight:
     """Reads that are under way, by what they ask."""
 
     def __init__(self) -> None:

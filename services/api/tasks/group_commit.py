@@ -17,7 +17,7 @@ MOST_PER_CALL = 100
 Waiting = tuple[Submission, "asyncio.Future[Row]"]
 
 
-class Gatherer:
+class GroupCommit:
     """Takes submissions without keys or dependencies, which cannot refuse each other; each caller waits for its own."""
 
     def __init__(self, pool: Database) -> None:

@@ -193,7 +193,7 @@ async def store_one(state: State, submission: Submission) -> tuple[Row, bool]:
     if submission.depends_on:
         (row,) = await store.tasks.submit(state.pool, [submission])
         return row, False
-    return await state.gatherer.submit(submission), False
+    return await state.group_commit.submit(submission), False
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def providers_table(answer: Listing[Provider]) -> Table:
     rows = [
         (
             each.name, each.queue, slots(each), rate_text(each.rate.effective), "yes" if each.paused else "",
-            each.breaker.state, known(each.workers), weather(each),
+            each.breaker.state, known(each.workers), why_it_rests(each),
         )
         for each in answer.items
     ]  # fmt: skip
@@ -90,7 +90,7 @@ def provider_facts(provider: Provider) -> Facts:
             ("paused", "yes" if provider.paused else "no"),
             ("breaker", provider.breaker.state),
             ("mode", provider.breaker.mode),
-            ("because", weather(provider)),
+            ("because", why_it_rests(provider)),
             ("workers", known(provider.workers)),
             *(("slot", f"{each.task_id} for {age(each.since)} at {known(each.worker_id)}") for each in holders),
         ]
@@ -106,7 +106,7 @@ def rate_text(rate: Any) -> str:
     return f"{rate.get('limit')}/{rate.get('per_seconds'):g}s" if isinstance(rate, dict) else ""
 
 
-def weather(provider: Provider) -> str:
+def why_it_rests(provider: Provider) -> str:
     """Why nothing starts there, if nothing does."""
     if provider.pause is not None:
         until = f" until {moment(provider.pause.until)}" if provider.pause.until else ""

@@ -1,4 +1,4 @@
--- What ended attempts mean for their providers: the breaker and the weather. Their callers hold the providers' locks.
+-- What ended attempts mean for their providers: the breaker and the rate limit. Their callers hold the providers' locks.
 
 -- The breaker's window: the latest results, none too old, none from before the breaker last changed.
 CREATE FUNCTION window_of(p providers, rules jsonb, OUT results int, OUT failures int) LANGUAGE plpgsql STABLE COST 10000 AS $$
@@ -12,7 +12,7 @@ BEGIN
 END $$;
 
 -- Whether another task has got through since the last 429 that anybody was told, and since the last `in_a_row` that
--- this one was: then its own request is to blame, and not the weather.
+-- this one was: then its own request is to blame, and not a limit for all.
 CREATE FUNCTION others_passed(t tasks, in_a_row int) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT 1 FROM provider_results r
@@ -34,7 +34,7 @@ BEGIN
         SELECT s INTO trial FROM jsonb_array_elements(said) AS s
         WHERE s ->> 'provider' = p.name AND (s ->> 'claim_token')::uuid = p.trial_token;
         PERFORM end_trial(p, trial, rules, moment) WHERE trial IS NOT NULL;
-        PERFORM heed_weather(p.name, s, moment) FROM jsonb_array_elements(said) AS s
+        PERFORM heed_rate_limit(p.name, s, moment) FROM jsonb_array_elements(said) AS s
         WHERE s ->> 'provider' = p.name AND (s ->> 'rate_limited')::boolean;
         PERFORM judge_window(p.name, rules, moment);
     END LOOP;
@@ -71,7 +71,7 @@ END $$;
 -- A 429 pauses the whole provider for the time that it named, within the cap; a longer pause is never shortened. A task
 -- that is told so while others pass waits alone.
 
-CREATE FUNCTION heed_weather(name_of text, told jsonb, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION heed_rate_limit(name_of text, told jsonb, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     before timestamptz;
     until  timestamptz := moment + make_interval(secs => (told ->> 'wait_seconds')::float);

@@ -68,7 +68,7 @@ async def let_the_time_pass(engine: Engine) -> None:
 
 
 async def pause(engine: Engine) -> UUID:
-    """The weather turns: one is told 429 and everything waits."""
+    """One is told 429 and everything waits."""
     attempt = await engine.running()
     assert await be_told_429(engine, attempt) == "retrying"
     return attempt.task_id

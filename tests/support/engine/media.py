@@ -13,8 +13,8 @@ from uuid_utils.compat import uuid7
 
 from tests.support.engine.store import Engine
 from windlass.shared.storage import MediaStorage
-from windlass.shared.store import generations
-from windlass.shared.store.generations import Intent, NewContent
+from windlass.shared.store import orders
+from windlass.shared.store.orders import Intent, NewContent
 from windlass.shared.store.tasks import Claimed
 
 
@@ -63,7 +63,7 @@ async def ordered(
         prompt_id=prompt_id,
         source_data=source_data,
     )
-    assert await generations.intend(engine.pool, attempt, intent)
+    assert await orders.intend(engine.pool, attempt, intent)
     return Order(attempt, generation_id, token)
 
 
@@ -72,10 +72,10 @@ async def generated(
 ) -> Order:
     """The same, come to its end: the files are stored, and the task has completed with what the media actor says."""
     made = await ordered(engine, **order)
-    assert await generations.move(engine.pool, made.attempt, made.generation_id, "place", job_id=job_id)
-    assert await generations.move(engine.pool, made.attempt, made.generation_id, "fetch")
+    assert await orders.move(engine.pool, made.attempt, made.generation_id, "place", job_id=job_id)
+    assert await orders.move(engine.pool, made.attempt, made.generation_id, "fetch")
     contents = [await stored(storage, file, made.generation_id, index) for index, file in enumerate(files)]
-    assert await generations.move(engine.pool, made.attempt, made.generation_id, "complete", contents=contents)
+    assert await orders.move(engine.pool, made.attempt, made.generation_id, "complete", contents=contents)
     result = {
         "generation_id": str(made.generation_id),
         "content_ids": [str(file.content_id) for file in files],

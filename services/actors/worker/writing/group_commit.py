@@ -57,7 +57,7 @@ class Reply(Generic[Answer]):
         return self._answer
 
 
-class Batcher(Generic[Item, Answer]):
+class GroupCommit(Generic[Item, Answer]):
     """Items come from any thread; the calls are made on one event loop; each thread waits for its own answer.
 
     `prepare` has the last word about an item before it is first offered. `offer` is the call for a single one, which

@@ -12,7 +12,7 @@ import uvloop
 
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.leases.clock import boot_time
-from windlass.services.actors.worker.writing.group_commit import Batcher
+from windlass.services.actors.worker.writing.group_commit import GroupCommit
 from windlass.services.actors.worker.writing.last_words import before_the_end, joined
 from windlass.shared import db, tracing
 from windlass.shared.metrics.services import WRITE_BATCH
@@ -47,10 +47,10 @@ class Writer:
         self._alone = alone
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._claims: Batcher[Claim, Claimed | Refused] = Batcher(
+        self._claims: GroupCommit[Claim, Claimed | Refused] = GroupCommit(
             self._loop, self._write_claims, offer=self._offer_claim
         )
-        self._ends: Batcher[Ending, str | None] = Batcher(
+        self._ends: GroupCommit[Ending, str | None] = GroupCommit(
             self._loop, self._write_ends, offer=self._offer_end, prepare=self._with_what_was_said
         )
         self._claimed_at_once, self._ended_at_once = WRITE_BATCH.labels("claims"), WRITE_BATCH.labels("ends")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from windlass.services.actors.worker.writing.group_commit import BUSY_SECONDS, GATHER_SECONDS, Batcher, Reply
+from windlass.services.actors.worker.writing.group_commit import BUSY_SECONDS, GATHER_SECONDS, GroupCommit, Reply
 
 
 def test_those_who_were_answered_together_go_together_the_next_time() -> None:
@@ -37,7 +37,7 @@ def calls_made(*, came_last_time: int, late_by_seconds: float, answered_ago_seco
 
     async def gather() -> None:
         loop = asyncio.get_running_loop()
-        batcher: Batcher[str, str] = Batcher(loop, call, offer=nobody_is_held_up)
+        batcher: GroupCommit[str, str] = GroupCommit(loop, call, offer=nobody_is_held_up)
         batcher._last, batcher._answered_at = came_last_time, loop.time() - answered_ago_seconds
         batcher._gathered.append(("one", Reply()))
         late = asyncio.Event()

@@ -11,7 +11,7 @@ BEGIN
 END $$;
 
 -- Before the order is sent: from here on the task holds its slot until the order is known to have ended.
-CREATE FUNCTION intend_generation(fence jsonb, new jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION intend_order(fence jsonb, new jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz;
 BEGIN
@@ -29,9 +29,9 @@ BEGIN
     RETURN true;
 END $$;
 
--- One of the moves in `shared/jobs.py`. Without a fence it is the move of somebody who looks after jobs that nobody
+-- One of the moves in `shared/order_states.py`. Without a fence it is the move of somebody who looks after jobs that nobody
 -- waits for any more, and only where the task has ended.
-CREATE FUNCTION move_generation(fence jsonb, wanted uuid, move jsonb, job_id text, answer jsonb, files jsonb)
+CREATE FUNCTION move_order(fence jsonb, wanted uuid, move jsonb, job_id text, answer jsonb, files jsonb)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz;

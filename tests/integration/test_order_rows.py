@@ -8,9 +8,9 @@ import pytest
 from tests.integration.test_why import why
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.admission import admit
-from windlass.shared.jobs import MOVES, JobState
-from windlass.shared.store import generations, providers, tasks
-from windlass.shared.store.generations import Intent, NewContent
+from windlass.shared.order_states import MOVES, OrderState
+from windlass.shared.store import orders, providers, tasks
+from windlass.shared.store.orders import Intent, NewContent
 from windlass.shared.store.tasks import Claimed, Refused
 
 HASH = "ab" * 32
@@ -19,12 +19,12 @@ HASH = "ab" * 32
 async def intend(engine: Engine, attempt: Claimed, *, callback_hash: str | None = None) -> UUID:
     generation_id = uuid4()
     intent = Intent(generation_id, "txt2img", {"prompt": "a boat"}, callback_hash or uuid4().hex * 2)
-    assert await generations.intend(engine.pool, attempt, intent)
+    assert await orders.intend(engine.pool, attempt, intent)
     return generation_id
 
 
 async def move(engine: Engine, attempt: Claimed | None, generation_id: UUID, name: str, **facts: Any) -> bool:
-    return await generations.move(engine.pool, attempt, generation_id, name, **facts)
+    return await orders.move(engine.pool, attempt, generation_id, name, **facts)
 
 
 async def ordered(engine: Engine, **fields: Any) -> tuple[Claimed, UUID]:
@@ -52,9 +52,9 @@ async def test_an_order_goes_from_intent_to_contents(engine: Engine) -> None:
     assert (await engine.row(attempt.task_id))["provider_job_id"] == "job-1"
     assert await move(engine, attempt, generation_id, "fetch", response={"done": True})
     assert await move(engine, attempt, generation_id, "complete", contents=[a_file(0), a_file(1)])
-    kept = await generations.contents(engine.pool, generation_id)
+    kept = await orders.contents(engine.pool, generation_id)
     assert [row["index"] for row in kept] == [0, 1]
-    latest = await generations.latest(engine.pool, attempt.task_id)
+    latest = await orders.latest(engine.pool, attempt.task_id)
     assert latest is not None
     assert (latest["status"], latest["response"], latest["user_id"]) == ("completed", {"done": True}, "ann")
 
@@ -64,7 +64,7 @@ async def test_an_attempt_that_lost_its_task_can_neither_intend_nor_move(engine:
     attempt, generation_id = await ordered(engine)
     await engine.lapse(attempt.task_id)
     await tasks.stall(engine.pool)
-    assert not await generations.intend(engine.pool, attempt, Intent(uuid4(), "txt2img", {}, HASH))
+    assert not await orders.intend(engine.pool, attempt, Intent(uuid4(), "txt2img", {}, HASH))
     assert not await move(engine, attempt, generation_id, "fetch")
     assert await status(engine, generation_id) == "open"
 
@@ -77,7 +77,7 @@ async def test_a_step_that_is_repeated_answers_as_the_first_time(engine: Engine)
     file = a_file()
     for _ in range(2):
         assert await move(engine, attempt, generation_id, "complete", contents=[file])
-    assert len(await generations.contents(engine.pool, generation_id)) == 1
+    assert len(await orders.contents(engine.pool, generation_id)) == 1
 
 
 @pytest.mark.parametrize("name", MOVES)
@@ -85,9 +85,9 @@ async def test_a_step_that_is_repeated_answers_as_the_first_time(engine: Engine)
 async def test_a_move_begins_only_where_it_may(engine: Engine, name: str) -> None:
     attempt = await engine.running()
     allowed = {*MOVES[name].sources, MOVES[name].target}
-    for state in JobState:
+    for state in OrderState:
         generation_id = await intend(engine, attempt)
-        job = None if state in {JobState.INTENDED, JobState.REFUSED, JobState.UNKNOWN} else "job"
+        job = None if state in {OrderState.INTENDED, OrderState.REFUSED, OrderState.UNKNOWN} else "job"
         query = "UPDATE generations SET status = $2, provider_job_id = $3 WHERE generation_id = $1"
         await engine.sql(query, generation_id, state.value, job)
         moved = await move(engine, attempt, generation_id, name, job_id="job")
@@ -135,9 +135,9 @@ async def test_a_cancelled_task_keeps_its_slot_until_its_job_has_ended(engine: E
     await engine.cancel(attempt.task_id)
     assert await engine.finish(attempt, "interrupt") == "cancelled"
     assert not await may_start(engine, other)
-    (abandoned,) = await generations.abandoned(engine.pool, ["one"], again_after_seconds=60)
+    (abandoned,) = await orders.abandoned(engine.pool, ["one"], again_after_seconds=60)
     assert (abandoned["generation_id"], abandoned["task_status"]) == (generation_id, "cancelled")
-    assert await generations.abandoned(engine.pool, ["one"], again_after_seconds=60) == []
+    assert await orders.abandoned(engine.pool, ["one"], again_after_seconds=60) == []
     assert await move(engine, None, generation_id, "fail")
     assert await may_start(engine, other)
 
@@ -167,9 +167,9 @@ async def test_what_nobody_can_find_out_is_given_up_and_never_looked_at_again(en
     await engine.finish(attempt, "bury")
     other = await engine.submit(provider="one")
     assert not await may_start(engine, other)
-    await generations.give_up(engine.pool, generation_id)
+    await orders.give_up(engine.pool, generation_id)
     assert await may_start(engine, other)
-    assert await generations.abandoned(engine.pool, ["one"], again_after_seconds=0) == []
+    assert await orders.abandoned(engine.pool, ["one"], again_after_seconds=0) == []
 
 
 @on_the_engine
@@ -235,21 +235,21 @@ async def test_a_callback_wakes_whoever_waits_and_leaves_a_clue(engine: Engine) 
     attempt = await engine.running()
     generation_id = await intend(engine, attempt, callback_hash=HASH)
     async with engine.listening("windlass_callback") as heard:
-        told = await generations.hear(engine.pool, {"ok": 1}, callback_hash=bytes.fromhex(HASH), job_id="job-9")
+        told = await orders.hear(engine.pool, {"ok": 1}, callback_hash=bytes.fromhex(HASH), job_id="job-9")
     assert told == attempt.task_id
     assert heard == [str(attempt.task_id)]
-    latest = await generations.latest(engine.pool, attempt.task_id)
+    latest = await orders.latest(engine.pool, attempt.task_id)
     assert latest is not None
     assert (latest["generation_id"], latest["provider_job_id"], latest["status"]) == (
         generation_id,
         "job-9",
         "intended",
     )
-    assert await generations.hear(engine.pool, {}, callback_hash=b"another", job_id="job-9") is None
+    assert await orders.hear(engine.pool, {}, callback_hash=b"another", job_id="job-9") is None
 
 
 @on_the_engine
 async def test_a_callback_to_the_common_address_is_found_by_its_job(engine: Engine) -> None:
     attempt, _ = await ordered(engine)
-    assert await generations.hear(engine.pool, {}, provider="probe", job_id="job-1") == attempt.task_id
-    assert await generations.hear(engine.pool, {}, provider="probe", job_id="job-2") is None
+    assert await orders.hear(engine.pool, {}, provider="probe", job_id="job-1") == attempt.task_id
+    assert await orders.hear(engine.pool, {}, provider="probe", job_id="job-2") is None

@@ -1,4 +1,4 @@
-"""Weather: the first 429 pauses a provider everywhere, one task goes first afterwards, and nobody pays for waiting."""
+"""Rate limits: the first 429 pauses a provider everywhere, one task goes first then, and nobody pays for waiting."""
 
 import asyncio
 from dataclasses import replace
@@ -246,7 +246,7 @@ async def test_a_task_that_is_told_429_while_others_pass_waits_alone(engine: Eng
 
 
 @on_the_engine
-async def test_when_a_second_one_is_told_so_too_it_is_the_weather(engine: Engine) -> None:
+async def test_when_a_second_one_is_told_so_too_it_is_a_limit_for_all(engine: Engine) -> None:
     """Both were told 429 long ago and others passed since: the first to be told again may be unlucky, not the other."""
     first, second = await engine.running(), await engine.running()
     for attempt in (first, second):
@@ -287,7 +287,7 @@ async def test_a_task_that_is_always_told_429_while_others_pass_is_buried_after_
 
 
 @on_the_engine
-async def test_in_bad_weather_for_all_20_in_a_row_cost_one_retry(engine: Engine) -> None:
+async def test_under_a_limit_for_all_20_in_a_row_cost_one_retry(engine: Engine) -> None:
     task_id = await pause(engine)
     for _ in range(18):
         assert await be_told_again(engine, task_id) == "retrying"

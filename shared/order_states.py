@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class JobState(StrEnum):
+class OrderState(StrEnum):
     INTENDED = "intended"
     OPEN = "open"
     FETCHING = "fetching"
@@ -18,8 +18,8 @@ class JobState(StrEnum):
 class Move:
     """From where, to where, and whether the provider may be working on it afterwards, so that a slot is held for it."""
 
-    sources: tuple[JobState, ...]
-    target: JobState
+    sources: tuple[OrderState, ...]
+    target: OrderState
     keeps_slot: bool
 
     @property
@@ -27,17 +27,17 @@ class Move:
         return self.target in ENDED
 
 
-ENDED = (JobState.COMPLETED, JobState.FAILED, JobState.REFUSED)
+ENDED = (OrderState.COMPLETED, OrderState.FAILED, OrderState.REFUSED)
 
 MOVES: dict[str, Move] = {
     # The provider has told its id for the job: by its answer, its list or its callback.
-    "place": Move((JobState.INTENDED, JobState.UNKNOWN), JobState.OPEN, keeps_slot=True),
+    "place": Move((OrderState.INTENDED, OrderState.UNKNOWN), OrderState.OPEN, keeps_slot=True),
     # It certainly does not work on it: it said no, or was never reached.
-    "refuse": Move((JobState.INTENDED, JobState.UNKNOWN), JobState.REFUSED, keeps_slot=False),
+    "refuse": Move((OrderState.INTENDED, OrderState.UNKNOWN), OrderState.REFUSED, keeps_slot=False),
     # Nobody can tell whether it got the order.
-    "lose": Move((JobState.INTENDED,), JobState.UNKNOWN, keeps_slot=True),
+    "lose": Move((OrderState.INTENDED,), OrderState.UNKNOWN, keeps_slot=True),
     # Its work is done, and the files are on their way to us.
-    "fetch": Move((JobState.OPEN, JobState.FETCHING), JobState.FETCHING, keeps_slot=False),
-    "complete": Move((JobState.FETCHING,), JobState.COMPLETED, keeps_slot=False),
-    "fail": Move((JobState.OPEN, JobState.FETCHING, JobState.UNKNOWN), JobState.FAILED, keeps_slot=False),
+    "fetch": Move((OrderState.OPEN, OrderState.FETCHING), OrderState.FETCHING, keeps_slot=False),
+    "complete": Move((OrderState.FETCHING,), OrderState.COMPLETED, keeps_slot=False),
+    "fail": Move((OrderState.OPEN, OrderState.FETCHING, OrderState.UNKNOWN), OrderState.FAILED, keeps_slot=False),
 }

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass.shared.db import Database, Row, as_json
-from windlass.shared.jobs import MOVES
+from windlass.shared.order_states import MOVES
 from windlass.shared.store.tasks import Claimed
 
 
@@ -46,7 +46,7 @@ async def latest(db: Database, task_id: UUID) -> Row | None:
 
 async def intend(db: Database, task: Claimed, intent: Intent) -> bool:
     """Before the order is sent. False when the task is no longer this attempt's: then nothing may be sent."""
-    query = "SELECT intend_generation($1::text::jsonb, $2::text::jsonb)"
+    query = "SELECT intend_order($1::text::jsonb, $2::text::jsonb)"
     intended: bool = await db.fetchval(query, _fence(task), as_json(asdict(intent)))
     return intended
 
@@ -61,12 +61,12 @@ async def move(
     response: Any = None,
     contents: Sequence[NewContent] = (),
 ) -> bool:
-    """One of the moves in `shared/jobs.py`: as the attempt that owns the task, or, without one, after its end. False
-    when the order does not stand where the move begins, or the task is no longer the caller's."""
+    """One of the moves in `shared/order_states.py`: as the attempt that owns the task, or, without one, after its end.
+    False when the order does not stand where the move begins, or the task is no longer the caller's."""
     chosen = MOVES[name]
     rule = {**asdict(chosen), "ends": chosen.ends}
     moved: bool = await db.fetchval(
-        "SELECT move_generation($1::text::jsonb, $2, $3::text::jsonb, $4, $5::text::jsonb, $6::text::jsonb)",
+        "SELECT move_order($1::text::jsonb, $2, $3::text::jsonb, $4, $5::text::jsonb, $6::text::jsonb)",
         None if task is None else _fence(task),
         generation_id,
         as_json(rule),
