@@ -141,13 +141,23 @@ async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_s
     """
     return await db.fetch(
         """
+        WITH rung AS MATERIALIZED (
+            -- All that were rung for, by their own index: a limit would make the planner walk through all that wait.
+            SELECT task_id, doorbell_at, doorbell_count FROM tasks
+            WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL
+        )
         UPDATE tasks t SET doorbell_at = clock_timestamp(), doorbell_count = t.doorbell_count + 1
         FROM (
             SELECT task_id FROM tasks
-            WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL
+            WHERE task_id = ANY (ARRAY(
+                SELECT task_id FROM rung
+                WHERE doorbell_at < clock_timestamp()
+                                    - make_interval(secs => least($1 * 2 ^ least(doorbell_count - 1, 10), $2))
+                ORDER BY task_id LIMIT 500))
+              AND status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL
               AND doorbell_at < clock_timestamp()
                                 - make_interval(secs => least($1 * 2 ^ least(doorbell_count - 1, 10), $2))
-            ORDER BY task_id LIMIT 500 FOR NO KEY UPDATE SKIP LOCKED
+            ORDER BY task_id FOR NO KEY UPDATE SKIP LOCKED
         ) AS silent
         WHERE t.task_id = silent.task_id
         RETURNING t.task_id, t.queue, t.actor, t.doorbell_count, t.traceparent

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.installation import PROJECT, Client, Windlass
+from tests.support.installation import PROJECT, Client, Windlass, answers
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
@@ -62,12 +62,12 @@ def test_no_secret_is_stored_logged_or_answered(windlass: Windlass, canaries: di
     failed = client.finished(client.submit(payload={"outcome": "permanent"})["task_id"])
     completed = client.finished(client.submit(**submitted_with_secrets(canaries))["task_id"])
     assert (failed["status"], completed["status"]) == ("dead", "completed")
-    answers = [answers_about(client, task["task_id"]) for task in (failed, completed)]
-    answers += asked_wrongly(client, canaries)
-    answers += without_servers(windlass, canaries)
+    said = [answers_about(client, task["task_id"]) for task in (failed, completed)]
+    said += asked_wrongly(client, canaries)
+    said += without_servers(windlass, canaries)
 
     rows = rows_of_every_table(windlass.environment["WINDLASS_DATABASE_URL"])
-    everything = {"the database": rows, "the logs": windlass.log(), "the answers": "\n".join(answers)}
+    everything = {"the database": rows, "the logs": windlass.log(), "the answers": "\n".join(said)}
     servers = ("WINDLASS_DATABASE_URL", "WINDLASS_AMQP_URL")
     passwords = {name: str(urlsplit(windlass.environment[name]).password) for name in servers}
     for name, secret in {**canaries, **passwords, "the key": windlass.environment["WINDLASS_API_KEY"]}.items():
@@ -131,5 +131,6 @@ def without_servers(windlass: Windlass, canaries: dict[str, str]) -> list[str]:
     client = Client(f"http://127.0.0.1:{port}")
     windlass.clients.append(client)
     wait_until("all have noticed", lambda: windlass.log().count("Postgres (") >= 4)
+    wait_until("the api without Postgres answers", lambda: answers(client, "/health/live"))
     paths = ("/health", "/health/ready", "/metrics", "/api/v1/tasks")
     return [client.http.get(path).text for path in paths]

@@ -23,7 +23,7 @@ def test_an_agent_s_pod_has_room_for_what_an_agent_may_take(overlay: str) -> Non
 
 def connections_of(service: str) -> int:
     """What its code opens: the sizes of its pools that live long, and one for each listener."""
-    sources = [path.read_text() for path in (PROJECT / "services" / service).glob("*.py") if path.name not in COMMANDS]
+    sources = [path.read_text() for path in (PROJECT / "services" / service).rglob("*.py") if path.name not in COMMANDS]
     sizes = [int(size) for text in sources for size in re.findall(r"open_(?:reading_)?pool\([^)]*most=(\d+)", text)]
     if service == "actors":
         sizes = [max(sizes)]  # the others are opened and closed again as a worker comes and goes

@@ -263,7 +263,7 @@ def test_status_is_assigned_in_the_store_s_functions_and_nowhere_else() -> None:
         path.relative_to(PROJECT)
         for folder in ("shared", "services")
         for path in (PROJECT / folder).rglob("*")
-        if path.suffix in {".py", ".sql"} and path.parent != functions.FOLDER
+        if path.suffix in {".py", ".sql"} and path.parent != functions.FOLDER.resolve()
         if assignments_of_status(path.read_text())
     ]
     assert elsewhere == []

@@ -176,8 +176,8 @@ class Windlass:
         self.clients = [self.client]
 
     def start(self, service: str, **settings: str) -> subprocess.Popen[bytes]:
-        """Starts `services.<service>`, or a module of the tests' own."""
-        module = service if "." in service else f"services.{service}"
+        """Starts `windlass.services.<service>`, or a module of the tests' own."""
+        module = service if "." in service else f"windlass.services.{service}"
         environment = {**self.environment, "WINDLASS_PORT": str(self.port), **settings}
         with (self.directory / "log").open("ab") as log:
             command = [*leash(), sys.executable, "-m", module]
@@ -249,9 +249,9 @@ def leash() -> list[str]:
     return [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), str(int(signal.SIGKILL)), "-"]
 
 
-def answers(client: Client) -> bool:
+def answers(client: Client, path: str = "/health/ready") -> bool:
     try:
-        return client.http.get("/health/ready").status_code == 200
+        return client.http.get(path).status_code == 200
     except httpx.TransportError:
         return False
 
