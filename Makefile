@@ -19,7 +19,7 @@ help: ## list the commands
 up: packages $(VENV)/.runtime ## run everything: Postgres, RabbitMQ, api, dispatcher, actors, janitor (Ctrl-C stops it)
 	@exec $(BIN)/windlass up
 
-test: packages $(VENV)/.dev $(VENV)/.s3 $(VENV)/.prometheus ## run every test against a private Postgres and RabbitMQ
+test: packages $(VENV)/.dev $(VENV)/.s3 $(VENV)/.prometheus $(VENV)/.slirp4netns ## run every test against a private Postgres and RabbitMQ
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder # the long ones first, so that nobody waits for one at the end
 
 check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn documents
@@ -101,13 +101,15 @@ $(VENV)/.peers: bench/peers/requirements.lock | $(VENV)/bin/python
 	@$(VENV)/peers/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
 	@touch $@
 
-# Prometheus and promtool for the tests, out of the distribution's package: nothing is installed and nothing started. A
-# machine whose package lists are empty gets some of its own here, which needs no root.
+# Prometheus and promtool, and slirp4netns, for the tests, out of the distribution's packages: nothing is installed and
+# nothing started. A machine whose package lists are empty gets some of its own here, which needs no root.
 APT_HERE := -o Dir::State::Lists="$$PWD/lists" -o Dir::Cache="$$PWD/cache" -o APT::Sandbox::User= -o Debug::NoLocking=1
-$(VENV)/.prometheus: | $(VENV)/bin/python
-	@echo "windlass: fetching Prometheus for the tests"
-	@mkdir -p $(VENV)/prometheus/lists/partial $(VENV)/prometheus/cache/archives/partial
-	@cd $(VENV)/prometheus && { apt-get --quiet download prometheus \
-	  || { apt-get --quiet $(APT_HERE) update && apt-get --quiet $(APT_HERE) download prometheus; }; } >log 2>&1 \
-	  && dpkg -x prometheus_*.deb . >>log 2>&1 && rm -rf prometheus_*.deb lists cache && touch ../.prometheus \
-	  || echo "windlass: no Prometheus from apt-get here ($(VENV)/prometheus/log): the tests that need one are skipped"
+PACKAGES_OF_prometheus  := prometheus
+PACKAGES_OF_slirp4netns := slirp4netns libslirp0
+$(VENV)/.prometheus $(VENV)/.slirp4netns: $(VENV)/.%: | $(VENV)/bin/python
+	@echo "windlass: fetching $* for the tests"
+	@mkdir -p $(VENV)/$*/lists/partial $(VENV)/$*/cache/archives/partial
+	@cd $(VENV)/$* && { apt-get --quiet download $(PACKAGES_OF_$*) \
+	  || { apt-get --quiet $(APT_HERE) update && apt-get --quiet $(APT_HERE) download $(PACKAGES_OF_$*); }; } >log 2>&1 \
+	  && for each in *.deb; do dpkg -x $$each . >>log 2>&1 || exit 1; done && rm -rf *.deb lists cache && touch ../.$* \
+	  || echo "windlass: no $* from apt-get here ($(VENV)/$*/log): the tests that need it are skipped"

@@ -75,9 +75,10 @@ class AgentSettings(BaseModel):
     sandbox: SandboxMode | None = None
     """If left out, what `WINDLASS_AGENT_SANDBOX` says. `required` refuses to run where no sandbox can be made,
     `best-effort` runs without one there, `off` everywhere."""
-    network: bool = False
-    """The network of the machine as it is: whatever listens on its loopback addresses, and a cloud's metadata at
-    169.254.169.254. Otherwise it has a network of its own with nobody in it."""
+    network: bool | Literal["host"] = False
+    """If false, it has a network of its own with nobody in it. If true, public addresses alone where it has a sandbox
+    and slirp4netns is installed, else as `"host"`: the network of the machine as it is, with whatever listens on its
+    loopback addresses, and a cloud's metadata at 169.254.169.254."""
     env: dict[str, str] = Field(default_factory=dict)
     permanent_exit_codes: tuple[int, ...] = ()
 

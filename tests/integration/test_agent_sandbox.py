@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.agents_at_work import COMMAND, finished, settings_for, skip_without_a_sandbox
 from windlass.services.actors.agent import sandbox as sandboxes
-from windlass.services.actors.agent.sandbox import Sandbox
+from windlass.services.actors.agent.sandbox import Network, Sandbox
 from windlass.shared.errors import InvalidInput
 from windlass.shared.process.accounts import account_for_agents, account_for_postgres
 from windlass.shared.settings import DEFAULT_AGENTS
@@ -51,6 +51,7 @@ def test_inside_there_is_no_home_no_network_and_nobody_else(open_path: Path, por
     # The interpreter of the tests may itself stand below /root: then that, and nothing else of it, is there.
     assert set(seen["root"]) <= {"/root/.pyenv"}
     assert seen["home"] is seen["secret"] is seen["network"] is False
+    assert seen["readable"] == [path for path in ("/etc/passwd", "/etc/ssl/certs") if Path(path).exists()]
     assert max(seen["pids"]) < 10
     assert os.getpid() not in seen["pids"]
     home = next(path for path in seen["writable"] if path.startswith(str(open_path)))
@@ -60,7 +61,7 @@ def test_inside_there_is_no_home_no_network_and_nobody_else(open_path: Path, por
 
 def test_the_network_is_there_when_the_operator_allows_it(open_path: Path, port: int) -> None:
     skip_without_a_sandbox(open_path)
-    seen = looked(open_path, port, sandbox="required", network=True)
+    seen = looked(open_path, port, sandbox="required", network="host")
     assert seen["network"] is True
     assert seen["secret"] is False
 
@@ -85,7 +86,7 @@ def test_root_itself_could_not_write_them_either(open_path: Path) -> None:
     (open_path / "tmp").mkdir()
     box = Sandbox(found(open_path).program, open_path / "data")
     done = subprocess.run(
-        box.wrap(COMMAND, open_path, network=False),
+        box.wrap(COMMAND, open_path, network=Network.NONE),
         input=json.dumps({"params": {"do": "ask_the_kernel"}}),
         capture_output=True,
         text=True,

@@ -198,6 +198,7 @@ def do_look(_order: dict[str, Any], params: dict[str, Any]) -> None:
         "root": sorted(map(str, Path("/root").glob("*"))),
         "home": Path("/home").exists(),
         "secret": Path(params["secret"]).exists(),
+        "readable": [path for path in ("/etc/passwd", "/etc/ssl/certs") if os.access(path, os.R_OK)],
         "pids": [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()],
         "writable": [
             path for path in ("/", "/usr", "/etc", "/dev", "/tmp", str(Path.cwd())) if os.access(path, os.W_OK)
@@ -211,6 +212,18 @@ def do_look(_order: dict[str, Any], params: dict[str, Any]) -> None:
     except OSError:
         seen["network"] = False
     say(json.dumps(seen))
+
+
+def do_reach(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Which of these addresses answer."""
+    reached = {}
+    for host, port in params["addresses"]:
+        try:
+            with socket.create_connection((host, port), timeout=5) as connection:
+                reached[host] = connection.recv(5).decode()
+        except OSError as error:
+            reached[host] = type(error).__name__
+    say(json.dumps({"reached": reached, "resolver": Path("/etc/resolv.conf").read_text()}))
 
 
 def say(line: str, end: str = "\n") -> None:

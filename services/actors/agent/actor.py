@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from windlass.services.actors.agent import sandbox
+from windlass.services.actors.agent import outside, sandbox
 from windlass.services.actors.agent.ladder import Ladder
 from windlass.services.actors.agent.limits import for_the_kernel, for_the_watcher, lowered
 from windlass.services.actors.agent.notices import notices
@@ -18,7 +18,7 @@ from windlass.services.actors.agent.outcome import Ended, exit_code_of, result_o
 from windlass.services.actors.agent.output import Output
 from windlass.services.actors.agent.programs import closed_to
 from windlass.services.actors.agent.run import Order, Run
-from windlass.services.actors.agent.sandbox import Sandbox
+from windlass.services.actors.agent.sandbox import Network, Sandbox
 from windlass.services.actors.agent.workplace import Workplaces
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.shared.errors import InvalidInput, SubprocessFailed, TimedOut
@@ -82,7 +82,8 @@ class Agent:
         self._workplaces = Workplaces(data / "agents", own, self._account)
         self._workplaces.clear_leftovers()
         self._sandbox, self._why_no_sandbox = _working_sandbox(data, self._account)
-        for notice in notices(settings, self._why_no_sandbox):
+        self._way_out = outside.find() if self._sandbox else None
+        for notice in notices(settings, self._why_no_sandbox, leads_outside=self._way_out is not None):
             log.warning("%s", notice)
 
     def __call__(self, context: Context, payload: AgentPayload) -> dict[str, Any]:
@@ -147,9 +148,12 @@ class Agent:
         owner = None if account is None else (account.uid, account.gid)
         limits = for_the_kernel(job.limits, user=os.geteuid() if account is None else account.uid)
         if job.box is not None:
-            command = job.box.wrap(command, job.place, network=job.settings.network)
-            watch = for_the_watcher(job.limits, own_processes=Sandbox.PROCESSES, place=job.place)
-            return Order(command, environment, str(job.place), limits, watch, owner, None)
+            network = self._network_for(job.settings)
+            command = job.box.wrap(command, job.place, network=network)
+            way_out = self._way_out if network is Network.OUTSIDE else None
+            own = Sandbox.PROCESSES + (outside.PROCESSES if way_out else 0)
+            watch = for_the_watcher(job.limits, own_processes=own, place=job.place)
+            return Order(command, environment, str(job.place), limits, watch, owner, None, way_out)
         if account is not None and (closed := closed_to(account, command, job.place)) is not None:
             raise InvalidInput(
                 f"agent {job.name} cannot be started: without a sandbox, root runs agents as {account.name}, who may "
@@ -157,6 +161,12 @@ class Agent:
             )
         watch = for_the_watcher(job.limits, own_processes=0, place=job.place)
         return Order(command, environment, str(job.place), limits, watch, owner, owner)
+
+    def _network_for(self, agent: AgentSettings) -> Network:
+        """The machine's own where it is asked for by name, or where nothing leads outside alone."""
+        if not agent.network:
+            return Network.NONE
+        return Network.HOST if agent.network == "host" or self._way_out is None else Network.OUTSIDE
 
     def _run(self, context: Context, job: Job, stdin: bytes) -> dict[str, Any]:
         output = Output(context.output, largest_result_bytes=self._settings.largest_result_bytes)

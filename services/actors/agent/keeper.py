@@ -14,6 +14,7 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from windlass.services.actors.agent.outside import WayOut
 from windlass.services.actors.agent.signals import Notes, kill
 from windlass.services.actors.agent.watcher import WATCH_SECONDS, Watcher
 from windlass.shared.process import kernel
@@ -42,23 +43,32 @@ def main() -> None:
         order = json.loads(orders.readline())
     keeper_pid = os.getpid()
     watcher = Watcher(keeper_pid, **order["watch"])
+    way_out = WayOut(order["way_out"]) if order["way_out"] else None
     agent = os.fork()
     if agent == 0:
-        _become_the_agent(order, keeper_pid, control)
+        _become_the_agent(order, keeper_pid, control, way_out)
     _let_go_of_the_pipes()
-    Keeper(control, agent, watcher).keep()
+    keeper = Keeper(control, agent, watcher, way_out)
+    if way_out is not None and (problem := way_out.open()) is not None:
+        keeper.give_up(f"its network could not be made: {problem}")
+    keeper.keep()
 
 
 class Keeper:
     """After the start: collects who has ended, and looks at what the others use."""
 
-    def __init__(self, control: socket.socket, agent: int, watcher: Watcher) -> None:
+    def __init__(self, control: socket.socket, agent: int, watcher: Watcher, way_out: WayOut | None) -> None:
         self._control = control
         self._agent = agent
         self._watcher = watcher
+        self._way_out = way_out
         self._notes = Notes()
         self._exceeded: str | None = None
         tell(control, {"agent": agent})
+
+    def give_up(self, reason: str) -> None:
+        tell(self._control, {"failed": reason})
+        self._kill_everything()
 
     def keep(self) -> None:
         """Returns when nothing is left."""
@@ -81,6 +91,8 @@ class Keeper:
             if pid == 0:
                 return True
             if pid == self._agent:
+                if self._way_out is not None:
+                    self._way_out.close()
                 peaks = {"largest_kb": usage.ru_maxrss, "largest_data_bytes": self._watcher.largest_data_bytes}
                 tell(self._control, {"status": status, **peaks})
 
@@ -118,7 +130,9 @@ def _let_go_of_the_pipes() -> None:
     os.close(nothing)
 
 
-def _become_the_agent(order: dict[str, Any], keeper_pid: int, control: socket.socket) -> NoReturn:
+def _become_the_agent(
+    order: dict[str, Any], keeper_pid: int, control: socket.socket, way_out: WayOut | None
+) -> NoReturn:
     try:
         kernel.give_up_privacy()  # or the kernel would not let it say below that it goes first
         os.setsid()
@@ -134,6 +148,8 @@ def _become_the_agent(order: dict[str, Any], keeper_pid: int, control: socket.so
         os.chdir(order["directory"])
         for kind, (soft, hard) in order["limits"].items():
             _lower(getattr(resource, kind), soft, hard)
+        if way_out is not None:
+            way_out.hand_over()
         os.execve(order["command"][0], order["command"], order["environment"])  # noqa: S606 - to become it is the point
     except BaseException as error:  # noqa: BLE001 - whatever it is, the worker hears of it
         tell(control, {"failed": f"{type(error).__name__}: {error}"})

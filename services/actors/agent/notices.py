@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from windlass.shared.settings import Settings
 
 
-def notices(settings: Settings, why_no_sandbox: str) -> Iterator[str]:
-    """`why_no_sandbox` is empty where one works."""
+def notices(settings: Settings, why_no_sandbox: str, *, leads_outside: bool) -> Iterator[str]:
+    """`why_no_sandbox` is empty where one works; `leads_outside` says whether slirp4netns is there."""
     modes = {name: settings.sandbox_of(name) for name in sorted(settings.agents)}
     if why_no_sandbox and (refused := _having("required", modes)):
         yield (
@@ -20,10 +20,14 @@ def notices(settings: Settings, why_no_sandbox: str) -> Iterator[str]:
             yield f"these agents would run without a sandbox where none can be made (best-effort): {loose}"
     if open_ones := _having("off", modes):
         yield f"these agents run without a sandbox, as they are set: {open_ones}"
-    if connected := ", ".join(name for name in modes if settings.agents[name].network):
+    connected = [name for name in modes if settings.agents[name].network]
+    outside = [each for each in connected if leads_outside and modes[each] != "off"]
+    if at_home := ", ".join(
+        each for each in connected if each not in outside or settings.agents[each].network == "host"
+    ):
         yield (
-            "these agents have the network of this machine (network = true), "
-            f"loopback and link-local addresses included: {connected}"
+            "these agents have the network of this machine, loopback and link-local addresses included "
+            f"(with slirp4netns and network = true they would reach public addresses alone): {at_home}"
         )
 
 

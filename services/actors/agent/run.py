@@ -37,6 +37,8 @@ class Order:
     """User and group whose process the agent is, if they are not the worker's."""
     run_as: tuple[int, int] | None
     """The same where the keeper has to see to it; a sandbox does so itself."""
+    way_out: str | None = None
+    """The slirp4netns by which its network leads outside."""
 
     def as_line(self) -> bytes:
         return json.dumps(vars(self)).encode() + b"\n"

