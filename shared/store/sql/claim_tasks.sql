@@ -43,9 +43,7 @@ BEGIN
         FROM unnest(wanted, tokens) AS claim(task_id, token)
         -- One by one (OFFSET 0 keeps the conditions out): a plan made while few tasks waited would read all that wait.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = claim.task_id OFFSET 0) AS t
-        WHERE t.status IN :sources_of_claim AND t.available_at <= moment
-          AND (t.expires_at IS NULL OR t.expires_at > moment)
-          AND (alone OR NOT runs_alone(t.suspicion))
+        WHERE :due_at(moment) AND (alone OR NOT runs_alone(t.suspicion))
     ), moved AS (
         UPDATE tasks t SET
             status = :target_of_claim, attempt = t.attempt + 1, claim_token = r.token, worker_id = claimant,

@@ -11,9 +11,8 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT 1 FROM tasks t
                 WHERE t.provider = provider_name AND t.lane = of_lane AND t.priority = level.priority
-                  AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
-                  AND t.available_at <= CASE WHEN level.priority = of_priority THEN least(since, now()) ELSE now() END
-                  AND (t.expires_at IS NULL OR t.expires_at > now())
+                  AND t.doorbell_token IS NULL AND :due_at(now())
+                  AND t.available_at <= CASE WHEN level.priority = of_priority THEN since ELSE 'infinity' END
                   AND (level.priority < of_priority OR (t.available_at, t.task_id) < (since, itself))
                 ORDER BY t.available_at LIMIT at_most
             ) AS due

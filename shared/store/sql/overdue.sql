@@ -21,8 +21,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT 1 FROM tasks t
                 WHERE t.provider = provider_name AND t.lane = of.lane AND t.priority = level.priority
-                  AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL AND t.available_at < since
-                  AND (t.expires_at IS NULL OR t.expires_at > since)
+                  AND t.doorbell_token IS NULL AND :due_at(since)
                 ORDER BY t.available_at LIMIT at_most
             ) AS due
             WHERE only_lane IS NULL OR of.lane = only_lane
