@@ -28,7 +28,9 @@ def test_a_program_s_name_may_hold_anything() -> None:
 def test_of_who_is_gone_nothing_is_told() -> None:
     nobody = 2**22 + 1  # no process number is larger than this
     assert procfs.stat_of(nobody) is None
-    assert procfs.initial_environment(nobody) == procfs.command_line(nobody) == list(procfs.open_files(nobody)) == []
+    assert not procfs.initial_environment(nobody)
+    assert not procfs.command_line(nobody)
+    assert not list(procfs.open_files(nobody))
     assert procfs.fair_share_bytes(nobody) == procfs.data_bytes(nobody) == 0
 
 

@@ -81,11 +81,12 @@ BEGIN
     SELECT claim.task_id,
            CASE WHEN t.status = 'running' AND t.claim_token = claim.token THEN NULL
                 WHEN t.task_id IS NULL THEN 'unknown'
-                WHEN t.status NOT IN :sources_of_claim THEN 'not-waiting'
-                WHEN t.available_at > moment THEN 'not-due'
-                WHEN t.expires_at <= moment THEN 'expired'
+                WHEN t.status = 'running' THEN 'running'
+                WHEN t.status = 'blocked' THEN 'waiting-for-dependencies'
+                WHEN t.status NOT IN :sources_of_claim OR t.expires_at <= moment THEN 'finished'
+                WHEN t.available_at > moment THEN 'waiting-for-time'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'
-                ELSE coalesce((SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'no-slot') END,
+                ELSE coalesce((SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'provider-limit') END,
            t.actor::text, t.provider::text, t.payload, t.checkpoint, t.attempt, t.retry_count, t.max_retries,
            t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds,
            -- What had to wait for others could not start before the last of them had completed.
