@@ -1,14 +1,16 @@
 -- Gives tasks to a worker. The provider is locked first and the slots are counted by a later statement: in one
--- statement the snapshot would be older than the lock, and a claim that had waited for it would overshoot the limit.
--- A provider that nothing guards (no limit, no pause, breaker closed) is not locked; one that comes to be guarded just
+-- statement the snapshot would be older than the lock, and a claim that had waited for it would overshoot the limit. A
+-- provider that nothing guards (no limit, no pause, breaker closed) is not locked; one that comes to be guarded just
 -- then grants nothing to claims that have not locked it. After a pause and while a breaker is half-open one task goes
 -- first: its claim token becomes the provider's trial token. A task whose job at the provider is still open holds its
--- slot already and needs no other. Repeating a claim with its token answers as the first time
--- did. A refused claim takes the doorbell's mark back, so that the dispatcher may ring again in time. Who is suspected of
--- killing workers is given only to a process that has nothing else to do and takes nothing else (`alone`). Refused to
--- another it keeps its mark, for it has been rung for: whoever runs it alone looks for the mark.
+-- slot already and needs no other. Repeating a claim with its token answers as the first time did. A refused claim
+-- takes the doorbell's mark back, so that the dispatcher may ring again in time. Who is suspected of killing workers is
+-- given only to a process that has nothing else to do and takes nothing else (`alone`). Refused to another it keeps its
+-- mark, for it has been rung for: whoever runs it alone looks for the mark.
 
-CREATE FUNCTION claim_tasks(wanted uuid[], tokens uuid[], claimant text, lease_seconds float, alone boolean DEFAULT false)
+CREATE FUNCTION claim_tasks(
+    wanted uuid[], tokens uuid[], claimant text, lease_seconds float, alone boolean DEFAULT false
+)
 RETURNS TABLE (
     task_id uuid, refusal text, actor text, provider text, payload jsonb, checkpoint jsonb, attempt int,
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
@@ -86,7 +88,8 @@ BEGIN
                 WHEN t.status NOT IN :sources_of_claim OR t.expires_at <= moment THEN 'finished'
                 WHEN t.available_at > moment THEN 'waiting-for-time'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'
-                ELSE coalesce((SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'provider-limit') END,
+                ELSE coalesce(
+                    (SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'provider-limit') END,
            t.actor::text, t.provider::text, t.payload, t.checkpoint, t.attempt, t.retry_count, t.max_retries,
            t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds,
            -- What had to wait for others could not start before the last of them had completed.

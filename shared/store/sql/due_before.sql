@@ -1,8 +1,10 @@
 -- How many due tasks of a provider and lane go before one of them: by priority, then by age, as far as `at_most`. Among
--- those of its own priority the index is read no further than to where it stands. Nothing is sorted, as in `due_counts`.
+-- those of its own priority the index is read no further than to where it stands. Nothing is sorted, as in
+-- `due_counts`.
 
 CREATE FUNCTION due_before(
-    provider_name text, of_lane text, of_priority int, since timestamptz, itself uuid, at_most int)
+    provider_name text, of_lane text, of_priority int, since timestamptz, itself uuid, at_most int
+)
 RETURNS bigint LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
 BEGIN
     RETURN (

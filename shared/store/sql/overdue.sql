@@ -1,5 +1,5 @@
--- What has waited since some time, or what somebody should have moved long ago, counted as far as `at_most` by the index that is made for it. Nothing is
--- sorted, as in `due_counts`.
+-- What has waited since some time, or what somebody should have moved long ago, counted as far as `at_most` by the
+-- index that is made for it. Nothing is sorted, as in `due_counts`.
 
 CREATE FUNCTION expired_before(since timestamptz, at_most int)
 RETURNS bigint LANGUAGE plpgsql STABLE SET enable_sort = off AS $$

@@ -1,7 +1,8 @@
 -- Marks the rows that the dispatcher is about to ring for. How many of each lane was decided from a look at the
 -- provider; `seen_version` makes sure that nobody has reserved, paused it or changed the limit since, for only that
 -- could make the decision too generous. Priority, then age; one index probe per priority, so that tasks scheduled for
--- later are never walked over. Tasks that only go on waiting for an open job come first: they hold their slots. For a trial, one that was told 429 itself goes only if the first that are due all were.
+-- later are never walked over. Tasks that only go on waiting for an open job come first: they hold their slots. For a
+-- trial, one that was told 429 itself goes only if the first that are due all were.
 
 CREATE FUNCTION reserve_tasks(
     provider_name text, seen_version int, resumes int, fresh int, retry int, credit int, trial boolean, token uuid
