@@ -25,6 +25,7 @@ test: packages $(VENV)/.dev $(VENV)/.s3 $(VENV)/.prometheus $(VENV)/.slirp4netns
 check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn documents
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/sqlfluff lint shared/store/sql
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m docs.draw --check
@@ -33,6 +34,7 @@ check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn
 fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the documents
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@$(BIN)/sqlfluff fix --quiet shared/store/sql
 	@$(BIN)/python -m docs.draw
 	@$(BIN)/python -m deploy.monitoring.generate
 

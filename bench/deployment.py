@@ -13,7 +13,7 @@ from tests.support.installation import Windlass, answers
 from tests.support.servers.databases import execute, migrate
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
-from windlass.shared.process.procfs import descendants
+from windlass.shared.process.procfs import Stat, descendants, fair_share_bytes, stat_of
 
 THREADS = int(os.environ.get("THREADS", "32"))
 LEASE_SECONDS = 30
@@ -69,15 +69,19 @@ def start_all(windlass: Windlass) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return _stat(pid).cpu_seconds
 
 
 def cpu_seconds_with_children(pid: int) -> float:
     """Of a process, of those below it that live, and of those that it has seen end."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    ended = (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
-    return cpu_seconds(pid) + ended + cpu_of(process.pid for process in descendants(pid))
+    stat = _stat(pid)
+    return stat.cpu_seconds + stat.waited_cpu_seconds + cpu_of(process.pid for process in descendants(pid))
+
+
+def _stat(pid: int) -> Stat:
+    if (stat := stat_of(pid)) is None:
+        raise ProcessLookupError(pid)
+    return stat
 
 
 def precise_cpu_seconds(pid: int) -> float:
@@ -90,7 +94,7 @@ def cpu_of(pids: Iterable[int]) -> float:
     for pid in pids:
         try:
             spent += cpu_seconds(pid)
-        except (FileNotFoundError, ProcessLookupError):  # it ended meanwhile, and had done little
+        except ProcessLookupError:  # it ended meanwhile, and had done little
             continue
     return spent
 
@@ -98,8 +102,4 @@ def cpu_of(pids: Iterable[int]) -> float:
 def proportional_bytes(pid: int) -> int:
     """What the process adds to the memory in use: pages that others share are divided among them. Of guardians and
     workers only root is told that: for others, pages that they share count in full."""
-    try:
-        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except PermissionError:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return int(rollup.partition("\nPss:")[2].split()[0]) * 1024
+    return fair_share_bytes(pid)

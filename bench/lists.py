@@ -17,9 +17,11 @@ from bench.figures import Figure
 from bench.long_history import fill
 from tests.support.servers.private_servers import throw_away_servers
 from windlass.shared import db
+from windlass.shared.filters import Filter
 from windlass.shared.settings import Settings
+from windlass.shared.states import Lane, State
 from windlass.shared.store import listing, queues
-from windlass.shared.store.listing import Filter, Selection
+from windlass.shared.store.listing import Selection
 
 SHORT = int(os.environ.get("SHORT", "10000"))
 LONG = int(os.environ.get("LONG", "500000"))
@@ -31,19 +33,19 @@ PARENT = UUID("01890000-0000-7000-8000-000000000000")
 
 STATUSES: dict[str, str | None] = {"/queues/status": None, "/queues/status of a user": "user-0"}
 DEEP = {
-    "completed, deep in the history": Filter(status=["completed"]),
+    "completed, deep in the history": Filter(status=[State.COMPLETED]),
     "a user's, deep in the history": Filter(user_id="user-0"),
 }
 PAGES: dict[str, Filter] = {
     "everything": Filter(),
-    "completed": Filter(status=["completed"]),
-    "dead": Filter(status=["dead"]),
-    "dead or cancelled": Filter(status=["dead", "cancelled"]),
-    "queued": Filter(status=["queued"]),
+    "completed": Filter(status=[State.COMPLETED]),
+    "dead": Filter(status=[State.DEAD]),
+    "dead or cancelled": Filter(status=[State.DEAD, State.CANCELLED]),
+    "queued": Filter(status=[State.QUEUED]),
     "actor": Filter(actor="agent"),
     "actor nobody used": Filter(actor="embed"),
     "provider": Filter(provider="leonardo"),
-    "retry lane": Filter(lane="retry"),
+    "retry lane": Filter(lane=Lane.RETRY),
     "busy user": Filter(user_id="user-0"),
     "rare user": Filter(user_id="user-39"),
     "unknown user": Filter(user_id="nobody"),
@@ -63,7 +65,7 @@ PAGES: dict[str, Filter] = {
     "q, twenty tasks": Filter(q="zeppelin"),
     "q, nowhere": Filter(q="xylophone"),
     "q, in error messages": Filter(q="was rejected"),
-    "dead of a user": Filter(status=["dead"], user_id="user-3"),
+    "dead of a user": Filter(status=[State.DEAD], user_id="user-3"),
     "provider of a user": Filter(provider="local", user_id="user-5"),
     "tag of a user": Filter(tag=["nightly"], user_id="user-7"),
     "project and provider": Filter(project_id="project-17", provider="leonardo"),
@@ -71,7 +73,7 @@ PAGES: dict[str, Filter] = {
     "q of a user": Filter(q="winter", user_id="user-9"),
     "q, nowhere, of a user": Filter(q="xylophone", user_id="user-0"),
     "updated lately, of a user": Filter(updated_after=A_DAY_AGO, user_id="user-2"),
-    "dead, created in three days": Filter(status=["dead"], created_after=THREE_DAYS_AGO),
+    "dead, created in three days": Filter(status=[State.DEAD], created_after=THREE_DAYS_AGO),
 }
 
 

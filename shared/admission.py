@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from windlass.shared.reasons import Reason
 from windlass.shared.states import Lane
 
 WINDOW_FLOOR = 16
@@ -15,8 +16,6 @@ WINDOW_PER_CAPACITY = 2
 
 Broker = Literal["connected", "blocked", "away"]
 """How RabbitMQ is, as a dispatcher sees it; blocked, it takes no messages: its memory or its disk is nearly used up."""
-
-Bar = Literal["broker-away", "broker-blocked", "provider-paused", "rate-limited-until", "breaker-open"]
 
 
 @dataclass(frozen=True)
@@ -68,19 +67,19 @@ def retry_share(waiting_retries: int) -> int:
     return 20 if waiting_retries <= 5000 else 10
 
 
-def bar(view: ProviderView) -> Bar | None:
+def bar(view: ProviderView) -> Reason | None:
     """What keeps everything from starting: nobody who would carry the doorbells, an operator, a rate limit or the
     breaker (without end, if an operator's)."""
     if view.broker == "away":
-        return "broker-away"
+        return Reason.BROKER_AWAY
     if view.broker == "blocked":
-        return "broker-blocked"
+        return Reason.BROKER_BLOCKED
     if view.paused:
-        return "provider-paused"
+        return Reason.PROVIDER_PAUSED
     if view.paused_until is not None and view.paused_until > view.at:
-        return "rate-limited-until"
+        return Reason.RATE_LIMITED_UNTIL
     if view.breaker_state != "closed" and (view.breaker_until is None or view.breaker_until > view.at):
-        return "breaker-open"
+        return Reason.BREAKER_OPEN
     return None
 
 

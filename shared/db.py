@@ -8,6 +8,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
+from windlass.shared.backoff import Backoff
 from windlass.shared.metrics import connections
 from windlass.shared.process.lifetime import until_set
 from windlass.shared.settings import Settings
@@ -217,7 +218,7 @@ class Listener:
         self._channels = channels
         self._beat = beat or self._ask_for_nothing
         self._patience_seconds = patience_seconds
-        self._longest_pause = longest_pause_seconds
+        self._backoff = Backoff(first_seconds=0.1, longest_seconds=longest_pause_seconds)
         self._wake = asyncio.Event()
         self._connections = 0
 
@@ -227,15 +228,13 @@ class Listener:
     async def run(self) -> None:
         """Until cancelled."""
         connections.OPEN.watch(self)
-        pause = 0.1
         while True:
             try:
                 await self._listen()
-                pause = 0.1
+                self._backoff.renew()
             except AWAY_OR_BUSY as error:
                 log.warning("%s: no connection to Postgres (%s)", self._service, error or type(error).__name__)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, self._longest_pause)
+            await asyncio.sleep(self._backoff.pause())
 
     async def _listen(self) -> None:
         connection = await asyncpg.connect(

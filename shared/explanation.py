@@ -4,16 +4,11 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from windlass.shared.admission import ProviderView, bar, free_places, is_on_trial, picks
+from windlass.shared.reasons import Reason
 from windlass.shared.states import TERMINAL, Lane, State
-
-Reason = Literal[
-    "running", "finished", "waiting-for-time", "waiting-for-dependencies", "broker-away", "broker-blocked",
-    "provider-limit", "provider-paused", "rate-limited-until", "breaker-open", "no-worker", "behind-others",
-    "about-to-start",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
         return _of_state(task)
     if task.expires_at is not None and task.expires_at <= view.at:
         message = "it has grown too old to start and is about to be buried"
-        return Explanation("finished", message, {"status": task.status, "expires_at": task.expires_at})
+        return Explanation(Reason.FINISHED, message, {"status": task.status, "expires_at": task.expires_at})
     return (
         _of_time(view, task)
         or _of_bar(view, task)
@@ -65,13 +60,13 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
 def _of_state(task: TaskView) -> Explanation:
     if task.status is State.RUNNING:
         details = {"worker_id": task.worker_id, "since": task.started_at}
-        return Explanation("running", f"worker {task.worker_id} is working on it", details)
+        return Explanation(Reason.RUNNING, f"worker {task.worker_id} is working on it", details)
     if task.status in TERMINAL:
         details = {"status": task.status, "completed_at": task.completed_at}
-        return Explanation("finished", f"it has ended: {task.status}", details)
+        return Explanation(Reason.FINISHED, f"it has ended: {task.status}", details)
     number = len(task.unmet)
     message = f"it waits for {number} other task{'s' * (number != 1)} to complete"
-    return Explanation("waiting-for-dependencies", message, {"unmet": list(task.unmet)})
+    return Explanation(Reason.WAITING_FOR_DEPENDENCIES, message, {"unmet": list(task.unmet)})
 
 
 def _of_time(view: ProviderView, task: TaskView) -> Explanation | None:
@@ -80,35 +75,39 @@ def _of_time(view: ProviderView, task: TaskView) -> Explanation | None:
         return None
     if task.status is State.RETRYING:
         message = "its last attempt failed; it is tried again at the time given"
-        return Explanation("waiting-for-time", message, {"until": task.available_at, "retry_at": task.available_at})
-    return Explanation("waiting-for-time", "it is not to start before the time given", {"until": task.available_at})
+        return Explanation(
+            Reason.WAITING_FOR_TIME, message, {"until": task.available_at, "retry_at": task.available_at}
+        )
+    return Explanation(
+        Reason.WAITING_FOR_TIME, "it is not to start before the time given", {"until": task.available_at}
+    )
 
 
 def _of_bar(view: ProviderView, task: TaskView) -> Explanation | None:
     if task.rung and view.broker == "blocked":
         view = replace(view, broker="connected")  # it hands out what it has: this one's doorbell is there already
     match bar(view):
-        case "broker-away":
+        case Reason.BROKER_AWAY:
             message = "RabbitMQ cannot be reached, and nobody can be rung for; the task starts when it is back"
-            return Explanation("broker-away", message)
-        case "broker-blocked":
+            return Explanation(Reason.BROKER_AWAY, message)
+        case Reason.BROKER_BLOCKED:
             message = (
                 "RabbitMQ takes no messages, for its memory or its disk is nearly used up; the task starts when it has "
                 "room again"
             )
-            return Explanation("broker-blocked", message)
-        case "provider-paused":
-            return Explanation("provider-paused", f"an operator has paused {view.name}")
-        case "rate-limited-until":
+            return Explanation(Reason.BROKER_BLOCKED, message)
+        case Reason.PROVIDER_PAUSED:
+            return Explanation(Reason.PROVIDER_PAUSED, f"an operator has paused {view.name}")
+        case Reason.RATE_LIMITED_UNTIL:
             message = f"{view.name} said that it is asked too much (429); nothing is started before the time given"
-            return Explanation("rate-limited-until", message, {"until": view.paused_until})
-        case "breaker-open":
+            return Explanation(Reason.RATE_LIMITED_UNTIL, message, {"until": view.paused_until})
+        case Reason.BREAKER_OPEN:
             message = (
                 f"the breaker of {view.name} is open after too many failures; nothing is started before the time given"
             )
             if view.breaker_until is None:
                 message = f"an operator has opened the breaker of {view.name}"
-            return Explanation("breaker-open", message, {"until": view.breaker_until})
+            return Explanation(Reason.BREAKER_OPEN, message, {"until": view.breaker_until})
     return None
 
 
@@ -118,9 +117,11 @@ def _of_trial(view: ProviderView, task: TaskView) -> Explanation | None:
     details = {"until": view.paused_until or view.breaker_until, "trial_running": view.trial_running}
     if view.paused_until is not None:
         message = f"{view.name} was paused after a 429; one task goes first, the others follow when it gets through"
-        return Explanation("rate-limited-until", message, details)
+        return Explanation(Reason.RATE_LIMITED_UNTIL, message, details)
     return Explanation(
-        "breaker-open", f"the breaker of {view.name} is half-open: one task tries, and its outcome decides", details
+        Reason.BREAKER_OPEN,
+        f"the breaker of {view.name} is half-open: one task tries, and its outcome decides",
+        details,
     )
 
 
@@ -130,37 +131,37 @@ def _of_limit(view: ProviderView, task: TaskView) -> Explanation | None:
     message = f"all slots of {view.name} are taken ({view.held} of {view.limit})"
     if view.limit == 0:
         message = f"{view.name} has a limit of 0: nothing is started"
-    return Explanation("provider-limit", message, {"limit": view.limit, "held": view.held})
+    return Explanation(Reason.PROVIDER_LIMIT, message, {"limit": view.limit, "held": view.held})
 
 
 def _of_place(view: ProviderView, task: TaskView) -> Explanation:
     if view.capacity == 0:
-        return Explanation("no-worker", f"no worker that is alive serves the queue of {view.name}")
+        return Explanation(Reason.NO_WORKER, f"no worker that is alive serves the queue of {view.name}")
     if task.runs_alone and (task.rung or task.holds_a_slot or _goes_now(view, task)):
         return _of_place_alone(task)
     if task.holds_a_slot:
         message = "its job at the provider is open and its slot its own: the next free worker goes on waiting for it"
-        return Explanation("about-to-start", message)
+        return Explanation(Reason.ABOUT_TO_START, message)
     if task.rung and view.held < view.capacity:
-        return Explanation("about-to-start", "its doorbell is ringing: the next free worker takes it")
+        return Explanation(Reason.ABOUT_TO_START, "its doorbell is ringing: the next free worker takes it")
     if not task.rung and _goes_now(view, task):
-        return Explanation("about-to-start", "nothing stands in its way: the dispatcher rings for it next")
+        return Explanation(Reason.ABOUT_TO_START, "nothing stands in its way: the dispatcher rings for it next")
     before = task.ahead if task.rung else view.rung + _picked_before(view, task)
     at_least = "" if task.all_counted else "at least "
     message = f"{at_least}{before} task{'s' * (before != 1)} of {view.name} go before it"
     if before == 0:
         message = f"it is the next of {view.name}; every worker is busy"
-    return Explanation("behind-others", message, {"position": before + 1, "exact": task.all_counted})
+    return Explanation(Reason.BEHIND_OTHERS, message, {"position": before + 1, "exact": task.all_counted})
 
 
 def _of_place_alone(task: TaskView) -> Explanation:
     """Its turn has come; what it still waits for is a process that nobody else is in."""
     message = "its worker died twice while it ran among few, so it runs in a process of its own"
     if task.alone_before == 0:
-        return Explanation("no-worker", f"{message}, which is being started", {"runs_alone": True})
+        return Explanation(Reason.NO_WORKER, f"{message}, which is being started", {"runs_alone": True})
     others = f"{task.alone_before} such task{'s' * (task.alone_before != 1)}"
     details = {"runs_alone": True, "position": task.alone_before + 1, "exact": True}
-    return Explanation("behind-others", f"{message}; {others} came before it", details)
+    return Explanation(Reason.BEHIND_OTHERS, f"{message}; {others} came before it", details)
 
 
 def _picked_before(view: ProviderView, task: TaskView) -> int:

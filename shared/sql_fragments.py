@@ -5,7 +5,7 @@ Apart from the tables, because whoever runs a statement need not build them: tha
 
 from enum import StrEnum
 
-from windlass.shared.states import TERMINAL
+from windlass.shared.states import TERMINAL, WAITING
 
 
 def words(values: tuple[str, ...] | type[StrEnum]) -> str:
@@ -14,6 +14,16 @@ def words(values: tuple[str, ...] | type[StrEnum]) -> str:
 
 
 FINISHED = f"status IN {words(TERMINAL)}"
+
+
+def due(moment: str) -> str:
+    """That task `t` may start at a moment: it waits, its time has come and it is not too old.
+
+    Written out where it is asked, not called: the planner finds an index by the condition's own words.
+    """
+    return f"""t.status IN {words(WAITING)} AND t.available_at <= {moment}
+    AND (t.expires_at IS NULL OR t.expires_at > {moment})"""
+
 
 SEARCHED_TEXT = (
     "left(coalesce(payload ->> 'prompt', payload ->> 'content', ''), 300)"

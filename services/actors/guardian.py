@@ -20,15 +20,14 @@ from typing import Any
 from windlass.services.actors.quarantine import NO_LONGER_NEEDED, QUARANTINE, Quarantine, asked_for
 from windlass.services.actors.worker.leases.clock import boot_time
 from windlass.shared import tracing
+from windlass.shared.backoff import Backoff
 from windlass.shared.process import kernel, log_context, logs
 from windlass.shared.process.procfs import descendants
 from windlass.shared.settings import Settings
 
 log = logging.getLogger("guardian")
 
-LONGEST_PAUSE_SECONDS = 10.0
 LONGEST_POLL_SECONDS = 3600.0
-STEADY_AFTER_SECONDS = 30.0
 REMEMBERED = 8
 PIDS_TO_TELL = 100
 BURIAL_SECONDS = 1.0
@@ -90,7 +89,7 @@ class Guardian:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._told_to_stop)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        pause = 0.2
+        backoff = Backoff(first_seconds=0.2, longest_seconds=10, good_run_seconds=30)
         while self._stop_signal is None:
             ward = self._start()
             reason = self._guard(ward)
@@ -99,9 +98,7 @@ class Guardian:
             if reason == NOT_NEEDED:
                 break
             if self._stop_signal is None:
-                steady = time.monotonic() - ward.started_at > STEADY_AFTER_SECONDS
-                pause = 0.2 if steady else min(pause * 2, LONGEST_PAUSE_SECONDS)
-                self._wait_for_signal(pause)
+                self._wait_for_signal(backoff.after(time.monotonic() - ward.started_at))
         self._close_quarantine()
         log.info("stopped")
 

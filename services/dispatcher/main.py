@@ -14,6 +14,7 @@ from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
 from windlass.services.dispatcher.publisher import Publisher
 from windlass.shared import db, tracing
+from windlass.shared.backoff import Backoff
 from windlass.shared.metrics import serving
 from windlass.shared.metrics.services import BROKER_BLOCKED, BROKER_CONNECTED, DOORBELLS, DOORBELLS_AGAIN
 from windlass.shared.process import logs
@@ -60,7 +61,7 @@ class Dispatcher:
             tasks.create_task(self._dispatch())
 
     async def _dispatch(self) -> None:
-        pause = 0.1
+        backoff = Backoff(first_seconds=0.1, longest_seconds=2)
         while True:
             await self.publisher.takes_messages.wait()
             try:
@@ -71,11 +72,11 @@ class Dispatcher:
                     first_check_seconds=FIRST_CHECK_SECONDS,
                     at_most_seconds=self.settings.safety_poll_seconds,
                 )
-                pause = 0.1
+                backoff.renew()
             except TROUBLE as error:
+                pause = backoff.pause()
                 log.warning("dispatching again in %.1f s (%s)", pause, error or type(error).__name__)
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, 2.0)
                 continue
             safety = self.settings.safety_poll_seconds
             await until_set(self._wake, at_most_seconds=safety if sleep is None else max(0.0, min(sleep, safety)))

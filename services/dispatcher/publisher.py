@@ -14,6 +14,7 @@ from pika.channel import Channel
 
 from windlass.shared import broker
 from windlass.shared.admission import Broker
+from windlass.shared.backoff import Backoff
 from windlass.shared.settings import Settings
 
 log = logging.getLogger("dispatcher")
@@ -75,13 +76,15 @@ class Publisher:
 
     async def keep_connected(self) -> None:
         """Connects, and connects again whenever the connection is lost, until cancelled."""
-        pause = 0.1
+        backoff = Backoff(first_seconds=0.1, longest_seconds=2)
         while True:
             closed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
             connection = self._connect(closed)
             try:
                 reason = await closed
-                pause = 0.1 if self.state != "away" else min(pause * 2, 2.0)
+                if self.state != "away":
+                    backoff.renew()
+                pause = backoff.pause()
                 log.warning("no connection to RabbitMQ (%s); trying again in %.1f s", _short(reason), pause)
             finally:
                 self._lose_channel()

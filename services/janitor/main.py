@@ -28,6 +28,7 @@ from windlass.services.janitor.duties.workers import lose_silent_workers
 from windlass.services.janitor.metrics import performing
 from windlass.services.janitor.schedule import boot
 from windlass.shared import db
+from windlass.shared.backoff import Backoff
 from windlass.shared.broker import threads_live
 from windlass.shared.metrics import serving
 from windlass.shared.process import logs
@@ -143,7 +144,7 @@ class Janitor:
 
     async def _keep_scheduling(self) -> None:
         """Periodiq wants a main thread, and ends when RabbitMQ is away: it has a process of its own."""
-        pause = 1.0
+        backoff = Backoff(first_seconds=1, longest_seconds=30, good_run_seconds=60)
         while True:
             started = time.monotonic()
             process = await asyncio.create_subprocess_exec(
@@ -156,7 +157,7 @@ class Janitor:
                     process.terminate()
                 await process.wait()
                 raise
-            pause = 1.0 if time.monotonic() - started > 60 else min(pause * 2, 30.0)
+            pause = backoff.after(time.monotonic() - started)
             log.warning("the schedule ended (exit code %s); starting it again in %.0f s", code, pause)
             await asyncio.sleep(pause)
 

@@ -54,7 +54,7 @@ ATTEMPT_ERRORS = counter(
 )
 CLAIMS_REFUSED = counter(
     "windlass_claims_refused_total",
-    "Doorbells that were answered with no: the task was not due, not free or not there any more",
+    "Doorbells that were answered with no, and why, in the words of `why` and a few more (`shared/reasons.py`)",
     ["queue", "reason"],
     of=[ACTORS],
 )

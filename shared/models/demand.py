@@ -3,14 +3,12 @@
 from sqlalchemy import DDL, event
 from sqlmodel import SQLModel
 
-from windlass.shared.sql_fragments import words
-from windlass.shared.states import WAITING
+from windlass.shared.sql_fragments import due
 
 MOST_COUNTED = 10_000
 """Of one queue; no pool grows that large, and counting a backlog of millions would take its time."""
 
-_DUE = f"""t.status IN {words(WAITING)} AND t.available_at <= now()
-    AND (t.expires_at IS NULL OR t.expires_at > now())"""
+_DUE = due("now()")
 
 READ_DEMAND = f"""
 CREATE FUNCTION read_demand() RETURNS TABLE (queue text, wanted bigint) LANGUAGE plpgsql STABLE

@@ -1,14 +1,68 @@
-"""What /proc tells about processes, with identities that a reused process number cannot forge."""
+"""What /proc tells about processes, with identities that a reused process number cannot forge: nobody else reads it.
+
+By hand and not through paths, one line per process: whoever ends a fork bomb has to read faster than it forks, and an
+agent's watcher looks at every process of the machine ten times a second.
+"""
 
 import os
 import signal
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
-PROC = Path("/proc")
+PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+
+
+class Stat:
+    """The line `stat` of a process; of its fifty fields few are asked for, so each is read when it is."""
+
+    __slots__ = ("_fields", "parent", "pid")
+
+    def __init__(self, pid: int, line: bytes) -> None:
+        # The program's name stands in parentheses and may itself hold spaces and parentheses.
+        self._fields = line.rpartition(b")")[2].split()
+        self.pid = pid
+        self.parent = int(self._fields[1])
+
+    @property
+    def is_running(self) -> bool:
+        """Zombies do not count: they have ended and only wait to be collected."""
+        return self._fields[0] not in {b"Z", b"X"}
+
+    @property
+    def started(self) -> int:
+        """In clock ticks."""
+        return int(self._fields[19])
+
+    @property
+    def cpu_seconds(self) -> float:
+        return (int(self._fields[11]) + int(self._fields[12])) / TICKS_PER_SECOND
+
+    @property
+    def waited_cpu_seconds(self) -> float:
+        """Of children that have ended and were collected."""
+        return (int(self._fields[13]) + int(self._fields[14])) / TICKS_PER_SECOND
+
+    @property
+    def resident_bytes(self) -> int:
+        return int(self._fields[21]) * PAGE_BYTES
+
+
+def stat_of(pid: int) -> Stat | None:
+    """None of one that is gone."""
+    line = _read(f"/proc/{pid}/stat")
+    return Stat(pid, line) if line else None
+
+
+def stats() -> Iterator[Stat]:
+    """Of every process of the machine."""
+    for pid in _pids():
+        if stat := stat_of(pid):
+            yield stat
 
 
 @dataclass(frozen=True)
@@ -20,13 +74,12 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
-        entry = _entry(pid)
-        return cls(pid, entry.started) if entry else None
+        stat = stat_of(pid)
+        return cls(pid, stat.started) if stat else None
 
     def is_running(self) -> bool:
-        """Zombies do not count: they have ended and only wait to be collected."""
-        entry = _entry(self.pid)
-        return entry is not None and entry.started == self.started and entry.state not in "ZX"
+        stat = stat_of(self.pid)
+        return stat is not None and stat.started == self.started and stat.is_running
 
     def send(self, signum: int) -> bool:
         """Signals this very process; the descriptor keeps its number from being reused in between."""
@@ -47,38 +100,41 @@ class ProcessIdentity:
 
 def direct_children(pid: int) -> list[ProcessIdentity]:
     """Zombies included."""
-    return [ProcessIdentity(entry.pid, entry.started) for entry in _entries() if entry.parent == pid]
+    return [ProcessIdentity(each.pid, each.started) for each in stats() if each.parent == pid]
 
 
 def descendants(*pids: int, without: int | None = None) -> list[ProcessIdentity]:
     """All processes below these, nearest first, without these themselves, and without one of them and all below it."""
     below = defaultdict(list)
-    for entry in _entries():
-        if entry.pid != without:
-            below[entry.parent].append(entry)
-    found = [entry for pid in pids for entry in below[pid]]
-    for entry in found:
-        found.extend(below[entry.pid])
-    return [ProcessIdentity(entry.pid, entry.started) for entry in found]
+    for each in stats():
+        if each.pid != without:
+            below[each.parent].append(each)
+    found = [each for pid in pids for each in below[pid]]
+    for each in found:
+        found.extend(below[each.pid])
+    return [ProcessIdentity(each.pid, each.started) for each in found]
 
 
 def running_processes() -> list[ProcessIdentity]:
-    return [ProcessIdentity(entry.pid, entry.started) for entry in _entries() if entry.state not in "ZX"]
+    return [ProcessIdentity(each.pid, each.started) for each in stats() if each.is_running]
 
 
 def initial_environment(pid: int) -> list[bytes]:
     """The variables that the process was started with; empty for processes of other users."""
-    try:
-        return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
+    found = _read_all(f"/proc/{pid}/environ")
+    return found.split(b"\0") if found else []
+
+
+def command_line(pid: int) -> list[str]:
+    """Empty of one that is gone or has ended."""
+    return [os.fsdecode(word) for word in _read_all(f"/proc/{pid}/cmdline").split(b"\0")[:-1]]
 
 
 def running_in(directory: Path, program: str) -> list[ProcessIdentity]:
     """The processes of that program whose working directory this is, as far as we may see them."""
     where, found = os.path.realpath(directory), []
     for process in running_processes():
-        home = PROC / str(process.pid)
+        home = Path("/proc", str(process.pid))
         try:
             if (home / "cwd").readlink() == Path(where) and (home / "exe").readlink().name == program:
                 found.append(process)
@@ -87,32 +143,78 @@ def running_in(directory: Path, program: str) -> list[ProcessIdentity]:
     return found
 
 
-@dataclass(frozen=True)
-class _Entry:
-    pid: int
-    parent: int
-    started: int
-    state: str
+def fair_share_bytes(pid: int) -> int:
+    """Its memory, where what it shares with others is divided among them: of who is gone nothing, and all of it of one
+    that we may not look into."""
+    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith(b"Pss:"):
+            return int(line.split()[1]) * 1024
+    stat = stat_of(pid)
+    return stat.resident_bytes if stat is not None else 0
 
 
-def _entry(pid: int) -> _Entry | None:
-    # By hand and not through a path: whoever ends a fork bomb has to read faster than it forks.
+def data_bytes(pid: int) -> int:
+    """What RLIMIT_DATA is compared with, nearly: the stack is in it as well."""
+    fields = _read(f"/proc/{pid}/statm").split()
+    return int(fields[5]) * PAGE_BYTES if fields else 0
+
+
+def open_files(pid: int) -> Iterator[os.stat_result | None]:
+    """What it holds open, one answer for each descriptor: none where it was closed meanwhile."""
     try:
-        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+        names = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - thousands of entries
     except OSError:
-        return None
+        return
+    for name in names:
+        status = None
+        with suppress(OSError):
+            status = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
+        yield status
+
+
+def threads_of(user: int) -> int:
+    """How many run under that account."""
+    threads = 0
+    for pid in _pids():
+        with suppress(OSError):
+            if os.stat(f"/proc/{pid}").st_uid == user:  # noqa: PTH116
+                threads += len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208
+    return threads
+
+
+def path_of(descriptor: int) -> str:
+    """A name for exactly what this descriptor holds, whatever becomes of its own."""
+    return f"/proc/self/fd/{descriptor}"
+
+
+def boot_id() -> str:
+    """Another one each time the machine is started."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text()
+
+
+def volunteer_to_go(score: int) -> None:
+    """When memory ends, the kernel ends those first who have the higher score."""
+    with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:  # noqa: PTH123
+        file.write(b"%d" % score)
+
+
+def _pids() -> Iterator[int]:
+    return map(int, filter(str.isdigit, os.listdir("/proc")))  # noqa: PTH208 - a path object for each takes three times as long
+
+
+def _read(path: str) -> bytes:
+    """A page of it, which is all of what is a line."""
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            return os.read(descriptor, 4096)
+        finally:
+            os.close(descriptor)
+    return b""
+
+
+def _read_all(path: str) -> bytes:
     try:
-        line = os.read(descriptor, 4096)
+        return Path(path).read_bytes()
     except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    # The program's name stands in parentheses and may itself hold spaces and parentheses.
-    state, parent, *others = line.rpartition(b")")[2].split()
-    return _Entry(pid, int(parent), int(others[17]), state.decode())
-
-
-def _entries() -> Iterator[_Entry]:
-    for name in os.listdir(PROC):  # noqa: PTH208
-        if name.isdigit() and (entry := _entry(int(name))):
-            yield entry
+        return b""

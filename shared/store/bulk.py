@@ -9,10 +9,11 @@ import asyncpg
 import msgspec
 
 from windlass.shared.db import Database, Row
+from windlass.shared.filters import Filter
 from windlass.shared.metrics import counting
 from windlass.shared.sql_fragments import words
 from windlass.shared.states import CANCEL, REVIVE
-from windlass.shared.store.listing import CLOCK_SKEW_SECONDS, Filter, Selection, first_id_at
+from windlass.shared.store.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at
 
 CHUNK = 200
 ACTIONS = {"retry": REVIVE, "cancel": CANCEL}

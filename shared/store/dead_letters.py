@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from windlass.shared.db import Database, Row
+from windlass.shared.filters import Filter
 from windlass.shared.states import State
-from windlass.shared.store.listing import Filter, Selection
+from windlass.shared.store.listing import Selection
 
 
 def only_dead(wanted: Filter) -> Filter:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from windlass.shared.sql_fragments import words
+from windlass.shared.sql_fragments import due, words
 from windlass.shared.states import TRANSITIONS
 
 FOLDER = Path(__file__).parent / "sql"
@@ -24,7 +24,8 @@ def split(definition: str) -> list[str]:
 
 
 def fill_in(statement: str) -> str:
-    """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`."""
+    """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`, and
+    `:due_at(moment)` what makes task `t` due at that moment."""
 
     def sources(match: re.Match[str]) -> str:
         return words(TRANSITIONS[match[1]].sources)
@@ -33,4 +34,5 @@ def fill_in(statement: str) -> str:
         (only,) = TRANSITIONS[match[1]].targets
         return f"'{only}'"
 
+    statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]), statement)
     return re.sub(r":target_of_(\w+)", target, re.sub(r":sources_of_(\w+)", sources, statement))

@@ -8,12 +8,13 @@ index is best depends on the values: run them on a pool that plans each one anew
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from windlass.shared.db import Database, Row
+from windlass.shared.filters import Filter
 from windlass.shared.sql_fragments import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
 from windlass.shared.states import LIVE, TERMINAL, WAITING, State
 from windlass.shared.store.tasks import TASK_FIELDS
@@ -35,29 +36,6 @@ TAGS_LOOKED_UP = 3
 """Each is one more table for the planner to put in order; few tasks are left to look at when there are more."""
 
 BULKY = ("payload", "result", "checkpoint")
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which tasks; what is none does not matter."""
-
-    status: Sequence[str] | None = None
-    actor: str | None = None
-    provider: str | None = None
-    lane: str | None = None
-    user_id: str | None = None
-    tag: Sequence[str] | None = None
-    project_id: str | None = None
-    workflow_id: str | None = None
-    workflow_run_id: str | None = None
-    interaction_id: str | None = None
-    parent_task_id: UUID | None = None
-    error_type: str | None = None
-    fingerprint: str | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-    updated_after: datetime | None = None
-    q: str | None = None
 
 
 CONDITIONS = {

@@ -9,6 +9,7 @@ from uuid import UUID
 from windlass.shared.admission import Admission, ProviderView
 from windlass.shared.db import Database, Row
 from windlass.shared.settings import Settings
+from windlass.shared.sql_fragments import due
 from windlass.shared.store.tasks import TRACEPARENT
 
 DUE_COUNTED = 256
@@ -41,7 +42,7 @@ async def configure(db: Database, settings: Settings) -> None:
 async def look(db: Database, *, heard_within_seconds: float, only: str | None = None) -> list[ProviderView]:
     """Every provider that has something due, or just the one that is asked for."""
     rows = await db.fetch(
-        """
+        f"""
         SELECT p.name, p.dispatch_version, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,
                held_slots(p.name) AS held, rung.others AS rung, rung.resumes AS resumes_rung,
                (SELECT coalesce(sum(w.capacity), 0) FROM workers w WHERE w.state = 'active'
@@ -64,12 +65,11 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
             -- OFFSET 0 keeps the other conditions out, so that only the open jobs are read and not all that is due.
             SELECT count(*) AS resumes
             FROM (SELECT * FROM tasks WHERE tasks.provider = p.name AND tasks.job_open OFFSET 0) AS t
-            WHERE t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at <= now()
-              AND (t.expires_at IS NULL OR t.expires_at > now())
+            WHERE t.doorbell_token IS NULL AND {due("now()")}
         ) AS open
         WHERE ($3::text IS NULL OR p.name = $3) AND ($3 IS NOT NULL OR due.fresh + due.retry + open.resumes > 0)
         ORDER BY p.name
-        """,
+        """,  # noqa: S608 - the states' own words
         heard_within_seconds,
         DUE_COUNTED,
         only,
@@ -87,6 +87,7 @@ async def waiting_retries(db: Database, *, only: str | None = None) -> dict[str,
         CROSS JOIN LATERAL (
             SELECT 1 FROM tasks t
             WHERE t.provider = p.name AND t.lane = 'retry' AND t.priority = level.priority
+              -- Of any age: the index alone can answer, which does not know when they expire.
               AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at <= now()
             ORDER BY t.available_at LIMIT $1
         ) AS waiting

@@ -13,6 +13,7 @@ import msgspec
 from windlass.shared.db import Database, Row, as_json
 from windlass.shared.errors import WorkerLost
 from windlass.shared.metrics import counting
+from windlass.shared.reasons import Reason
 from windlass.shared.store.flow import Rules
 
 TASK_FIELDS = (
@@ -29,8 +30,6 @@ TRACEPARENT = "(SELECT t.traceparent FROM tasks t WHERE t.task_id = answer.task_
 """Beside what a function answers: so that what it returns is the same for programs that know nothing of it."""
 
 
-MUST_RUN_ALONE = "must-run-alone"
-"""Why a task that may have killed its workers is refused to a process that runs others, too."""
 BRIEFLY = "(SELECT set_config('lock_timeout', '50ms', true) AS wait OFFSET 0) AS patience CROSS JOIN LATERAL"
 """For a call that had rather come again than wait long for a lock; over with the statement. What is called has to be
 given something of it (`WITH_PATIENCE`), or it might be called first."""
@@ -128,7 +127,7 @@ class Refused:
     """A claim that was not granted, and why."""
 
     task_id: UUID
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True)
@@ -237,9 +236,9 @@ async def claim(
 def _answer(claim: Claim, granted_to: UUID, row: Row) -> Claimed | Refused:
     refusal = row["refusal"]
     if claim.claim_token != granted_to:  # a doubled doorbell: two claims of one task in one call
-        refusal = "not-waiting"
+        refusal = refusal or Reason.RUNNING
     if refusal is not None:
-        return Refused(claim.task_id, refusal)
+        return Refused(claim.task_id, Reason.of_refusal(refusal))
     # A newer schema's function may say more than this version knows: old and new run side by side during an upgrade.
     return Claimed(claim_token=granted_to, **{name: said for name, said in row.items() if name in GRANTED})
 

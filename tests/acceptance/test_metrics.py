@@ -105,7 +105,7 @@ def test_what_happens_is_counted_once_and_every_metric_is_said(watched: Watched)
     things_happen_at_providers(client)
     ring_for_a_task_that_has_ended(watched)
     client.http.get("/nowhere")
-    watched.wait_for("windlass_claims_refused_total", 1, queue="probe.sturdy", reason="not-waiting")
+    watched.wait_for("windlass_claims_refused_total", 1, queue="probe.sturdy", reason="finished")
     said = watched.said()
 
     assert_probes_are_counted(said)

@@ -19,9 +19,9 @@ from tests.chaos.schedule import Planned
 from tests.support.installation import KEY
 from tests.support.waiting import wait_until
 from windlass.shared.broker import doorbell
-from windlass.shared.process.procfs import PROC, ProcessIdentity, initial_environment
+from windlass.shared.process.procfs import ProcessIdentity, command_line, initial_environment
 
-WORKER = b"-m\0windlass.services.actors.main\0"
+WORKER = ["-m", "windlass.services.actors.main"]
 AGENT = b"WINDLASS_TASK_ID="
 AGENT_WAIT_SECONDS = 3
 STOP_SECONDS = 15
@@ -271,11 +271,4 @@ def stand_still(processes: Sequence[ProcessIdentity | None], seconds: float) -> 
 
 
 def workers_of(unit: Unit) -> list[ProcessIdentity]:
-    return [process for process in unit.below() if WORKER in _command(process.pid)]
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return (PROC / str(pid) / "cmdline").read_bytes()
-    except OSError:
-        return b""
+    return [process for process in unit.below() if command_line(process.pid)[1:3] == WORKER]

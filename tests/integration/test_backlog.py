@@ -13,7 +13,9 @@ import pytest
 
 from tests.support.engine.store import RULES, Engine, on_the_engine
 from windlass.shared.db import Database, open_reading_pool
+from windlass.shared.filters import Filter
 from windlass.shared.settings import Settings
+from windlass.shared.states import Lane, State
 from windlass.shared.store import (
     cluster_state,
     dead_letters,
@@ -27,7 +29,6 @@ from windlass.shared.store import (
     why,
     workers,
 )
-from windlass.shared.store.listing import Filter
 
 WAITING = 20_000
 FEW, VERY_FEW = 3_000, 300
@@ -101,12 +102,12 @@ COUNTS_SOME = {"the status of the queues", "the status of a user's queues", "why
 
 LISTS = {
     "the newest": Filter(),
-    "retrying": Filter(status=["retrying"]),
+    "retrying": Filter(status=[State.RETRYING]),
     "of a provider": Filter(provider="probe"),
     "of an idle provider": Filter(provider="idle"),
     "of a user": Filter(user_id="user-3"),
     "of somebody without tasks": Filter(user_id="nobody"),
-    "the retry lane": Filter(lane="retry"),
+    "the retry lane": Filter(lane=Lane.RETRY),
     "of an unknown project": Filter(project_id="none"),
     "of an unknown workflow": Filter(workflow_id="none"),
     "of an unknown run": Filter(workflow_run_id="none"),

@@ -21,6 +21,7 @@ from tests.support.engine.flow import (
 )
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
 from windlass.shared.errors import InvalidInput, NetworkTimeout, ServiceUnavailable, SubprocessFailed, TimedOut
+from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store import flow, providers, tasks
 from windlass.shared.store.flow import Rules
@@ -37,7 +38,7 @@ async def test_it_opens_at_ten_results_with_half_of_them_failures(engine: Engine
     assert (row["breaker_state"], row["breaker_reason"]) == ("open", "5 of the last 10 results were failures")
     assert (row["breaker_until"] - row["breaker_changed_at"]).total_seconds() == RULES.breaker_open_seconds
     assert await provider_story(engine) == ["open"]
-    assert await refusal(engine) == "breaker-open"
+    assert await refusal(engine) == Reason.BREAKER_OPEN
 
 
 @on_the_engine
@@ -113,7 +114,7 @@ async def test_while_it_is_open_nothing_is_rung_for_and_claims_are_refused_witho
     await says.ring_for(engine, 2)
     await open_the_breaker(engine)
     answers = await tasks.claim(engine.pool, "worker-1", [Claim(first, first), Claim(second, second)], 30)
-    assert answers == [Refused(first, "breaker-open"), Refused(second, "breaker-open")]
+    assert answers == [Refused(first, Reason.BREAKER_OPEN), Refused(second, Reason.BREAKER_OPEN)]
     assert await dispatch(engine) == []
     row = await engine.row(first)
     assert (row["status"], row["doorbell_token"], row["attempt"], row["retry_count"]) == ("queued", None, 0, 0)
@@ -123,7 +124,7 @@ async def test_while_it_is_open_nothing_is_rung_for_and_claims_are_refused_witho
 async def test_opened_by_an_operator_it_stays_open(engine: Engine) -> None:
     await change(engine, breaker="open")
     await let_the_time_pass(engine)
-    assert await refusal(engine) == "breaker-open"
+    assert await refusal(engine) == Reason.BREAKER_OPEN
     assert await dispatch(engine) == []
     await change(engine, breaker=None)
     assert isinstance(await engine.claim(await engine.submit()), Claimed)
@@ -135,7 +136,7 @@ async def test_an_operator_s_open_breaker_is_not_closed_by_what_still_runs(engin
     attempt = await trial(engine)
     await change(engine, breaker="open")
     await engine.finish(attempt)
-    assert await refusal(engine) == "breaker-open"
+    assert await refusal(engine) == Reason.BREAKER_OPEN
 
 
 @on_the_engine

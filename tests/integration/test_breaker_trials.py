@@ -21,6 +21,7 @@ from tests.support.engine.flow import (
 )
 from tests.support.engine.store import RULES, Engine, on_the_engine
 from windlass.shared.errors import ServiceUnavailable
+from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
@@ -34,8 +35,8 @@ async def test_when_its_time_is_over_one_task_tries_and_the_others_wait(engine: 
     assert await dispatch(engine) == [], "its doorbell is out"
     answers = await asyncio.gather(*(engine.claim(task_id) for task_id in waiting if task_id != chosen))
     assert sum(isinstance(answer, Claimed) for answer in answers) == 1, "whoever comes first is the trial"
-    assert {answer.reason for answer in answers if isinstance(answer, Refused)} == {"on-trial"}
-    assert await engine.claim(chosen) == Refused(chosen, "on-trial")
+    assert {answer.reason for answer in answers if isinstance(answer, Refused)} == {Reason.ON_TRIAL}
+    assert await engine.claim(chosen) == Refused(chosen, Reason.ON_TRIAL)
     assert await breaker(engine) == "half-open"
     assert (await look(engine)).trial_running
     assert await provider_story(engine) == ["open", "half-open"]
@@ -74,7 +75,7 @@ async def test_the_trial_s_outcome_decides(engine: Engine, how: str, state: str,
     await let_the_time_pass(engine)
     assert isinstance(await engine.claim(await engine.submit()), Claimed), "the next one may start, or try"
     if state != "closed":
-        assert await refusal(engine) == "on-trial"
+        assert await refusal(engine) == Reason.ON_TRIAL
 
 
 @on_the_engine
@@ -83,7 +84,7 @@ async def test_a_trial_that_fails_opens_it_again_for_as_long_and_says_why(engine
     row = await provider(engine)
     assert row["breaker_reason"] == "the task that tried failed: still down"
     assert (row["breaker_until"] - row["breaker_changed_at"]).total_seconds() == RULES.breaker_open_seconds
-    assert await refusal(engine) == "breaker-open"
+    assert await refusal(engine) == Reason.BREAKER_OPEN
 
 
 @pytest.mark.parametrize("how", ["complete", "provider-fault"])
@@ -94,7 +95,7 @@ async def test_late_results_of_earlier_attempts_decide_nothing(engine: Engine, h
     for each in late[:6]:
         await VERDICTS[how](engine, each)
     assert await breaker(engine) == "half-open"
-    assert await refusal(engine) == "on-trial"
+    assert await refusal(engine) == Reason.ON_TRIAL
     await engine.finish(attempt)
     assert await breaker(engine) == "closed"
     for each in late[6:]:
@@ -128,5 +129,5 @@ async def test_a_trial_needs_a_free_slot_too(engine: Engine) -> None:
     await open_the_breaker(engine)
     await let_the_time_pass(engine)
     await engine.sql("UPDATE providers SET configured_limit = 0")
-    assert await refusal(engine) == "no-slot"
+    assert await refusal(engine) == Reason.PROVIDER_LIMIT
     assert await breaker(engine) == "open"

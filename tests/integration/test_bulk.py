@@ -7,8 +7,9 @@ import pytest
 
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.db import Row
+from windlass.shared.filters import Filter
+from windlass.shared.states import State
 from windlass.shared.store import bulk
-from windlass.shared.store.listing import Filter
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +61,7 @@ async def test_what_can_be_changed_is_changed_chunk_by_chunk(engine: Engine) -> 
 @on_the_engine
 async def test_of_several_runners_one_does_each_chunk(engine: Engine) -> None:
     dead = [await engine.dead() for _ in range(12)]
-    bulk_id = (await accepted(engine, "retry", Filter(status=["dead"])))["bulk_id"]
+    bulk_id = (await accepted(engine, "retry", Filter(status=[State.DEAD])))["bulk_id"]
     jobs = await asyncio.gather(*(run(engine, bulk_id) for _ in range(4)))
     assert {figures(job) for job in jobs} == {("finished", 12, 12, 12)}
     for task_id in dead:
@@ -70,7 +71,7 @@ async def test_of_several_runners_one_does_each_chunk(engine: Engine) -> None:
 @on_the_engine
 async def test_a_runner_that_comes_too_late_changes_nothing(engine: Engine) -> None:
     dead = [await engine.dead() for _ in range(4)]
-    job = await accepted(engine, "retry", Filter(status=["dead"]))
+    job = await accepted(engine, "retry", Filter(status=[State.DEAD]))
     chunk = await bulk.next_chunk(engine.pool, job)
     assert chunk == dead[:3]
     assert await bulk.advance(engine.pool, job, chunk) is not None
@@ -84,7 +85,7 @@ async def test_a_runner_that_comes_too_late_changes_nothing(engine: Engine) -> N
 @on_the_engine
 async def test_a_chunk_and_its_progress_are_one(engine: Engine) -> None:
     dead = [await engine.dead() for _ in range(3)]
-    job = await accepted(engine, "retry", Filter(status=["dead"]))
+    job = await accepted(engine, "retry", Filter(status=[State.DEAD]))
     await engine.sql("ALTER TABLE bulk_jobs ADD CONSTRAINT stuck CHECK (done = 0)")
     try:
         with pytest.raises(Exception, match="stuck"):
@@ -126,8 +127,8 @@ async def test_every_filter_survives_being_stored(engine: Engine) -> None:
     await engine.dead(parent_task_id=parent, tags=["a"])
     row = await engine.row(meant)
     wanted = Filter(
-        status=["dead"], parent_task_id=parent, tag=["a", "b"], created_after=row["created_at"].replace(microsecond=0),
-        q="zeppelin", fingerprint=row["error_fingerprint"],
+        status=[State.DEAD], parent_task_id=parent, tag=["a", "b"],
+        created_after=row["created_at"].replace(microsecond=0), q="zeppelin", fingerprint=row["error_fingerprint"],
     )  # fmt: skip
     job = await run(engine, (await accepted(engine, "retry", wanted))["bulk_id"])
     assert figures(job) == ("finished", 1, 1, 1)
@@ -137,7 +138,7 @@ async def test_every_filter_survives_being_stored(engine: Engine) -> None:
 @on_the_engine
 async def test_the_rest_follows_when_all_canaries_have_completed(engine: Engine) -> None:
     dead = [await engine.dead() for _ in range(6)]
-    job = await run(engine, (await accepted(engine, "retry", Filter(status=["dead"]), canary=2))["bulk_id"])
+    job = await run(engine, (await accepted(engine, "retry", Filter(status=[State.DEAD]), canary=2))["bulk_id"])
     assert (job["state"], job["changed"], job["canary_ids"]) == ("waiting-for-canary", 2, dead[:2])
     assert await engine.statuses(dead) == ["queued"] * 2 + ["dead"] * 4
 
@@ -156,7 +157,7 @@ async def test_the_rest_follows_when_all_canaries_have_completed(engine: Engine)
 @on_the_engine
 async def test_one_canary_that_fails_stops_the_job(engine: Engine, end: str) -> None:
     dead = [await engine.dead() for _ in range(4)]
-    job = await run(engine, (await accepted(engine, "retry", Filter(status=["dead"]), canary=2))["bulk_id"])
+    job = await run(engine, (await accepted(engine, "retry", Filter(status=[State.DEAD]), canary=2))["bulk_id"])
     await engine.finish(await engine.start(dead[0]))
     if end == "dead":
         await engine.finish(await engine.start(dead[1]), "bury")
@@ -173,7 +174,7 @@ async def test_one_canary_that_fails_stops_the_job(engine: Engine, end: str) -> 
 @on_the_engine
 async def test_canaries_that_cannot_be_revived_any_more_hold_nothing_up(engine: Engine) -> None:
     dead = [await engine.dead() for _ in range(2)]
-    job = await accepted(engine, "retry", Filter(status=["dead"]), canary=1)
+    job = await accepted(engine, "retry", Filter(status=[State.DEAD]), canary=1)
     chunk = await bulk.next_chunk(engine.pool, job)
     await engine.revive(dead[0])
     waiting = await bulk.advance(engine.pool, job, chunk)
@@ -188,6 +189,6 @@ async def test_children_come_back_with_their_parents(engine: Engine) -> None:
     parent = await engine.running()
     child = await engine.submit(depends_on=[parent.task_id])
     await engine.finish(parent, "bury")
-    job = await run(engine, (await accepted(engine, "retry", Filter(status=["dead"])))["bulk_id"])
+    job = await run(engine, (await accepted(engine, "retry", Filter(status=[State.DEAD])))["bulk_id"])
     assert (job["state"], job["changed"]) == ("finished", 2)
     assert await engine.statuses([parent.task_id, child]) == ["queued", "blocked"]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.admission import Admission
+from windlass.shared.reasons import Reason
 from windlass.shared.store import providers, tasks
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
@@ -47,7 +48,7 @@ async def test_a_waiting_task_is_given_to_the_worker_that_claims_it(engine: Engi
 @on_the_engine
 async def test_a_running_task_is_not_given_to_a_second_worker(engine: Engine) -> None:
     attempt = await engine.running()
-    assert await engine.claim(attempt.task_id) == Refused(attempt.task_id, "not-waiting")
+    assert await engine.claim(attempt.task_id) == Refused(attempt.task_id, Reason.RUNNING)
     assert (await engine.row(attempt.task_id))["attempt"] == 1
 
 
@@ -56,7 +57,7 @@ async def test_of_two_workers_that_race_for_a_task_one_wins(engine: Engine) -> N
     for task_id in await engine.submit_many(ROUNDS):
         answers = await asyncio.gather(*(engine.claim(task_id, worker=f"worker-{each}") for each in range(2)))
         (winner,) = granted(answers)
-        assert reasons(answers) == ["not-waiting"]
+        assert reasons(answers) == [Reason.RUNNING]
         row = await engine.row(task_id)
         assert (row["attempt"], row["claim_token"]) == (1, winner.claim_token)
         assert await engine.story(task_id) == ["submit", "claim"]
@@ -82,7 +83,7 @@ async def test_claims_that_had_to_wait_for_the_provider_s_lock_do_not_overshoot(
         assert await engine.count("status = 'running'") == 0
     answers = await asyncio.gather(*claims)
     assert len(granted(answers)) == 1
-    assert reasons(answers) == ["no-slot"]
+    assert reasons(answers) == [Reason.PROVIDER_LIMIT]
     assert await engine.count("status = 'running'") == 1
 
 
@@ -94,7 +95,7 @@ async def test_a_claim_that_waits_behind_another_s_sees_the_slot_that_it_took(en
     async with engine.holding("SELECT claim_tasks($1, $2, 'worker-1', 30)", [first], [uuid4()]):
         late = asyncio.create_task(engine.claim(second))
         await engine.until_waiting(1)
-    assert await late == Refused(second, "no-slot")
+    assert await late == Refused(second, Reason.PROVIDER_LIMIT)
 
 
 @on_the_engine
@@ -104,7 +105,7 @@ async def test_ten_claimers_at_once_get_no_more_than_the_limit_of_three(engine: 
         waiting = await engine.submit_many(10)
         answers = await asyncio.gather(*(engine.claim(task_id) for task_id in waiting))
         assert len(granted(answers)) == 3
-        assert reasons(answers) == ["no-slot"] * 7
+        assert reasons(answers) == [Reason.PROVIDER_LIMIT] * 7
         assert await engine.count("status = 'running'") == 3
         for attempt in granted(answers):
             await engine.finish(attempt)
@@ -128,7 +129,7 @@ async def test_one_provider_s_limit_is_not_another_s(engine: Engine) -> None:
     await engine.provide("narrow", limit=1)
     await engine.running(provider="narrow")
     waiting = await engine.submit(provider="narrow")
-    assert await engine.claim(waiting) == Refused(waiting, "no-slot")
+    assert await engine.claim(waiting) == Refused(waiting, Reason.PROVIDER_LIMIT)
     assert isinstance(await engine.claim(await engine.submit(provider="probe")), Claimed)
 
 
@@ -136,7 +137,7 @@ async def test_one_provider_s_limit_is_not_another_s(engine: Engine) -> None:
 async def test_a_slot_freed_is_a_slot_that_can_be_taken(engine: Engine) -> None:
     await engine.provide("probe", limit=1)
     holder, waiting = await engine.running(), await engine.submit()
-    assert await engine.claim(waiting) == Refused(waiting, "no-slot")
+    assert await engine.claim(waiting) == Refused(waiting, Reason.PROVIDER_LIMIT)
     await engine.finish(holder)
     assert isinstance(await engine.claim(waiting), Claimed)
 
@@ -147,7 +148,7 @@ async def test_a_running_task_whose_lease_has_run_out_still_holds_its_slot(engin
     await engine.provide("probe", limit=1)
     holder, waiting = await engine.running(), await engine.submit()
     await engine.lapse(holder.task_id)
-    assert await engine.claim(waiting) == Refused(waiting, "no-slot")
+    assert await engine.claim(waiting) == Refused(waiting, Reason.PROVIDER_LIMIT)
     await tasks.stall(engine.pool)
     assert isinstance(await engine.claim(waiting), Claimed)
 
@@ -156,7 +157,7 @@ async def test_a_running_task_whose_lease_has_run_out_still_holds_its_slot(engin
 async def test_a_limit_of_zero_starts_nothing(engine: Engine) -> None:
     await engine.provide("probe", limit=0)
     task_id = await engine.submit()
-    assert await engine.claim(task_id) == Refused(task_id, "no-slot")
+    assert await engine.claim(task_id) == Refused(task_id, Reason.PROVIDER_LIMIT)
 
 
 @on_the_engine
@@ -198,7 +199,7 @@ async def test_a_task_that_is_not_due_yet_is_refused(engine: Engine, rung: bool)
     if rung:
         await ring_for(engine, 1)
     await engine.sql("UPDATE tasks SET available_at = clock_timestamp() + interval '1 h'")
-    assert await engine.claim(task_id) == Refused(task_id, "not-due")
+    assert await engine.claim(task_id) == Refused(task_id, Reason.WAITING_FOR_TIME)
     assert await engine.status(task_id) == "queued"
 
 
@@ -206,7 +207,7 @@ async def test_a_task_that_is_not_due_yet_is_refused(engine: Engine, rung: bool)
 async def test_a_task_that_waits_for_its_retry_is_not_started_early(engine: Engine) -> None:
     attempt = await engine.running()
     await engine.finish(attempt, "retry", delay_seconds=60)
-    assert await engine.claim(attempt.task_id) == Refused(attempt.task_id, "not-due")
+    assert await engine.claim(attempt.task_id) == Refused(attempt.task_id, Reason.WAITING_FOR_TIME)
     await engine.become_due(attempt.task_id)
     again = await engine.claim(attempt.task_id)
     assert isinstance(again, Claimed)
@@ -217,13 +218,13 @@ async def test_a_task_that_waits_for_its_retry_is_not_started_early(engine: Engi
 async def test_a_task_that_has_grown_too_old_is_refused(engine: Engine) -> None:
     task_id = await engine.submit(max_age_seconds=60)
     await engine.outlive(task_id)
-    assert await engine.claim(task_id) == Refused(task_id, "expired")
+    assert await engine.claim(task_id) == Refused(task_id, Reason.FINISHED)
 
 
 @on_the_engine
 async def test_an_unknown_task_is_refused(engine: Engine) -> None:
     nobody = uuid4()
-    assert await engine.claim(nobody) == Refused(nobody, "unknown")
+    assert await engine.claim(nobody) == Refused(nobody, Reason.UNKNOWN)
 
 
 @on_the_engine
@@ -234,7 +235,8 @@ async def test_a_task_that_does_not_wait_is_refused(engine: Engine) -> None:
     await engine.cancel(cancelled)
     for task_id in (blocked, cancelled, await engine.completed(), await engine.dead()):
         before = await engine.row(task_id)
-        assert await engine.claim(task_id) == Refused(task_id, "not-waiting")
+        reason = Reason.WAITING_FOR_DEPENDENCIES if task_id == blocked else Reason.FINISHED
+        assert await engine.claim(task_id) == Refused(task_id, reason)
         assert await engine.row(task_id) == before
 
 
@@ -247,7 +249,7 @@ async def test_a_refused_claim_takes_the_doorbell_s_mark_back_and_wakes_the_disp
     assert (await engine.row(task_id))["doorbell_token"] is not None
     await engine.provide("probe", limit=0)
     async with engine.listening("windlass_dispatch") as heard:
-        assert await engine.claim(task_id) == Refused(task_id, "no-slot")
+        assert await engine.claim(task_id) == Refused(task_id, Reason.PROVIDER_LIMIT)
     row = await engine.row(task_id)
     assert (row["doorbell_token"], row["doorbell_at"], row["doorbell_count"]) == (None, None, 0)
     assert heard
@@ -267,7 +269,7 @@ async def test_a_doubled_doorbell_in_one_call_starts_the_task_once(engine: Engin
     claims = [Claim(task_id, uuid4()), Claim(task_id, uuid4())]
     answers = await tasks.claim(engine.pool, "worker-1", claims, 30)
     assert len(granted(answers)) == 1
-    assert reasons(answers) == ["not-waiting"]
+    assert reasons(answers) == [Reason.RUNNING]
     assert await engine.story(task_id) == ["submit", "claim"]
 
 

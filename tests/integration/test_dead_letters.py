@@ -3,8 +3,9 @@
 import pytest
 
 from tests.support.engine.store import A_FAILURE, Engine, on_the_engine
+from windlass.shared.filters import Filter
+from windlass.shared.states import State
 from windlass.shared.store import dead_letters
-from windlass.shared.store.listing import Filter
 
 ALIKE = [
     ("task 01890000-0000-7000-8000-0000000000ab died", "task deadbeef-abcd-abcd-abcd-abcdefabcdef died"),
@@ -62,4 +63,4 @@ async def test_kinds_are_counted_the_most_frequent_first(engine: Engine) -> None
     (own,) = await dead_letters.group_by_error(engine.pool, Filter(), owner="bob", limit=10)
     assert (own["count"], own["example_task_id"]) == (1, dead[-1]["task_id"])
     assert len(await dead_letters.group_by_error(engine.pool, Filter(), limit=1)) == 1
-    assert await dead_letters.group_by_error(engine.pool, Filter(status=["completed"]), limit=1) == []
+    assert await dead_letters.group_by_error(engine.pool, Filter(status=[State.COMPLETED]), limit=1) == []

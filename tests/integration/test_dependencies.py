@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 from tests.support.engine.graphs import COMPLETE_IT, ROUNDS, complete
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
+from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Refused
 
@@ -15,7 +16,7 @@ async def test_a_child_waits_for_its_last_parent(engine: Engine) -> None:
     first, second = await engine.submit_many(2)
     child = await engine.submit(depends_on=[first, second])
     assert [(await engine.row(child))[field] for field in ("status", "unmet")] == ["blocked", 2]
-    assert await engine.claim(child) == Refused(child, "not-waiting")
+    assert await engine.claim(child) == Refused(child, Reason.WAITING_FOR_DEPENDENCIES)
     await complete(engine, first)
     assert [(await engine.row(child))[field] for field in ("status", "unmet")] == ["blocked", 1]
     await complete(engine, second)

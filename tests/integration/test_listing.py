@@ -15,10 +15,10 @@ import pytest
 from tests.support.engine.store import A_FAILURE, RULES, Engine, a_submission, an_ending, on_the_engine
 from windlass.shared import db
 from windlass.shared.db import Row
+from windlass.shared.filters import Filter
 from windlass.shared.settings import Settings
 from windlass.shared.states import State
 from windlass.shared.store import listing, tasks
-from windlass.shared.store.listing import Filter
 from windlass.shared.store.tasks import Claim, Claimed
 
 PARENTS = [UUID(int=7), UUID(int=8)]

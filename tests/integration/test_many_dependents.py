@@ -4,9 +4,10 @@ from uuid import UUID
 
 from tests.support.engine.graphs import bury, complete
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
+from windlass.shared.filters import Filter
+from windlass.shared.states import State
 from windlass.shared.store import bulk, dependencies, queues, tasks
 from windlass.shared.store.dependencies import DEPENDENTS_AT_ONCE
-from windlass.shared.store.listing import Filter
 
 MANY = 2 * DEPENDENTS_AT_ONCE + 100
 
@@ -116,7 +117,7 @@ async def test_a_bulk_cancel_tells_a_page_at_a_time(engine: Engine) -> None:
     parents = await engine.submit_many(3)
     for parent in parents:
         await engine.submit_many(DEPENDENTS_AT_ONCE, depends_on=[parent])
-    wanted = Filter(status=["queued"])
+    wanted = Filter(status=[State.QUEUED])
     job = await bulk.accept(engine.pool, parents[0], "cancel", wanted, matched=3, user_id="ann", scope_user_id=None)
     await bulk.advance(engine.pool, job, parents)
     assert await engine.count("status = 'dead'") == DEPENDENTS_AT_ONCE

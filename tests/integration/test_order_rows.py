@@ -9,6 +9,7 @@ from tests.integration.test_why import why
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.admission import admit
 from windlass.shared.order_states import MOVES, OrderState
+from windlass.shared.reasons import Reason
 from windlass.shared.store import orders, providers, tasks
 from windlass.shared.store.orders import Intent, NewContent
 from windlass.shared.store.tasks import Claimed, Refused
@@ -108,7 +109,7 @@ async def test_nobody_but_its_owner_moves_the_order_of_a_task_that_lives(engine:
 
 async def may_start(engine: Engine, task_id: UUID) -> bool:
     answer = await engine.claim(task_id)
-    assert isinstance(answer, Claimed) or answer == Refused(task_id, "no-slot")
+    assert isinstance(answer, Claimed) or answer == Refused(task_id, Reason.PROVIDER_LIMIT)
     return isinstance(answer, Claimed)
 
 

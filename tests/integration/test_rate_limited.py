@@ -25,6 +25,7 @@ from tests.support.engine.store import RULES, Engine, on_the_engine
 from windlass.services.actors.worker.retries import ending_of_failure
 from windlass.shared.admission import Admission
 from windlass.shared.errors import RateLimited
+from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store import flow, providers, tasks
 from windlass.shared.store.flow import Rules
@@ -45,7 +46,7 @@ async def test_the_first_429_pauses_the_provider_for_the_time_it_named(engine: E
         told = await pause(engine)
     assert heard
     assert 59 < await paused_for(engine) <= 66
-    assert await refusal(engine) == "rate-limited"
+    assert await refusal(engine) == Reason.RATE_LIMITED_UNTIL
     assert await dispatch(engine) == []
     task, row = await engine.row(told), await provider(engine)
     assert (task["status"], task["retry_count"], task["rate_limited_count"]) == ("retrying", 0, 1)
@@ -100,7 +101,7 @@ async def test_a_waiting_task_that_was_rung_for_is_refused_without_cost_and_not_
     (waiting,) = await engine.submit_many(1)
     await ring_for(engine, 1)
     await pause(engine)
-    assert await engine.claim(waiting) == Refused(waiting, "rate-limited")
+    assert await engine.claim(waiting) == Refused(waiting, Reason.RATE_LIMITED_UNTIL)
     row = await engine.row(waiting)
     assert (row["status"], row["retry_count"], row["attempt"], row["doorbell_token"]) == ("queued", 0, 0, None)
     assert await dispatch(engine) == []
@@ -132,7 +133,7 @@ async def test_after_the_pause_one_goes_first_and_its_success_lets_the_others_fo
     assert first in waiting
     attempt = await engine.start(first)
     assert await dispatch(engine) == []
-    assert await refusal(engine) == "on-trial"
+    assert await refusal(engine) == Reason.ON_TRIAL
     await engine.finish(attempt)
     assert (await provider(engine))["paused_until"] is None
     assert await provider_story(engine) == ["pause", "resume"]
@@ -161,7 +162,7 @@ async def test_whoever_goes_first_decides_whether_the_pause_is_over(engine: Engi
     await let_the_time_pass(engine)
     assert isinstance(await engine.claim(await engine.submit()), Claimed)
     if not over:
-        assert await refusal(engine) == "on-trial", "another one goes first"
+        assert await refusal(engine) == Reason.ON_TRIAL, "another one goes first"
 
 
 @on_the_engine
@@ -172,7 +173,7 @@ async def test_a_pause_that_began_meanwhile_is_not_ended_by_an_earlier_trial(eng
     first = await engine.running()
     await be_told_429(engine, late)
     await engine.finish(first)
-    assert await refusal(engine) == "rate-limited"
+    assert await refusal(engine) == Reason.RATE_LIMITED_UNTIL
 
 
 @on_the_engine
@@ -257,7 +258,7 @@ async def test_when_a_second_one_is_told_so_too_it_is_a_limit_for_all(engine: En
     await be_told_429(engine, again[0])
     assert (await provider(engine))["paused_until"] is None
     await be_told_429(engine, again[1])
-    assert await refusal(engine) == "rate-limited"
+    assert await refusal(engine) == Reason.RATE_LIMITED_UNTIL
 
 
 @on_the_engine

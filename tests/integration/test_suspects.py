@@ -9,9 +9,10 @@ from tests.support.engine.flow import dispatch, look, serve
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.tasks.why import explanation_of
+from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store import providers, tasks, workers
-from windlass.shared.store.tasks import MUST_RUN_ALONE, Claimed, Refused
+from windlass.shared.store.tasks import Claimed, Refused
 
 FEW = 8
 QUEUES = ["probe.probe"]
@@ -55,7 +56,7 @@ async def test_who_lost_its_worker_twice_among_few_is_given_only_to_a_process_th
     await lose(engine, task_id)
     assert not await is_suspected(engine, task_id), "once is an accident"
     await lose(engine, task_id)
-    assert await engine.claim(task_id) == Refused(task_id, MUST_RUN_ALONE)
+    assert await engine.claim(task_id) == Refused(task_id, Reason.MUST_RUN_ALONE)
     assert await engine.status(task_id) == "retrying", "it waits, and does not sit in a worker"
     assert isinstance(await engine.claim(task_id, alone=True), Claimed)
 
@@ -125,7 +126,7 @@ async def test_refused_to_a_worker_it_stays_rung_for_and_is_found_by_whoever_run
     assert await tasks.next_alone(engine.pool, QUEUES) is None, "the dispatcher decides when its time has come"
     assert await dispatch(engine) == [task_id]
     async with engine.listening("windlass_dispatch") as heard:
-        assert await engine.claim(task_id) == Refused(task_id, MUST_RUN_ALONE)
+        assert await engine.claim(task_id) == Refused(task_id, Reason.MUST_RUN_ALONE)
     assert heard == []
     found = await tasks.next_alone(engine.pool, QUEUES)
     assert found is not None
@@ -139,7 +140,7 @@ async def test_without_a_free_slot_it_waits_for_the_dispatcher_as_everybody(engi
     assert await dispatch(engine) == [task_id]
     await engine.running()
     await engine.provide("probe", limit=1)
-    assert await engine.claim(task_id, alone=True) == Refused(task_id, "no-slot")
+    assert await engine.claim(task_id, alone=True) == Refused(task_id, Reason.PROVIDER_LIMIT)
     assert await tasks.next_alone(engine.pool, QUEUES) is None
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.support.engine.flow import change, let_the_time_pass, open_the_breaker, pause, refusal
 from tests.support.engine.store import RULES, Engine, on_the_engine
 from windlass.services.actors.worker.retries import ending_of_interrupt
+from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Refused
 
@@ -28,13 +29,17 @@ async def try_and_let_it_pass(engine: Engine) -> None:
     await engine.completed()
 
 
-KINDS: dict[str, tuple[str, Step, Step]] = {
-    "a full provider": ("no-slot", fill_the_slots, free_the_slots),
-    "a limit of zero": ("no-slot", lambda e: change(e, limit=0), lambda e: change(e, limit=None)),
-    "an operator's pause": ("provider-paused", lambda e: change(e, paused=True), lambda e: change(e, paused=None)),
-    "a rate limit": ("rate-limited", pause, try_and_let_it_pass),
-    "an open breaker": ("breaker-open", open_the_breaker, try_and_let_it_pass),
-    "an operator's breaker": ("breaker-open", lambda e: change(e, breaker="open"), lambda e: change(e, breaker=None)),
+KINDS: dict[str, tuple[Reason, Step, Step]] = {
+    "a full provider": (Reason.PROVIDER_LIMIT, fill_the_slots, free_the_slots),
+    "a limit of zero": (Reason.PROVIDER_LIMIT, lambda e: change(e, limit=0), lambda e: change(e, limit=None)),
+    "an operator's pause": (Reason.PROVIDER_PAUSED, lambda e: change(e, paused=True), lambda e: change(e, paused=None)),
+    "a rate limit": (Reason.RATE_LIMITED_UNTIL, pause, try_and_let_it_pass),
+    "an open breaker": (Reason.BREAKER_OPEN, open_the_breaker, try_and_let_it_pass),
+    "an operator's breaker": (
+        Reason.BREAKER_OPEN,
+        lambda e: change(e, breaker="open"),
+        lambda e: change(e, breaker=None),
+    ),
 }
 
 
@@ -59,8 +64,8 @@ async def test_waiting_for_the_trial_of_another_uses_up_no_retry(engine: Engine)
     await pause(engine)
     await let_the_time_pass(engine)
     trial = await engine.running()
-    assert await refusal(engine) == "on-trial"
-    assert await engine.claim(task_id) == Refused(task_id, "on-trial")
+    assert await refusal(engine) == Reason.ON_TRIAL
+    assert await engine.claim(task_id) == Refused(task_id, Reason.ON_TRIAL)
     await engine.finish(trial)
     assert (await engine.start(task_id)).retry_count == 0
 

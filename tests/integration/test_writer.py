@@ -16,6 +16,7 @@ from windlass.services.actors.worker.retries import ending_of_success
 from windlass.services.actors.worker.writing.group_commit import GroupCommit
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db
+from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
@@ -105,7 +106,7 @@ def test_thirty_claims_at_once_are_answered_each_to_the_thread_that_asked(databa
         answers = list(pool.map(writer.claim, claims))
     assert [answer.task_id for answer in answers] == [claim.task_id for claim in claims]
     assert sum(isinstance(answer, Claimed) for answer in answers) == 20
-    assert {answer.reason for answer in answers if isinstance(answer, Refused)} == {"no-slot"}
+    assert {answer.reason for answer in answers if isinstance(answer, Refused)} == {Reason.PROVIDER_LIMIT}
 
 
 def test_an_end_is_offered_until_it_is_accepted_although_the_connection_is_lost(

@@ -2,12 +2,17 @@
 
 import re
 from itertools import product
+from pathlib import Path
 
 import pytest
 
 from docs import draw
+from windlass import shared
+from windlass.shared.sql_fragments import due
 from windlass.shared.states import LIVE, TERMINAL, TRANSITIONS, State, allows
 from windlass.shared.store import functions
+
+SHARED = Path(next(iter(shared.__path__)))
 
 CONTRACT: dict[str, tuple[set[str], set[str]]] = {
     "submit": (set(), {"queued", "blocked"}),
@@ -80,7 +85,22 @@ def test_every_function_has_all_its_guards_filled_in() -> None:
     written = "\n".join(path.read_text() for path in functions.FOLDER.glob("*.sql"))
     installed = "\n".join(functions.definitions())
     assert re.findall(r":(?:sources|target)_of_\w+", written)
-    assert not re.findall(r":(?:sources|target)_of_\w+", installed)
+    assert re.findall(r":due_at", written)
+    assert not re.findall(r":(?:(?:sources|target)_of_\w+|due_at)", installed)
+
+
+def test_what_is_due_is_filled_in_for_the_moment_that_is_named() -> None:
+    assert " ".join(functions.fill_in("WHERE :due_at(now())").split()) == (
+        "WHERE t.status IN ('queued', 'retrying') AND t.available_at <= now()"
+        " AND (t.expires_at IS NULL OR t.expires_at > now())"
+    )
+    assert functions.fill_in(":due_at(moment)") == due("moment")
+
+
+def test_what_is_due_is_written_once() -> None:
+    """In the code; a migration keeps the words of its day."""
+    files = [each for each in SHARED.rglob("*") if each.suffix in {".py", ".sql"} and "versions" not in each.parts]
+    assert [each.name for each in files if "t.expires_at IS NULL OR" in each.read_text()] == ["sql_fragments.py"]
 
 
 def test_the_page_with_the_diagram_is_what_the_code_draws() -> None:

@@ -57,6 +57,7 @@ class Filter(TypedDict, total=False):
     interaction_id: str | None
     parent_task_id: TaskId | None
     error_type: str | None
+    fingerprint: str | None
     created_after: Moment | None
     created_before: Moment | None
     updated_after: Moment | None

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 
+from windlass.shared.process.procfs import open_files, path_of
+
 WALK_SECONDS = 1.0
 ENTRIES_AT_ONCE = 5_000
 """A look must not take long: whoever forks is watched by the same process. A large workplace takes several looks."""
@@ -109,7 +111,7 @@ def _opened(name: str, directory: int) -> int | None:
         with suppress(OSError):
             handle = os.open(name, os.O_PATH | DIRECTORY, dir_fd=directory)
             try:
-                os.chmod(f"/proc/self/fd/{handle}", stat.S_IRWXU)  # noqa: PTH101 - this very directory, not its name
+                os.chmod(path_of(handle), stat.S_IRWXU)  # noqa: PTH101 - this very directory, not its name
                 return os.open(".", DIRECTORY, dir_fd=handle)
             finally:
                 os.close(handle)
@@ -120,13 +122,6 @@ def _opened(name: str, directory: int) -> int | None:
 
 def _without_names(pids: Sequence[int], device: int) -> Iterator[os.stat_result | None]:
     for pid in pids:
-        try:
-            names = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - thousands of entries
-        except OSError:
-            continue
-        for name in names:
-            status = None
-            with suppress(OSError):
-                status = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
+        for status in open_files(pid):
             held = status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink == 0
             yield status if status is not None and held and status.st_dev == device else None

@@ -18,12 +18,12 @@ from windlass.services.actors.agent.outside import WayOut
 from windlass.services.actors.agent.signals import Notes, kill
 from windlass.services.actors.agent.watcher import WATCH_SECONDS, Watcher
 from windlass.shared.process import kernel
-from windlass.shared.process.procfs import ProcessIdentity, descendants
+from windlass.shared.process.procfs import ProcessIdentity, descendants, volunteer_to_go
 
 NICENESS = 5
 """A hundred busy processes must not take the worker's turn to renew its leases."""
 
-FIRST_TO_GO = b"500"
+FIRST_TO_GO = 500
 """Where the machine's memory ends, the kernel takes an agent before it takes Windlass."""
 
 STEP_SECONDS = 0.01
@@ -141,8 +141,7 @@ def _become_the_agent(
             signal.signal(signum, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         os.nice(NICENESS)
-        with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as score:  # noqa: PTH123
-            score.write(FIRST_TO_GO)
+        volunteer_to_go(FIRST_TO_GO)
         _change_hands(order["owner"], order["run_as"])
         kernel.die_with_parent(keeper_pid, signal.SIGKILL)  # a change of user would have cleared it
         os.chdir(order["directory"])

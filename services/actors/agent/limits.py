@@ -1,11 +1,11 @@
 """What an agent may use: the operator's limits, lowered by the client's, as the kernel and the watcher take them."""
 
-import os
 import resource
 from pathlib import Path
 
 from windlass.services.actors.agent.watcher import MEGABYTE
 from windlass.shared.payloads import AgentLimits as WantedLimits
+from windlass.shared.process.procfs import threads_of
 from windlass.shared.toml_tables import AgentLimits
 
 OPEN_FILES = 4096
@@ -38,7 +38,7 @@ def for_the_kernel(limits: AgentLimits, *, user: int) -> dict[str, tuple[int, in
     if limits.processes is not None and user != 0:
         # The kernel counts the user's threads everywhere, Windlass' own and other agents' too, and root's not at all.
         # So this only keeps a fork bomb from growing faster than the watcher, which counts exactly, can look.
-        room = _threads_of(user) + ROOM_FOR_OTHERS * limits.processes
+        room = threads_of(user) + ROOM_FOR_OTHERS * limits.processes
         found["RLIMIT_NPROC"] = (room, room)
     return {name: limit for name, limit in found.items() if hasattr(resource, name)}
 
@@ -46,14 +46,3 @@ def for_the_kernel(limits: AgentLimits, *, user: int) -> dict[str, tuple[int, in
 def for_the_watcher(limits: AgentLimits, *, own_processes: int, place: Path) -> dict[str, int | str | None]:
     """Of everything together: all processes, and all that is in the place where they work."""
     return {**limits.model_dump(), "own_processes": own_processes, "place": str(place)}
-
-
-def _threads_of(user: int) -> int:
-    threads = 0
-    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - hundreds of entries
-        try:
-            if os.stat(f"/proc/{name}").st_uid == user:  # noqa: PTH116
-                threads += len(os.listdir(f"/proc/{name}/task"))  # noqa: PTH208
-        except OSError:
-            continue
-    return threads

@@ -3,7 +3,8 @@
 import time
 
 from windlass.services.actors.agent.footprint import Footprint
-from windlass.services.actors.agent.tree import Usage, data_bytes, fair_share_bytes, usage_below
+from windlass.services.actors.agent.tree import Usage, usage_below
+from windlass.shared.process.procfs import data_bytes, fair_share_bytes
 
 WATCH_SECONDS = 0.1
 MEGABYTE = 2**20

@@ -25,7 +25,8 @@ from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import tracing
 from windlass.shared.process import log_context
-from windlass.shared.store.tasks import MUST_RUN_ALONE, Claimed, Ending, Refused
+from windlass.shared.reasons import Reason
+from windlass.shared.store.tasks import Claimed, Ending, Refused
 
 log = logging.getLogger("actors")
 
@@ -89,7 +90,7 @@ class StateMirror(dramatiq.Middleware):
             raise ClaimFailed(f"task {message.args[0]} could not be claimed") from error
         if not acquired:
             assert isinstance(limiter.answer, Refused)
-            if limiter.answer.reason == MUST_RUN_ALONE:
+            if limiter.answer.reason is Reason.MUST_RUN_ALONE:
                 self._on_suspect()
             raise SkipMessage(f"not claimed: {limiter.answer.reason}")
         assert isinstance(limiter.answer, Claimed)

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from dramatiq.rate_limits import RateLimiterBackend, WindowRateLimiter
 
+from windlass.shared.backoff import Backoff
 from windlass.shared.db import Database
 from windlass.shared.store import rates
 
@@ -63,13 +64,12 @@ class PostgresBackend(RateLimiterBackend):
         As with Redis, who comes after the notification is let through as long as it lives; none is no timeout.
         """
         until = None if timeout is None else time.monotonic() + timeout / 1000
-        pause = FIRST_LOOK_SECONDS
+        backoff = Backoff(first_seconds=FIRST_LOOK_SECONDS, longest_seconds=LOOK_SECONDS)
         while not self._caller.call(partial(rates.is_announced, key=key)):
             left = LOOK_SECONDS if until is None else until - time.monotonic()
             if left <= 0:
                 return False
-            time.sleep(min(pause, left))
-            pause = min(pause * 2, LOOK_SECONDS)
+            time.sleep(min(backoff.pause(), left))
         return True
 
     def wait_notify(self, key: str, ttl: int) -> None:

@@ -11,7 +11,8 @@ from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_admin, require_overview
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
-from windlass.services.api.tasks.schemas import Label, UserId
+from windlass.services.api.tasks.schemas import UserId
+from windlass.shared.filters import Label
 from windlass.shared.store import keys
 
 A_CENTURY = 100 * 366 * 86400

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from windlass.shared.reasons import OF_WHY
 from windlass.shared.states import Lane, State
 
 
@@ -162,11 +163,7 @@ class EventPage(Document):
 class WhyDocument(Document):
     """Why a task is not running, as the dispatcher itself would decide now."""
 
-    reason: Literal[
-        "running", "finished", "waiting-for-time", "waiting-for-dependencies", "broker-away", "broker-blocked",
-        "provider-limit", "provider-paused", "rate-limited-until", "breaker-open", "no-worker", "behind-others",
-        "about-to-start",
-    ]  # fmt: skip
+    reason: Annotated[str, Field(json_schema_extra={"enum": [*OF_WHY]})]
     message: Annotated[str, Field(description="The same in a sentence.")]
     details: dict[str, Any]
 

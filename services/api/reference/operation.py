@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from windlass.shared.filters import FILTERS, description_of
+
 PROBLEMS = {
     400: "The request cannot be read: malformed JSON, a broken position in a stream.",
     401: "No valid key came with the request.",
@@ -23,10 +25,8 @@ PROBLEMS = {
 }
 
 PARAMETERS = {
+    **{name: said for name in FILTERS if (said := description_of(name))},
     "wait": "Hold the answer back until the task has ended, for so many seconds at most (50).",
-    "status": "Repeat it for several: any of them.",
-    "tag": "Repeat it for several: all of them.",
-    "q": "Text in the error message or at the beginning of the prompt or content; three characters at least.",
     "full": "With payload, result, stack traces (admins) and every attempt's error.",
     "cursor": "The `next_cursor` of the page before.",
     "limit": "How many at most.",
@@ -35,11 +35,6 @@ PARAMETERS = {
     "Idempotency-Key": "Makes a repeat harmless for 24 hours: it answers with the task that is there already.",
     "token": "From `POST …/stream-token`, where no header can be sent.",
     "type": "Only events of this type; repeat it for several.",
-    "user_id": "Whose tasks; a user's key sees its own in any case.",
-    "created_after": "Created later than this moment, ISO 8601.",
-    "created_before": "Created earlier than this moment, ISO 8601.",
-    "updated_after": "Changed later than this moment, ISO 8601.",
-    "error_type": "The last error's type, for instance `ServiceUnavailable`.",
     "expires": "Of a signed url, as a result holds it: until when it is good.",
     "signature": "Of a signed url, instead of a key.",
     "group_by": "`error` groups them by what they died of.",

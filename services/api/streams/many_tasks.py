@@ -17,6 +17,7 @@ from windlass.services.api.streams.cursors import Cursor, invalid_cursor, read_c
 from windlass.services.api.streams.event_stream import PING, EventStream, delay_of, retry_hint
 from windlass.services.api.streams.messages import encode, message_of
 from windlass.shared import db
+from windlass.shared.backoff import Backoff
 from windlass.shared.db import Database, Row
 from windlass.shared.metrics.services import STREAM_DELAY_SECONDS
 from windlass.shared.store import commit_order, restoring
@@ -63,7 +64,8 @@ async def find_again(pool: Database, cursor: Cursor) -> Cursor:
 async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor) -> AsyncGenerator[bytes, None]:
     """Never ends by itself: a task that has ended may be revived, and another one begin."""
     yield retry_hint() + place(cursor)
-    settling, spoken_at = BREATH_SECONDS, time.monotonic()
+    settling = Backoff(first_seconds=BREATH_SECONDS, longest_seconds=LONGEST_SETTLING_SECONDS)
+    spoken_at = time.monotonic()
     delay, is_following = STREAM_DELAY_SECONDS.labels("many"), False
     with state.hub.subscribe(wanted.task_ids) as subscription, state.keyring.stay(caller, subscription.wake) as stay:
         while not (state.hub.closing.is_set() or stay.is_over):
@@ -91,9 +93,7 @@ async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor
             is_following = not page.has_more
             if page.has_more:
                 continue
-            # Nobody notifies when a transaction ends that has written no event: look again, soon and then less so.
-            patience = settling if page.has_unsettled else state.settings.stream_ping_seconds
-            settling = min(2 * settling, LONGEST_SETTLING_SECONDS) if page.has_unsettled else BREATH_SECONDS
+            patience = patience_after(page, settling, state.settings.stream_ping_seconds)
             subscription.seen = cursor.position
             while not await subscription.news(patience):
                 if time.monotonic() >= spoken_at + state.settings.stream_ping_seconds:
@@ -102,6 +102,14 @@ async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor
                 if page.has_unsettled:
                     break
             await asyncio.sleep(max(0, looked_at + BREATH_SECONDS - time.monotonic()))
+
+
+def patience_after(page: Page, settling: Backoff, ping_seconds: float) -> float:
+    """Nobody notifies when a transaction ends that has written no event: look again, soon and then less so."""
+    if page.has_unsettled:
+        return settling.pause()
+    settling.renew()
+    return ping_seconds
 
 
 async def next_page(pool: Database, after: Position, wanted: Wanted) -> Page:

@@ -1,12 +1,12 @@
 """Changes to many tasks over REST: accepted at once, done in chunks, watched by their id."""
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from litestar import Response, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from uuid_utils.compat import uuid7
 
 from windlass.services.api.access.audit import audit
@@ -14,43 +14,9 @@ from windlass.services.api.access.auth import require_writer
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.handlers import Asked
-from windlass.services.api.tasks.schemas import Label, Name
 from windlass.shared.db import Row
-from windlass.shared.states import Lane
-from windlass.shared.states import State as TaskState
+from windlass.shared.filters import Filter
 from windlass.shared.store import bulk
-from windlass.shared.store.listing import Filter
-
-
-def one_or_many(value: object) -> object:
-    return value if isinstance(value, list) or value is None else [value]
-
-
-class BulkFilter(BaseModel):
-    """The filters of `GET /tasks`, as JSON."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    status: Annotated[list[TaskState] | None, Field(min_length=1), BeforeValidator(one_or_many)] = None
-    actor: Name | None = None
-    provider: Name | None = None
-    lane: Lane | None = None
-    user_id: Name | None = None
-    tag: Annotated[list[Label] | None, Field(min_length=1), BeforeValidator(one_or_many)] = None
-    project_id: Label | None = None
-    workflow_id: Label | None = None
-    workflow_run_id: Label | None = None
-    interaction_id: Label | None = None
-    parent_task_id: UUID | None = None
-    error_type: Name | None = None
-    fingerprint: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
-    created_after: AwareDatetime | None = None
-    created_before: AwareDatetime | None = None
-    updated_after: AwareDatetime | None = None
-    q: Annotated[str, Field(min_length=3, max_length=200)] | None = None
-
-    def as_filter(self) -> Filter:
-        return Filter(**{name: getattr(self, name) for name in type(self).model_fields})
 
 
 class Change(BaseModel):
@@ -58,7 +24,7 @@ class Change(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    filter: BulkFilter = BulkFilter()
+    filter: Filter = Filter()
     all: bool = False
     dry_run: bool = False
 
@@ -77,7 +43,7 @@ async def change_many(request: Asked, state: State) -> Response[dict[str, Any]]:
     """Retries or cancels every task that a filter means; with `dry_run` it only says how many there are."""
     require_writer(request.user)
     wanted = await read(request, BulkChange)
-    return await start(request, state, wanted, wanted.action, wanted.filter.as_filter())
+    return await start(request, state, wanted, wanted.action, wanted.filter)
 
 
 @get("/bulk/{bulk_id:uuid}")
@@ -101,7 +67,7 @@ async def start(
     request: Asked, state: State, asked: Change, action: str, wanted: Filter, *, canary: int | None = None
 ) -> Response[dict[str, Any]]:
     """The one way into a bulk job, for every endpoint that begins one."""
-    if asked.filter == BulkFilter() and not asked.all:
+    if asked.filter == Filter() and not asked.all:
         detail = "an empty filter means every task: say so with `all`"
         raise field_problem("/filter", "empty-filter", detail)
     caller = request.user

@@ -43,7 +43,7 @@ async def revive_dead_letters(request: Asked, state: State) -> Response[dict[str
     """Revives every dead task that a filter means; with `canary: n` the rest only when the first n have completed."""
     require_writer(request.user)
     wanted = await read(request, Revival)
-    return await start(request, state, wanted, "retry", only_dead(wanted.filter.as_filter()), canary=wanted.canary)
+    return await start(request, state, wanted, "retry", only_dead(wanted.filter), canary=wanted.canary)
 
 
 HANDLERS = [list_dead_letters, revive_dead_letters]

@@ -1,15 +1,16 @@
 """Lists of tasks over REST: filters, pages, and as much of each task as was asked for."""
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import replace
 from datetime import UTC, datetime
+from inspect import Parameter, Signature
 from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import get
 from litestar.datastructures import State
 from litestar.di import NamedDependency, Provide
-from litestar.params import FromQuery, QueryParameter
+from litestar.params import QueryParameter
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import Problem, escape
@@ -17,54 +18,33 @@ from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.tasks.schemas import error_for, list_document
 from windlass.shared import store
 from windlass.shared.db import Row
-from windlass.shared.states import Lane
-from windlass.shared.states import State as TaskState
-from windlass.shared.store.listing import Filter
+from windlass.shared.filters import FILTERS, LONGEST_SEARCH, SHORTEST_SEARCH, Filter, description_of
 
 Limit = Annotated[int, QueryParameter(ge=1, le=500, description="How many at most.")]
 Cursor = Annotated[UUID | None, QueryParameter(description="The `next_cursor` of the page before.")]
-Searched = Annotated[
-    str | None,
-    QueryParameter(
-        min_length=3,
-        max_length=200,
-        description="A part of the error message, or of the beginning of the prompt or content.",
-    ),
-]
 
 
-async def asked_filter(  # noqa: PLR0917 - Litestar passes them by name, and runs plain functions in a thread
-    status: Annotated[list[TaskState] | None, QueryParameter(description="One of these states.")] = None,
-    actor: FromQuery[str | None] = None,
-    provider: FromQuery[str | None] = None,
-    lane: FromQuery[Lane | None] = None,
-    user_id: FromQuery[str | None] = None,
-    tag: Annotated[list[str] | None, QueryParameter(description="All of these tags.")] = None,
-    project_id: FromQuery[str | None] = None,
-    workflow_id: FromQuery[str | None] = None,
-    workflow_run_id: FromQuery[str | None] = None,
-    interaction_id: FromQuery[str | None] = None,
-    parent_task_id: FromQuery[UUID | None] = None,
-    error_type: FromQuery[str | None] = None,
-    fingerprint: Annotated[str | None, QueryParameter(description="As `/queues/dlq?group_by=error` shows it.")] = None,
-    created_after: FromQuery[datetime | None] = None,
-    created_before: FromQuery[datetime | None] = None,
-    updated_after: FromQuery[datetime | None] = None,
-    q: Searched = None,
-) -> Filter:
+async def asked_filter(**asked: Any) -> Filter:
     """The filters of a list, as its query says."""
-    return Filter(
-        status=status, actor=actor, provider=provider, lane=lane, user_id=user_id, tag=tag, project_id=project_id,
-        workflow_id=workflow_id, workflow_run_id=workflow_run_id, interaction_id=interaction_id,
-        parent_task_id=parent_task_id, error_type=error_type, fingerprint=fingerprint,
-        created_after=in_utc(created_after), created_before=in_utc(created_before),
-        updated_after=in_utc(updated_after), q=q,
-    )  # fmt: skip
+    in_zone: dict[str, Any] = {name: in_utc(value) for name, value in asked.items()}
+    return Filter(**in_zone)
 
+
+def parameter_of(name: str, kind: object) -> Parameter:
+    """A name that nobody has finds nothing; only a search that would be dear is refused."""
+    said = QueryParameter(description=description_of(name))
+    if name == "q":
+        said = replace(said, min_length=SHORTEST_SEARCH, max_length=LONGEST_SEARCH)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, said])
+
+
+# Litestar reads from the signature what a query may say.
+PARAMETERS = [parameter_of(name, kind) for name, kind in FILTERS.items()]
+asked_filter.__signature__ = Signature(PARAMETERS, return_annotation=Filter)  # type: ignore[attr-defined]
+asked_filter.__annotations__ = {**{each.name: each.annotation for each in PARAMETERS}, "return": Filter}
 
 FILTERED = {"wanted": Provide(asked_filter)}
 Wanted = NamedDependency[Filter]
-FILTERS = frozenset(each.name for each in fields(Filter))
 
 
 @get("/tasks", dependencies=FILTERED)
@@ -102,15 +82,15 @@ async def documents(state: State, caller: Caller, rows: Sequence[Row], *, full: 
 
 def refuse_unknown(request: Asked, also: set[str]) -> None:
     """A filter with a typing error must not list everything."""
-    if unknown := sorted(set(request.query_params) - FILTERS - also):
+    if unknown := sorted(set(request.query_params) - set(FILTERS) - also):
         errors = [{"pointer": f"/{escape(name)}", "detail": "no such parameter"} for name in unknown]
-        known = ", ".join(sorted(FILTERS | also))
+        known = ", ".join(sorted({*FILTERS, *also}))
         raise Problem(422, "unknown-parameter", f"there is no {', '.join(unknown)} here; known: {known}", errors=errors)
 
 
-def in_utc(moment: datetime | None) -> datetime | None:
+def in_utc(value: object) -> object:
     """A time without a zone is meant in UTC, as all times that we answer with."""
-    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
 
 
 HANDLERS = [list_tasks]

@@ -10,14 +10,11 @@ from windlass.services.api.access.auth import Caller
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.tasks.progress import present
 from windlass.shared.db import Row
+from windlass.shared.filters import Label, Name
 from windlass.shared.scrubbing import withhold_label
 from windlass.shared.store.tasks import TASK_FIELDS
 
 LAST_YEAR = 3000
-
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-Label = Annotated[Name, AfterValidator(withhold_label)]
-"""A word to find things by: kept, listed and logged in many places, and without secrets from the beginning."""
 
 
 def without_secrets(text: str) -> str:

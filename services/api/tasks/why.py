@@ -14,6 +14,7 @@ from windlass.services.api.tasks.handlers import Asked, visible_task
 from windlass.shared import store
 from windlass.shared.db import Database, Row
 from windlass.shared.explanation import explain
+from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 
 
@@ -35,7 +36,7 @@ async def explanation_of(db: Database, row: Row, caller: Caller, settings: Setti
     )
     explanation = explain(view, task)
     details = dict(explanation.details)
-    if explanation.reason == "provider-limit":
+    if explanation.reason is Reason.PROVIDER_LIMIT:
         details["holders"] = None
         if caller.sees_everything:
             details["holders"] = holder_documents(await store.flow.holders(db, row["provider"]), row["provider"])

@@ -7,6 +7,7 @@ from typing import Any, cast, get_args
 from uuid import UUID
 
 from windlass import Filter, Status
+from windlass.client.options import Lane
 from windlass.services.cli.session import PATIENCE_SECONDS, Command, run
 
 OPTIONAL: Any = argparse.SUPPRESS
@@ -45,25 +46,15 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filters(parser: argparse.ArgumentParser, *, by_status: bool = True) -> None:
-    """Named as the API names them, so that `chosen_filter` finds them."""
+    """One for each of the client's filters, under its name there, so that `chosen_filter` finds them."""
     group = parser.add_argument_group("which tasks")
-    if by_status:
-        group.add_argument("--status", action="append", choices=get_args(Status), help="may be repeated: any of them")
-    group.add_argument("--actor", help="the kind of work")
-    group.add_argument("--provider", help="who does the work")
-    group.add_argument("--lane", choices=("fresh", "retry"), help="retry: has failed before")
-    group.add_argument("--user", dest="user_id", help="whose tasks")
-    group.add_argument("--tag", action="append", help="may be repeated: all of them")
-    group.add_argument("--project", dest="project_id", metavar="ID")
-    group.add_argument("--workflow", dest="workflow_id", metavar="ID")
-    group.add_argument("--workflow-run", dest="workflow_run_id", metavar="ID")
-    group.add_argument("--interaction", dest="interaction_id", metavar="ID")
-    group.add_argument("--parent", dest="parent_task_id", type=task_id, metavar="TASK")
-    group.add_argument("--error-type", help="for example NetworkTimeout")
-    group.add_argument("--created-after", type=moment, metavar="TIME", help="ISO 8601, such as 2026-07-01T12:00Z")
-    group.add_argument("--created-before", type=moment, metavar="TIME")
-    group.add_argument("--updated-after", type=moment, metavar="TIME")
-    group.add_argument("--search", dest="q", metavar="TEXT", help="in error messages, prompts and contents")
+    for name in Filter.__annotations__:
+        if by_status or name != "status":
+            group.add_argument(flag_of(name), dest=name, **READ_AS.get(name, {}))
+
+
+def flag_of(name: str) -> str:
+    return SPOKEN.get(name) or "--" + name.removesuffix("_id").replace("_", "-")
 
 
 def chosen_filter(arguments: argparse.Namespace) -> Filter:
@@ -103,3 +94,26 @@ def count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)
+
+
+SPOKEN = {"parent_task_id": "--parent", "q": "--search"}
+READ_AS: dict[str, dict[str, Any]] = {
+    "status": {"action": "append", "choices": get_args(Status), "help": "may be repeated: any of them"},
+    "actor": {"help": "the kind of work"},
+    "provider": {"help": "who does the work"},
+    "lane": {"choices": get_args(Lane), "help": "retry: has failed before"},
+    "user_id": {"metavar": "USER", "help": "whose tasks"},
+    "tag": {"action": "append", "help": "may be repeated: all of them"},
+    "project_id": {"metavar": "ID"},
+    "workflow_id": {"metavar": "ID"},
+    "workflow_run_id": {"metavar": "ID"},
+    "interaction_id": {"metavar": "ID"},
+    "parent_task_id": {"type": task_id, "metavar": "TASK"},
+    "error_type": {"metavar": "TYPE", "help": "for example NetworkTimeout"},
+    "fingerprint": {"metavar": "TEXT", "help": "as `windlass dlq --group -o json` shows it"},
+    "created_after": {"type": moment, "metavar": "TIME", "help": "ISO 8601, such as 2026-07-01T12:00Z"},
+    "created_before": {"type": moment, "metavar": "TIME"},
+    "updated_after": {"type": moment, "metavar": "TIME"},
+    "q": {"metavar": "TEXT", "help": "in error messages, prompts and contents"},
+}
+"""How a filter is read from a command line; one that is not here is a text."""

@@ -9,12 +9,17 @@ from typing import Any, Final
 from windlass.services.laptop.kept_files import random_word, write_kept
 from windlass.services.laptop.supervision.children import Child
 from windlass.services.laptop.supervision.waiting import until
-from windlass.shared.process.procfs import ProcessIdentity, descendants, initial_environment, running_processes
+from windlass.shared.process.procfs import (
+    ProcessIdentity,
+    boot_id,
+    descendants,
+    initial_environment,
+    running_processes,
+)
 
 # Inherited by the children's children: it tells whose they are when their parents are gone.
 MARK: Final = "WINDLASS_SUPERVISED_BY"
 STOP_SECONDS: Final = 10
-BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class ProcessNotes:
@@ -31,7 +36,7 @@ class ProcessNotes:
 
     def write(self, children: Collection[Child]) -> None:
         notes = {
-            "boot": BOOT_ID.read_text(),
+            "boot": boot_id(),
             "token": self._token,
             "processes": [[child.identity.pid, child.identity.started, int(child.death_signal)] for child in children],
         }
@@ -60,7 +65,7 @@ def _read_notes(path: Path) -> dict[str, Any]:
         notes: dict[str, Any] = json.loads(path.read_text())
     except (FileNotFoundError, ValueError):
         return {}
-    return notes if notes["boot"] == BOOT_ID.read_text() else {}
+    return notes if notes["boot"] == boot_id() else {}
 
 
 class _Leftovers:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
-from windlass.services.laptop.supervision.backoff import Backoff
 from windlass.services.laptop.supervision.unit import StartFailure, Unit
+from windlass.shared.backoff import Backoff
 
 REMINDER_SECONDS: Final = 5
 
@@ -77,7 +77,7 @@ class Supervisor:
             self._say(f"still waiting for {unit.name} ({waited} s)")
 
     async def _keep(self, unit: Unit) -> None:
-        backoff = Backoff()
+        backoff = Backoff(first_seconds=0.2, longest_seconds=10, good_run_seconds=30)
         while True:
             began = asyncio.get_running_loop().time()
             how = await unit.wait()

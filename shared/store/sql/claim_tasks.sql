@@ -1,14 +1,16 @@
 -- Gives tasks to a worker. The provider is locked first and the slots are counted by a later statement: in one
--- statement the snapshot would be older than the lock, and a claim that had waited for it would overshoot the limit.
--- A provider that nothing guards (no limit, no pause, breaker closed) is not locked; one that comes to be guarded just
+-- statement the snapshot would be older than the lock, and a claim that had waited for it would overshoot the limit. A
+-- provider that nothing guards (no limit, no pause, breaker closed) is not locked; one that comes to be guarded just
 -- then grants nothing to claims that have not locked it. After a pause and while a breaker is half-open one task goes
 -- first: its claim token becomes the provider's trial token. A task whose job at the provider is still open holds its
--- slot already and needs no other. Repeating a claim with its token answers as the first time
--- did. A refused claim takes the doorbell's mark back, so that the dispatcher may ring again in time. Who is suspected of
--- killing workers is given only to a process that has nothing else to do and takes nothing else (`alone`). Refused to
--- another it keeps its mark, for it has been rung for: whoever runs it alone looks for the mark.
+-- slot already and needs no other. Repeating a claim with its token answers as the first time did. A refused claim
+-- takes the doorbell's mark back, so that the dispatcher may ring again in time. Who is suspected of killing workers is
+-- given only to a process that has nothing else to do and takes nothing else (`alone`). Refused to another it keeps its
+-- mark, for it has been rung for: whoever runs it alone looks for the mark.
 
-CREATE FUNCTION claim_tasks(wanted uuid[], tokens uuid[], claimant text, lease_seconds float, alone boolean DEFAULT false)
+CREATE FUNCTION claim_tasks(
+    wanted uuid[], tokens uuid[], claimant text, lease_seconds float, alone boolean DEFAULT false
+)
 RETURNS TABLE (
     task_id uuid, refusal text, actor text, provider text, payload jsonb, checkpoint jsonb, attempt int,
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
@@ -43,9 +45,7 @@ BEGIN
         FROM unnest(wanted, tokens) AS claim(task_id, token)
         -- One by one (OFFSET 0 keeps the conditions out): a plan made while few tasks waited would read all that wait.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = claim.task_id OFFSET 0) AS t
-        WHERE t.status IN :sources_of_claim AND t.available_at <= moment
-          AND (t.expires_at IS NULL OR t.expires_at > moment)
-          AND (alone OR NOT runs_alone(t.suspicion))
+        WHERE :due_at(moment) AND (alone OR NOT runs_alone(t.suspicion))
     ), moved AS (
         UPDATE tasks t SET
             status = :target_of_claim, attempt = t.attempt + 1, claim_token = r.token, worker_id = claimant,
@@ -83,11 +83,13 @@ BEGIN
     SELECT claim.task_id,
            CASE WHEN t.status = 'running' AND t.claim_token = claim.token THEN NULL
                 WHEN t.task_id IS NULL THEN 'unknown'
-                WHEN t.status NOT IN :sources_of_claim THEN 'not-waiting'
-                WHEN t.available_at > moment THEN 'not-due'
-                WHEN t.expires_at <= moment THEN 'expired'
+                WHEN t.status = 'running' THEN 'running'
+                WHEN t.status = 'blocked' THEN 'waiting-for-dependencies'
+                WHEN t.status NOT IN :sources_of_claim OR t.expires_at <= moment THEN 'finished'
+                WHEN t.available_at > moment THEN 'waiting-for-time'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'
-                ELSE coalesce((SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'no-slot') END,
+                ELSE coalesce(
+                    (SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'provider-limit') END,
            t.actor::text, t.provider::text, t.payload, t.checkpoint, t.attempt, t.retry_count, t.max_retries,
            t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds,
            -- What had to wait for others could not start before the last of them had completed.

@@ -1,8 +1,10 @@
 -- How many due tasks of a provider and lane go before one of them: by priority, then by age, as far as `at_most`. Among
--- those of its own priority the index is read no further than to where it stands. Nothing is sorted, as in `due_counts`.
+-- those of its own priority the index is read no further than to where it stands. Nothing is sorted, as in
+-- `due_counts`.
 
 CREATE FUNCTION due_before(
-    provider_name text, of_lane text, of_priority int, since timestamptz, itself uuid, at_most int)
+    provider_name text, of_lane text, of_priority int, since timestamptz, itself uuid, at_most int
+)
 RETURNS bigint LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
 BEGIN
     RETURN (
@@ -11,9 +13,8 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT 1 FROM tasks t
                 WHERE t.provider = provider_name AND t.lane = of_lane AND t.priority = level.priority
-                  AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
-                  AND t.available_at <= CASE WHEN level.priority = of_priority THEN least(since, now()) ELSE now() END
-                  AND (t.expires_at IS NULL OR t.expires_at > now())
+                  AND t.doorbell_token IS NULL AND :due_at(now())
+                  AND t.available_at <= CASE WHEN level.priority = of_priority THEN since ELSE 'infinity' END
                   AND (level.priority < of_priority OR (t.available_at, t.task_id) < (since, itself))
                 ORDER BY t.available_at LIMIT at_most
             ) AS due

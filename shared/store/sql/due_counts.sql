@@ -12,9 +12,7 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT t.lane FROM tasks t
         WHERE t.provider = provider_name AND t.lane = lanes.lane AND t.priority = level.priority
-          AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
-          AND t.available_at <= now() AND NOT t.job_open
-          AND (t.expires_at IS NULL OR t.expires_at > now())
+          AND t.doorbell_token IS NULL AND NOT t.job_open AND :due_at(now())
         ORDER BY t.available_at LIMIT at_most
     ) AS waiting;
 END $$;

@@ -1,5 +1,5 @@
--- Buries the waiting tasks that have grown too old to start. Rows that somebody is just moving are left to them. Returns
--- also the dependents that were buried with them.
+-- Buries the waiting tasks that have grown too old to start. Rows that somebody is just moving are left to them.
+-- Returns also the dependents that were buried with them.
 
 CREATE FUNCTION expire_tasks(at_most int)
 RETURNS TABLE (task_id uuid, actor text, provider text, is_dependent boolean) LANGUAGE plpgsql AS $$

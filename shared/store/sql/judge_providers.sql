@@ -1,7 +1,9 @@
--- What ended attempts mean for their providers: the breaker and the rate limit. Their callers hold the providers' locks.
+-- What ended attempts mean for their providers: the breaker and the rate limit. Their callers hold the providers'
+-- locks.
 
 -- The breaker's window: the latest results, none too old, none from before the breaker last changed.
-CREATE FUNCTION window_of(p providers, rules jsonb, OUT results int, OUT failures int) LANGUAGE plpgsql STABLE COST 10000 AS $$
+CREATE FUNCTION window_of(p providers, rules jsonb, OUT results int, OUT failures int)
+LANGUAGE plpgsql STABLE COST 10000 AS $$
 BEGIN
     SELECT count(*), count(*) FILTER (WHERE latest.failed) INTO results, failures FROM (
         SELECT r.failed FROM provider_results r

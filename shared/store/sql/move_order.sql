@@ -29,8 +29,8 @@ BEGIN
     RETURN true;
 END $$;
 
--- One of the moves in `shared/order_states.py`. Without a fence it is the move of somebody who looks after jobs that nobody
--- waits for any more, and only where the task has ended.
+-- One of the moves in `shared/order_states.py`. Without a fence it is the move of somebody who looks after jobs that
+-- nobody waits for any more, and only where the task has ended.
 CREATE FUNCTION move_order(fence jsonb, wanted uuid, move jsonb, job_id text, answer jsonb, files jsonb)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -71,9 +71,11 @@ BEGIN
     RETURN true;
 END $$;
 
--- What a provider called back with. It only wakes whoever waits for the job, who asks the provider itself; but where the
--- answer to the order was lost, the job's id is a clue worth keeping. Returns the task, or null when nobody is meant.
-CREATE FUNCTION hear_callback(hash bytea, provider_name text, job_id text, body jsonb) RETURNS uuid LANGUAGE plpgsql AS $$
+-- What a provider called back with. It only wakes whoever waits for the job, who asks the provider itself; but where
+-- the answer to the order was lost, the job's id is a clue worth keeping. Returns the task, or null when nobody is
+-- meant.
+CREATE FUNCTION hear_callback(hash bytea, provider_name text, job_id text, body jsonb)
+RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz := clock_timestamp();
     found_task uuid;

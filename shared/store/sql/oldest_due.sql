@@ -11,13 +11,11 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT t.available_at FROM tasks t
             WHERE t.provider = provider_name AND t.lane = lanes.lane AND t.priority = level.priority
-              AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
-              AND t.available_at <= now() AND (t.expires_at IS NULL OR t.expires_at > now())
+              AND t.doorbell_token IS NULL AND :due_at(now())
             ORDER BY t.available_at LIMIT 1
         ) AS waiting
     ), (
         SELECT min(t.available_at) FROM tasks t
-        WHERE t.provider = provider_name AND t.status IN :sources_of_claim AND t.doorbell_token IS NOT NULL
-          AND (t.expires_at IS NULL OR t.expires_at > now())
+        WHERE t.provider = provider_name AND t.doorbell_token IS NOT NULL AND :due_at(now())
     ));
 END $$;

@@ -1,5 +1,5 @@
--- What has waited since some time, or what somebody should have moved long ago, counted as far as `at_most` by the index that is made for it. Nothing is
--- sorted, as in `due_counts`.
+-- What has waited since some time, or what somebody should have moved long ago, counted as far as `at_most` by the
+-- index that is made for it. Nothing is sorted, as in `due_counts`.
 
 CREATE FUNCTION expired_before(since timestamptz, at_most int)
 RETURNS bigint LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
@@ -21,8 +21,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT 1 FROM tasks t
                 WHERE t.provider = provider_name AND t.lane = of.lane AND t.priority = level.priority
-                  AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL AND t.available_at < since
-                  AND (t.expires_at IS NULL OR t.expires_at > since)
+                  AND t.doorbell_token IS NULL AND :due_at(since)
                 ORDER BY t.available_at LIMIT at_most
             ) AS due
             WHERE only_lane IS NULL OR of.lane = only_lane

@@ -21,11 +21,11 @@ BEGIN
         WHERE t.provider = p.name AND t.status = 'running' AND t.claim_token = p.trial_token);
 END $$;
 
--- Why nothing of a provider's may start at a moment, or null when something may.
+-- Why nothing of a provider's may start at a moment, in the words of `shared/reasons.py`, or null when something may.
 CREATE FUNCTION bar_of(p providers, moment timestamptz) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN CASE WHEN p.paused THEN 'provider-paused'
-                WHEN p.paused_until > moment THEN 'rate-limited'
+                WHEN p.paused_until > moment THEN 'rate-limited-until'
                 WHEN p.breaker_until > moment THEN 'breaker-open'
                 WHEN is_on_trial(p) AND has_trial_running(p) THEN 'on-trial' END;
 END $$;

@@ -1,6 +1,6 @@
--- What waits, runs and has ended at each provider: of one user's tasks, or of everybody's. The tallies say how many were
--- submitted, are blocked and have ended; the rest is looked at only as far as that is cheap. All of it is one snapshot,
--- the calling statement's own, as in every STABLE function.
+-- What waits, runs and has ended at each provider: of one user's tasks, or of everybody's. The tallies say how many
+-- were submitted, are blocked and have ended; the rest is looked at only as far as that is cheap. All of it is one
+-- snapshot, the calling statement's own, as in every STABLE function.
 
 CREATE FUNCTION queue_figures(of_user text, at_most int) RETURNS TABLE (
     provider text, actor text, blocked bigint, queued bigint, running bigint, retrying bigint, fresh bigint,
@@ -73,8 +73,8 @@ BEGIN
     WHERE t.provider = provider_name;
 END $$;
 
--- The living of a provider, however many wait. What runs, is rung for or waits as a retry is looked at; what is fresh is
--- read from its index in two ranges, due and scheduled. A range that is longer than `at_most` is what remains of the
+-- The living of a provider, however many wait. What runs, is rung for or waits as a retry is looked at; what is fresh
+-- is read from its index in two ranges, due and scheduled. A range that is longer than `at_most` is what remains of the
 -- living when all else has been counted; fresh tasks are all `queued`. Should both be that long, they are read further
 -- until the shorter one ends.
 
@@ -135,7 +135,8 @@ END $$;
 -- first `at_most`. Nothing but the index is read, and nothing is sorted, as in `due_counts`.
 
 CREATE FUNCTION count_fresh(
-    provider_name text, later_than timestamptz, until timestamptz, of_user text, at_most int)
+    provider_name text, later_than timestamptz, until timestamptz, of_user text, at_most int
+)
 RETURNS bigint LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
 DECLARE
     looked_at bigint;

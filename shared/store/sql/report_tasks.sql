@@ -1,5 +1,5 @@
--- Keeps what running attempts say: their latest progress, their output, their checkpoint. Only the owner is heard, and a
--- report that comes again because its answer was lost is known by its number and not written twice. Who offers again
+-- Keeps what running attempts say: their latest progress, their output, their checkpoint. Only the owner is heard, and
+-- a report that comes again because its answer was lost is known by its number and not written twice. Who offers again
 -- what is `skipped` may leave out the rows that somebody else has locked, so that nobody waits for those; workers of
 -- earlier releases do not ask for that, and wait.
 

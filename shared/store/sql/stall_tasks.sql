@@ -2,14 +2,15 @@
 -- and the claim token goes, so that whatever the old worker still has to say is refused. Rows that somebody is just
 -- moving are left to them. Nothing is judged when the caller's last word from Postgres (`heard_at`) is older than its
 -- patience: this call was held up on the way, and so were the renewals of the living. `proofs` has, by worker, how its
--- guardian ended it and everything below. The dependents that it buried come last, without a worker.
--- A task that was among few when its worker was lost may have been the cause, and is the more suspected for it. What an
--- earlier loss had made it suspected of is forgotten if it ran well this time. How many a worker had is kept with it, as
--- they may be taken back in several calls.
+-- guardian ended it and everything below. The dependents that it buried come last, without a worker. A task that was
+-- among few when its worker was lost may have been the cause, and is the more suspected for it. What an earlier loss
+-- had made it suspected of is forgotten if it ran well this time. How many a worker had is kept with it, as they may be
+-- taken back in several calls.
 
 CREATE FUNCTION stall_tasks(
     expired_for_seconds float, dead_workers text[], proofs jsonb, delays float[], at_most int,
-    heard_at timestamptz, patience_seconds float)
+    heard_at timestamptz, patience_seconds float
+)
 RETURNS TABLE (task_id uuid, status text, worker_id text, actor text, provider text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE

@@ -30,8 +30,8 @@ BEGIN
 END $$;
 
 -- Takes the keys of one kind that are free, and returns which earlier task has each of the others, by the id of the
--- submission. A key is free when nobody has it, when its time is over, or, of the dedupe kind, when its task died or was
--- cancelled. Free keys are taken in their order, so that no two calls wait for each other in a circle. A key that
+-- submission. A key is free when nobody has it, when its time is over, or, of the dedupe kind, when its task died or
+-- was cancelled. Free keys are taken in their order, so that no two calls wait for each other in a circle. A key that
 -- another call is just taking is waited for, but not for long: that call may belong to a client that is frozen.
 
 CREATE FUNCTION owners_of_keys(submissions jsonb, wanted_kind text)

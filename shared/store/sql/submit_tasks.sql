@@ -7,9 +7,9 @@ BEGIN
     RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = ANY (stored) ORDER BY t.task_id;
 END $$;
 
--- What a submission leaves out has its default. Parents are locked before they are looked at: a parent that completes at
--- the same moment either is seen as completed here or sees the new edge there. A task that the submitter may not see is
--- as if it did not exist.
+-- What a submission leaves out has its default. Parents are locked before they are looked at: a parent that completes
+-- at the same moment either is seen as completed here or sees the new edge there. A task that the submitter may not see
+-- is as if it did not exist.
 
 CREATE FUNCTION store_tasks(submissions jsonb) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE

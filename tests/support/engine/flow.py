@@ -9,6 +9,7 @@ from windlass.services.actors.worker.retries import ending_of_failure
 from windlass.shared.admission import Admission, ProviderView, admit
 from windlass.shared.db import Row
 from windlass.shared.errors import InvalidInput, RateLimited, ServiceUnavailable
+from windlass.shared.reasons import Reason
 from windlass.shared.store import flow, providers, tasks, workers
 from windlass.shared.store.tasks import Claimed, Refused
 
@@ -101,7 +102,7 @@ async def change(engine: Engine, **changes: Any) -> None:
     assert await flow.change(engine.pool, "probe", changes)
 
 
-async def refusal(engine: Engine) -> str:
+async def refusal(engine: Engine) -> Reason:
     """Why one more task may not start."""
     answer = await engine.claim(await engine.submit())
     assert isinstance(answer, Refused), answer

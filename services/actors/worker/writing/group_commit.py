@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from windlass.shared import db
+from windlass.shared.backoff import Backoff
 
 log = logging.getLogger("actors.writer")
 
@@ -145,7 +146,7 @@ class GroupCommit(Generic[Item, Answer]):
     async def _write(self, batch: list[tuple[Item, Reply[Answer]]]) -> None:
         """Repeats while Postgres is away or busy; a value that cannot be stored is found by replaying one by one, and
         so is what somebody keeps locked, but without holding up what comes next."""
-        pause = 0.05
+        backoff = Backoff(first_seconds=0.05, longest_seconds=1)
         while True:
             try:
                 answers = await self._call([item for item, _ in batch])
@@ -153,9 +154,9 @@ class GroupCommit(Generic[Item, Answer]):
                 self._put_aside(batch, error)
                 return
             except db.AWAY_OR_BUSY as error:
+                pause = backoff.pause()
                 log.warning("writing again in %.2f s (%s)", pause, error or type(error).__name__)
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, 1.0)
             except Exception as error:  # noqa: BLE001 - recorded by the threads that wait for it
                 if len(batch) > 1 and isinstance(error, db.UNSTORABLE):
                     for each in batch:
