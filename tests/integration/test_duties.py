@@ -35,7 +35,7 @@ def samples(instrument: Instrument, suffix: str) -> Counter[str]:
     for family in instrument.collect():
         for sample in family.samples:
             if sample.name.endswith(suffix):
-                found[sample.labels["duty"]] += sample.value
+                found[sample.labels["duty"]] += int(sample.value)
     return found
 
 
