@@ -17,7 +17,6 @@ from windlass.services.api.access.auth import Authentication
 from windlass.services.api.access.keyring import Keyring
 from windlass.services.api.access.stream_tokens import StreamTokens
 from windlass.services.api.access.throttle import Throttle
-from windlass.services.api.bulk_runner import BulkRunner
 from windlass.services.api.http.connections import Connection
 from windlass.services.api.http.errors import HANDLERS
 from windlass.services.api.http.request_ids import identify_requests
@@ -51,16 +50,15 @@ def create_app(settings: Settings) -> Litestar:
         lists = await db.open_reading_pool(settings, "api-lists", most=2)
         keyring = Keyring(pool)
         hub = Hub(settings, {keys.CHANNEL: keyring.forget})
-        bulk_runner = BulkRunner(settings, pool, lists)
         media_links = MediaLinks(settings, pool)
         preparing = asyncio.create_task(prepare(pool, settings, storage, media_links))
         app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
-        app.state.update({"group_commit": GroupCommit(pool), "bulk_runner": bulk_runner, "room": Room(pool)})
+        app.state.update({"group_commit": GroupCommit(pool), "room": Room(pool)})
         app.state.update({"storage": storage, "media_links": media_links})
         app.state.metrics = metrics.Metrics(settings, pool)
         app.state.metrics.start()
-        running = [asyncio.create_task(hub.run()), asyncio.create_task(bulk_runner.run()), preparing]
+        running = [asyncio.create_task(hub.run()), preparing]
         running.append(asyncio.create_task(Pulse(settings).run()))
         yield
         await asyncio.to_thread(app.state.metrics.stop)

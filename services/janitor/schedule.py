@@ -8,28 +8,28 @@ from collections.abc import Callable
 import dramatiq
 import periodiq
 
+from windlass.services.janitor.rhythms import TIMES, Rhythm
 from windlass.shared.broker import DoorbellBroker
 from windlass.shared.process import kernel, logs
 from windlass.shared.settings import Settings
 
 QUEUE = "janitor"
-DUTIES = {"sweep": "* * * * *", "statistics": "7 * * * *"}
 
 
-def boot(settings: Settings, perform: Callable[[str], None]) -> DoorbellBroker:
-    """A broker with an actor for each duty; late and double rings are harmless, old ones are dropped."""
+def boot(settings: Settings, answer: Callable[[Rhythm], None]) -> DoorbellBroker:
+    """A broker with an actor for each rhythm; late and double rings are harmless, old ones are dropped."""
     broker = DoorbellBroker(settings, middleware=[periodiq.PeriodiqMiddleware(skip_delay=30)])
-    for duty, times in DUTIES.items():
-        declare = dramatiq.actor(actor_name=duty, queue_name=QUEUE, broker=broker, periodic=periodiq.cron(times))
-        declare(_performing(duty, perform))
+    for rhythm, times in TIMES.items():
+        declare = dramatiq.actor(actor_name=str(rhythm), queue_name=QUEUE, broker=broker, periodic=periodiq.cron(times))
+        declare(_answering(rhythm, answer))
     return broker
 
 
-def _performing(duty: str, perform: Callable[[str], None]) -> Callable[[], None]:
-    return lambda: perform(duty)
+def _answering(rhythm: Rhythm, answer: Callable[[Rhythm], None]) -> Callable[[], None]:
+    return lambda: answer(rhythm)
 
 
-def perform_elsewhere(_duty: str) -> None:
+def answered_elsewhere(_rhythm: Rhythm) -> None:
     """This process only rings; whoever consumes the queue does the work."""
 
 
@@ -37,7 +37,7 @@ def main() -> None:
     kernel.die_with_parent(int(sys.argv[1]), signal.SIGTERM)
     settings = Settings()
     logs.start(settings, "schedule")
-    broker = boot(settings, perform_elsewhere)
+    broker = boot(settings, answered_elsewhere)
     scheduler = periodiq.Scheduler(actors=list(broker.actors.values()))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     scheduler.schedule()

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from windlass.shared.db import Row
 from windlass.shared.errors import fault_of
 from windlass.shared.metrics.declaring import Kept
+from windlass.shared.metrics.seam import counted_afterwards
 from windlass.shared.metrics.tasks import (
     ATTEMPTS_STARTED,
     CLAIMS_REFUSED,
@@ -58,22 +59,29 @@ def begin(queues: Iterable[str]) -> None:
             _finished[actor, provider, outcome, fault].inc(0)
 
 
+@counted_afterwards
 def submitted(tasks: Iterable[New]) -> None:
     for task in tasks:
         _submitted[task.actor, task.provider].inc()
 
 
 def stored(rows: list[Row]) -> list[Row]:
-    """New tasks. One that found its key taken is none; one whose parent had died has ended in the same moment."""
+    _new_tasks(rows)
+    return rows
+
+
+@counted_afterwards
+def _new_tasks(rows: list[Row]) -> None:
+    """One that found its key taken is none; one whose parent had died has ended in the same moment."""
     for row in rows:
         if row.get("deduplicated"):
             continue
         _submitted[row["actor"], row["provider"]].inc()
         if row["status"] == "dead":
             _finish(row, "dead", row["error"]["type"])
-    return rows
 
 
+@counted_afterwards
 def claims_answered(answers: Iterable[tuple[Any, Row]]) -> None:
     for answer, row in answers:
         if reason := getattr(answer, "reason", None):
@@ -85,6 +93,7 @@ def claims_answered(answers: Iterable[tuple[Any, Row]]) -> None:
             _waited[answer.actor, answer.provider, which].observe(max(row["waited_seconds"], 0))
 
 
+@counted_afterwards
 def attempts_ended(endings: Iterable[Ending], rows: Iterable[Row]) -> None:
     """Those that ended their task, and the dependents that were buried with it: these have no token."""
     errors = {ending.claim_token: ending.error for ending in endings}
@@ -103,33 +112,47 @@ def attempts_ended(endings: Iterable[Ending], rows: Iterable[Row]) -> None:
 
 def stalled(rows: Sequence[Row]) -> list[Row]:
     """Tasks taken back from their workers, which are returned, and the dependents that were buried with them."""
-    taken_back = []
+    _taken_back(rows)
+    return [row for row in rows if row["worker_id"] is not None]
+
+
+@counted_afterwards
+def _taken_back(rows: Sequence[Row]) -> None:
     for row in rows:
         if row["worker_id"] is None:
             _finish(row, row["status"], "DependencyFailed")
             continue
-        taken_back.append(row)
         _stalls[row["actor"], row["provider"]].inc()
         if row["status"] in TERMINAL:
             _finish(row, row["status"], "WorkerLost")
-    return taken_back
 
 
 def expired(rows: Sequence[Row]) -> list[Row]:
     """Tasks too old to start, which are returned, and the dependents that were buried with them."""
+    _too_old(rows)
+    return [row for row in rows if not row["is_dependent"]]
+
+
+@counted_afterwards
+def _too_old(rows: Sequence[Row]) -> None:
     for row in rows:
         _finish(row, "dead", "DependencyFailed" if row["is_dependent"] else "Expired")
-    return [row for row in rows if not row["is_dependent"]]
 
 
 def changed(row: Row) -> Row:
     """What one call revived and ended, counted by Postgres."""
-    for counts in row.get("revived") or ():
-        _revived[counts["actor"], counts["provider"]].inc(counts["tasks"])
-    ended(row["ended"])
+    _revived_and_ended(row)
     return row
 
 
+@counted_afterwards
+def _revived_and_ended(row: Row) -> None:
+    for counts in row.get("revived") or ():
+        _revived[counts["actor"], counts["provider"]].inc(counts["tasks"])
+    ended(row["ended"])
+
+
+@counted_afterwards
 def ended(counted: Iterable[Mapping[str, Any]]) -> None:
     for counts in counted:
         _finish(counts, counts["status"], counts["error_type"], counts["tasks"])

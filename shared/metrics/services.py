@@ -91,12 +91,21 @@ WRITE_BATCH = histogram(
 
 JANITOR_LAST_SUCCESS = gauge(
     "windlass_janitor_last_success_timestamp_seconds",
-    "When a duty was last done to its end; `duty` is stale, sweep or statistics",
-    ["duty"],
+    "When a duty was last done to its end, or this janitor began; `rhythm` is leases, minute, hour or call, `duty` is "
+    "stale, expired, dependents, bulk, blocked, workers, breakers, submission_keys, rates, tallies, texts, reconciler, "
+    "statistics or tallies_check",
+    ["duty", "rhythm"],
     of=[JANITOR],
 )
 JANITOR_DUTY_SECONDS = histogram(
-    "windlass_janitor_duty_seconds", "How long a duty took", ["duty"], buckets=CALL_SECONDS, of=[JANITOR]
+    "windlass_janitor_duty_seconds",
+    "How long a duty took, whether or not it failed",
+    ["duty"],
+    buckets=CALL_SECONDS,
+    of=[JANITOR],
+)
+JANITOR_DUTY_FAILURES = counter(
+    "windlass_janitor_duty_failures_total", "Times that a duty ended by an error", ["duty"], of=[JANITOR]
 )
 WORKERS_LOST = counter(
     "windlass_workers_lost_total", "Workers that fell silent without a good-bye", [], of=[ACTORS, JANITOR]

@@ -22,8 +22,6 @@ def start(settings: Settings, service: str) -> logging.Logger:
         logging.getLogger(chatty).setLevel(logging.WARNING)
     # A lost connection is told once, by whoever needs it, without pages of tracebacks.
     logging.getLogger("pika").setLevel(logging.CRITICAL)
-    # A failed attempt is told once, by the mirror, with the task and what becomes of it.
-    logging.getLogger("dramatiq.worker.WorkerThread").setLevel(logging.CRITICAL)
     logging.captureWarnings(True)  # noqa: FBT003 - the signature is the library's
     log = logging.getLogger(service)
     _tell_what_nobody_caught(log)

@@ -15,6 +15,9 @@ from windlass.shared.sql_fragments import words
 from windlass.shared.states import CANCEL, REVIVE
 from windlass.shared.store.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at
 
+CHANNEL = "windlass_bulk"
+"""Called when there is a new job."""
+
 CHUNK = 200
 ACTIONS = {"retry": REVIVE, "cancel": CANCEL}
 
@@ -59,12 +62,17 @@ async def accept(
     scope_user_id: str | None,
     canary: int | None = None,
 ) -> Row:
-    """Stores a job: from here on it is done, by this process or another."""
+    """Stores a job and calls the janitors: from here on it is done, by one of them or another."""
     row = await db.fetchrow(
-        """
-        INSERT INTO bulk_jobs (bulk_id, action, filter, user_id, scope_user_id, matched, canary)
-        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *
-        """,
+        f"""
+        WITH job AS (
+            INSERT INTO bulk_jobs (bulk_id, action, filter, user_id, scope_user_id, matched, canary)
+            VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *
+        ), called AS (
+            SELECT pg_notify('{CHANNEL}', '')
+        )
+        SELECT job.* FROM job, called
+        """,  # noqa: S608 - a name of our own
         bulk_id,
         action,
         stored(wanted),

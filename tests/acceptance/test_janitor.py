@@ -10,8 +10,8 @@ from tests.support.servers.databases import ask, execute
 from tests.support.waiting import wait_until
 
 
-def ring_for(duty: str, channel: BlockingChannel) -> None:
-    message: Message[None] = Message(queue_name="janitor", actor_name=duty, args=(), kwargs={}, options={})
+def ring_for(rhythm: str, channel: BlockingChannel) -> None:
+    message: Message[None] = Message(queue_name="janitor", actor_name=rhythm, args=(), kwargs={}, options={})
     channel.basic_publish("", "janitor", message.encode())
 
 
@@ -50,7 +50,7 @@ def test_the_day_s_figures_are_kept(windlass: Windlass, channel: BlockingChannel
     client = windlass.client
     client.submit(wait=20)
     client.submit(wait=20, payload={"outcome": "permanent"})
-    ring_for("statistics", channel)
+    ring_for("hour", channel)
 
     def figures() -> dict[str, Any] | None:
         """Of both tasks: the minute may have ended, and figures been made, between the two."""

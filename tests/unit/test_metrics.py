@@ -36,7 +36,8 @@ from windlass.shared.settings import Settings
 
 LABELS = {
     "actor", "attempt", "by", "direction", "duty", "error_type", "fault", "kind", "lane", "method", "next", "operation",
-    "outcome", "provider", "queue", "reason", "result", "route", "service", "state", "status", "version", "what",
+    "outcome", "provider", "queue", "reason", "result", "rhythm", "route", "service", "state", "status", "version",
+    "what",
 }  # fmt: skip
 """Each one has few values, whatever people do with a Windlass."""
 

@@ -187,12 +187,12 @@ def parts() -> tuple[Alert, ...]:
         Alert(
             "WindlassJanitorSilent",
             TICKET,
-            f'(time() - max by (duty) ({JANITOR}{{duty="sweep"}}) > 600) '
-            f'or (time() - max by (duty) ({JANITOR}{{duty="statistics"}}) > 10800)',
+            f'(time() - max by (duty) ({JANITOR}{{duty!="stale",rhythm!="hour"}}) > 600) '
+            f'or (time() - max by (duty) ({JANITOR}{{rhythm="hour"}}) > 10800)',
             "5m",
-            "The janitor does not sweep",
-            "The duty {{ $labels.duty }} was last done {{ $value | humanizeDuration }} ago. Periodiq rings for it over "
-            "RabbitMQ.",
+            "The janitor does not do its duty {{ $labels.duty }}",
+            "The duty {{ $labels.duty }} was last done {{ $value | humanizeDuration }} ago: it fails, or nobody rings "
+            "for it. Periodiq rings for most over RabbitMQ.",
         ),
     )
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from windlass.shared.errors import ERROR_TYPES, NetworkTimeout, RateLimited, ServiceUnavailable, TaskError, TimedOut
 from windlass.shared.metrics.declaring import Kept
 from windlass.shared.metrics.providers import CALL_SECONDS_TAKEN, CALLS, COST_USD, TOKENS
+from windlass.shared.metrics.seam import counted_afterwards
 from windlass.shared.metrics.services import HEARTBEAT_AGE_SECONDS, WORKER_THREADS
 from windlass.shared.metrics.tasks import ATTEMPT_ERRORS, ATTEMPTS_FINISHED, RUN_SECONDS
 from windlass.shared.providers.base import OrderUnknown
@@ -37,6 +38,7 @@ def begin(queues: Iterable[str]) -> None:
             _finished[actor, provider, outcome].inc(0)
 
 
+@counted_afterwards
 def attempt_ended(task: Claimed, ending: Ending, status: str | None, *, seconds: float) -> None:
     _finished[task.actor, task.provider, OUTCOMES[status]].inc()
     _run[task.actor, task.provider].observe(seconds)

@@ -78,17 +78,29 @@ class StateMirror(dramatiq.Middleware):
         running: Running = self._thread.running
         return running
 
+    def before_worker_boot(self, broker: dramatiq.Broker, worker: dramatiq.Worker) -> None:  # noqa: ARG002
+        """A failed attempt or claim is told once, here, with the task and what becomes of it: Dramatiq's own word about
+        it, and about every message that is skipped, would be the second."""
+        logging.getLogger("dramatiq.worker.WorkerThread").setLevel(logging.CRITICAL)
+
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002
         if self.closed:
             message.put_back = True
             raise SkipMessage("the worker stops; the message goes back to its queue")
+        try:
+            self._claim(message)
+        except SkipMessage:
+            raise
+        except Exception as error:
+            task_id = next(iter(message.args), None)
+            with log_context.about(task_id=task_id):
+                log.exception("task %s could not be claimed; who still waits is rung for again", task_id)
+            raise ClaimFailed(f"task {task_id} could not be claimed") from error
+
+    def _claim(self, message: Any) -> None:
         limiter = LeaseLimiter(self._writer, UUID(message.args[0]))
         slot = limiter.acquire(raise_on_failure=False)
-        try:
-            acquired = slot.__enter__()
-        except Exception as error:
-            raise ClaimFailed(f"task {message.args[0]} could not be claimed") from error
-        if not acquired:
+        if not slot.__enter__():
             assert isinstance(limiter.answer, Refused)
             if limiter.answer.reason is Reason.MUST_RUN_ALONE:
                 self._on_suspect()
@@ -103,8 +115,9 @@ class StateMirror(dramatiq.Middleware):
             store=self._writer.call,
             largest_output_bytes=self._largest_output_bytes,
         )
+        running = Running(limiter, slot, context, self._speak_of(limiter.answer))
         self._attempts.add(context)
-        self._thread.running = Running(limiter, slot, context, self._speak_of(limiter.answer))
+        self._thread.running = running
 
     def _speak_of(self, task: Claimed) -> tracing.Span:
         """What this thread says and does from here on is about this attempt."""

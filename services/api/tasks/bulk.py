@@ -1,4 +1,4 @@
-"""Changes to many tasks over REST: accepted at once, done in chunks, watched by their id."""
+"""Changes to many tasks over REST: accepted at once, done in chunks by the janitor, watched by their id."""
 
 from typing import Any, Literal, TypeVar
 from uuid import UUID
@@ -87,7 +87,6 @@ async def start(
         scope_user_id=caller.own,
         canary=canary,
     )
-    state.bulk_runner.wake()
     return Response({"bulk_id": bulk_id, "matched": matched}, status_code=202)
 
 

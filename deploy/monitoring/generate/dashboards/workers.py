@@ -18,7 +18,7 @@ def dashboard() -> Dashboard:
             Row("Are there enough?", enough()),
             Row("Do they live?", alive()),
             Row("Do they get their work, and write it down?", work()),
-            Row("Does the janitor sweep?", janitor()),
+            Row("Does the janitor do its duties?", janitor()),
             Row("What do the processes take?", processes(NOT_THE_API)),
         ],
     )
@@ -150,7 +150,8 @@ def janitor() -> list[Panel]:
     return [
         graph(
             "Since each duty was last done",
-            "Good: stale below 20 s, sweep about a minute, statistics up to an hour.",
+            "Good: stale, expired, dependents and bulk below 20 s, most others about a minute, statistics and "
+            "tallies_check up to an hour.",
             Query("time() - max by (duty) (windlass_janitor_last_success_timestamp_seconds)", "{{duty}}"),
             unit="s",
         ),
@@ -159,5 +160,10 @@ def janitor() -> list[Panel]:
             "Seconds and growing: Postgres is slow, or its statistics are stale (ANALYZE).",
             Query(quantile(0.95, "windlass_janitor_duty_seconds", "duty"), "{{duty}}"),
             unit="s",
+        ),
+        graph(
+            "Duties that failed, an hour",
+            "Good: 0. The janitor's log has the error; the other duties go on.",
+            Query("sum by (duty) (increase(windlass_janitor_duty_failures_total[1h]))", "{{duty}}"),
         ),
     ]

@@ -1,46 +1,33 @@
-"""Does the bulk jobs, chunk by chunk: those that this process accepted, and those that another one left behind."""
+"""Bulk jobs: what the api has accepted is done chunk by chunk, whoever accepted it and whoever began."""
 
-import asyncio
 import logging
+import time
+from uuid import UUID
 
 from windlass.shared import db
 from windlass.shared.db import Row
-from windlass.shared.process.lifetime import until_set
+from windlass.shared.metrics.services import JANITOR_DUTY_FAILURES
 from windlass.shared.settings import Settings
 from windlass.shared.store import bulk
 
-log = logging.getLogger("api")
+log = logging.getLogger("janitor")
 
 CANARY_SECONDS = 1.0
 """How often canaries are looked after while a job waits for them."""
 
 
 class BulkRunner:
-    """One per api process. Any number may run: a chunk that two of them try is done by one."""
+    """One per janitor, on a connection of its own: a chunk that waits for somebody's lock holds up no other duty. Any
+    number may run: a chunk that two of them try is done by one."""
 
-    def __init__(self, settings: Settings, pool: db.Database, lists: db.Database) -> None:
+    def __init__(self, settings: Settings, pool: db.Database) -> None:
         self._settings = settings
         self._pool = pool
-        self._lists = lists
-        self._news = asyncio.Event()
+        self._aside: dict[UUID, float] = {}
 
-    def wake(self) -> None:
-        self._news.set()
-
-    async def run(self) -> None:
-        """Until cancelled. With nothing to do it asks once in a while whether somebody has left a job behind."""
-        while True:
-            self._news.clear()
-            try:
-                pause = await self._do_a_round()
-            except db.AWAY_OR_BUSY + db.NOT_MIGRATED as error:
-                log.debug("bulk jobs wait for Postgres (%s)", error or type(error).__name__)
-                pause = min(CANARY_SECONDS, self._settings.safety_poll_seconds)
-            await until_set(self._news, at_most_seconds=pause)
-
-    async def _do_a_round(self) -> float:
+    async def do_a_round(self) -> float:
         """A chunk of every job; returns how long the next round has time."""
-        jobs = await bulk.unfinished(self._lists)
+        jobs = [job for job in await bulk.unfinished(self._pool) if not self._is_aside(job["bulk_id"])]
         moved = [await self._move(job) for job in jobs]
         if any(moved):
             return 0
@@ -54,13 +41,26 @@ class BulkRunner:
             if job["state"] == "waiting-for-canary":
                 after = await bulk.judge_canaries(self._pool, job["bulk_id"])
             else:
-                after = await bulk.advance(self._pool, job, await bulk.next_chunk(self._lists, job))
+                after = await bulk.advance(self._pool, job, await bulk.next_chunk(self._pool, job))
         except db.CONTENDED as error:
             log.warning("bulk %s: trying again later (%s)", job["bulk_id"], error)
             return False
+        except db.UNAVAILABLE:
+            raise
         except db.UNSTORABLE as error:
             await bulk.stop(self._pool, job["bulk_id"], reason=f"its filter cannot be applied: {error}")
             return True
+        except Exception:
+            JANITOR_DUTY_FAILURES.labels("bulk").inc()
+            log.exception("bulk %s cannot be done just now; the others go on", job["bulk_id"])
+            self._aside[job["bulk_id"]] = time.monotonic() + self._settings.safety_poll_seconds
+            return False
         if after is not None and after["state"] in {"finished", "stopped"}:
             log.info("bulk %s of %d tasks %s", job["action"], after["changed"], after["state"])
         return after is not None
+
+    def _is_aside(self, bulk_id: UUID) -> bool:
+        if self._aside.get(bulk_id, 0) > time.monotonic():
+            return True
+        self._aside.pop(bulk_id, None)
+        return False

@@ -1,0 +1,74 @@
+"""Periodiq's rings: the process that rings, and the thread that answers."""
+
+import asyncio
+import concurrent.futures
+import logging
+import os
+import sys
+import time
+from contextlib import suppress
+
+import dramatiq
+
+from windlass.services.janitor.premises import Premises
+from windlass.services.janitor.rhythms import Rhythm
+from windlass.services.janitor.schedule import boot
+from windlass.services.janitor.table import duties_of
+from windlass.services.janitor.wall import perform_all
+from windlass.shared.backoff import Backoff
+from windlass.shared.broker import threads_live
+
+log = logging.getLogger("janitor")
+
+
+class Rings:
+    """Consumes the `janitor` queue with one Dramatiq thread, which hands each ring's duties to this loop."""
+
+    def __init__(self, premises: Premises) -> None:
+        self._premises = premises
+        self._worker: dramatiq.Worker | None = None
+
+    def lives(self) -> bool:
+        return self._worker is None or threads_live(self._worker)
+
+    async def answer(self) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+
+        def perform(rhythm: Rhythm) -> None:
+            ringing = asyncio.run_coroutine_threadsafe(perform_all(duties_of(rhythm), self._premises), loop)
+            with suppress(concurrent.futures.CancelledError):  # the process ends; somebody rings again in time
+                ringing.result()
+
+        worker = dramatiq.Worker(boot(self._premises.settings, perform), worker_threads=1)
+        worker.queue_prefetch = 1
+        worker.start()
+        self._worker = worker
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._worker = None
+            for thread in worker.workers:
+                thread.stop()
+            for consumer in worker.consumers.values():
+                consumer.stop()
+
+
+async def keep_ringing() -> None:
+    """Periodiq wants a main thread, and ends when RabbitMQ is away: it has a process of its own. Until cancelled."""
+    backoff = Backoff(first_seconds=1, longest_seconds=30, good_run_seconds=60)
+    while True:
+        started = time.monotonic()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "windlass.services.janitor.schedule", str(os.getpid())
+        )
+        try:
+            code = await process.wait()
+        except asyncio.CancelledError:
+            with suppress(ProcessLookupError):
+                process.terminate()
+            await process.wait()
+            raise
+        pause = backoff.after(time.monotonic() - started)
+        log.warning("the schedule ended (exit code %s); starting it again in %.0f s", code, pause)
+        await asyncio.sleep(pause)

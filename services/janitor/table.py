@@ -1,0 +1,68 @@
+"""The table of the janitor's duties: what each is called, when it is done, and what does it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from windlass.services.janitor.duties.blocked import recheck_blocked
+from windlass.services.janitor.duties.breakers import look_after_breakers
+from windlass.services.janitor.duties.dependents import settle_dependents
+from windlass.services.janitor.duties.expired import bury_expired
+from windlass.services.janitor.duties.rates import forget_expired_rates
+from windlass.services.janitor.duties.reconciler import count_unaccounted
+from windlass.services.janitor.duties.stale import recover_stale
+from windlass.services.janitor.duties.statistics import keep_statistics
+from windlass.services.janitor.duties.submission_keys import forget_expired_keys
+from windlass.services.janitor.duties.tallies import fold_tallies, mend_tallies
+from windlass.services.janitor.duties.texts import sort_in_new_texts
+from windlass.services.janitor.duties.workers import lose_silent_workers
+from windlass.services.janitor.premises import Premises
+from windlass.services.janitor.rhythms import Rhythm
+
+
+@dataclass(frozen=True)
+class Duty:
+    """A name, a rhythm, and what is done. One that is called says in how many seconds it wants to look again."""
+
+    name: str
+    rhythm: Rhythm
+    do: Callable[[Premises], Awaitable[float | None]]
+
+
+async def stale(at: Premises) -> None:
+    await recover_stale(at.pool, heard_at=at.heard_at, patience_seconds=at.patience_seconds)
+
+
+async def blocked(at: Premises) -> None:
+    at.rechecked_from, at.rechecked_to = at.rechecked_to, await recheck_blocked(at.pool, at.rechecked_to)
+
+
+async def unaccounted(at: Premises) -> None:
+    """After the recheck, and of the page that it has looked through: what it could mend is nobody's loss."""
+    at.unaccounted = await count_unaccounted(at.pool, at.settings, blocked_after=at.rechecked_from)
+
+
+DUTIES = (
+    Duty("stale", Rhythm.LEASES, stale),
+    Duty("expired", Rhythm.LEASES, lambda at: bury_expired(at.pool)),
+    Duty("dependents", Rhythm.CALL, lambda at: settle_dependents(at.listening, at.settings)),
+    Duty("bulk", Rhythm.CALL, lambda at: at.bulk_runner.do_a_round()),
+    Duty("blocked", Rhythm.MINUTE, blocked),
+    Duty("workers", Rhythm.MINUTE, lambda at: lose_silent_workers(at.pool, at.settings)),
+    Duty("breakers", Rhythm.MINUTE, lambda at: look_after_breakers(at.pool, at.settings)),
+    Duty("submission_keys", Rhythm.MINUTE, lambda at: forget_expired_keys(at.pool)),
+    Duty("rates", Rhythm.MINUTE, lambda at: forget_expired_rates(at.pool)),
+    Duty("tallies", Rhythm.MINUTE, lambda at: fold_tallies(at.pool)),
+    Duty("texts", Rhythm.MINUTE, lambda at: sort_in_new_texts(at.pool)),
+    Duty("reconciler", Rhythm.MINUTE, unaccounted),
+    Duty("statistics", Rhythm.HOUR, lambda at: keep_statistics(at.pool)),
+    Duty("tallies_check", Rhythm.HOUR, lambda at: mend_tallies(at.pool)),
+)
+"""Those of one rhythm are done in this order, one after another."""
+
+
+def duties_of(rhythm: Rhythm) -> list[Duty]:
+    return [duty for duty in DUTIES if duty.rhythm == rhythm]
+
+
+def duty_named(name: str) -> Duty:
+    return next(duty for duty in DUTIES if duty.name == name)

@@ -1,0 +1,71 @@
+"""The janitor's own timer: sleeps until the earliest lease may have ended, with or without RabbitMQ."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from windlass.services.janitor.premises import Premises
+from windlass.services.janitor.rhythms import Rhythm
+from windlass.services.janitor.table import duties_of
+from windlass.services.janitor.wall import EXPECTED, perform_all
+from windlass.shared import db
+from windlass.shared.store import reports, tasks
+
+log = logging.getLogger("janitor")
+
+AGAIN_SECONDS = 0.5
+SHORTEST_SLEEP_SECONDS = 0.05
+
+
+class Timer:
+    """Says at every look that this janitor is there, and judges nobody soon after Postgres was out of reach."""
+
+    def __init__(self, premises: Premises, instance_id: str, *, on_answer: Callable[[], None]) -> None:
+        self._premises = premises
+        self._instance_id = instance_id
+        self._on_answer = on_answer
+        self._asked_at = self._judges_from = 0.0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            self._asked_at = time.monotonic()
+            sleep = await self._look()
+            self._mind_the_gap()
+            await asyncio.sleep(sleep)
+
+    async def _look(self) -> float:
+        """Whatever goes wrong, there is a next time; returns how long to sleep until then."""
+        try:
+            return await self._recover()
+        except EXPECTED as error:
+            log.warning("sweeping again soon (%s)", str(error) or type(error).__name__)
+            self._judges_from = time.monotonic() + self._premises.patience_seconds
+        except Exception:
+            log.exception("the timer failed; sweeping again soon")
+        return AGAIN_SECONDS
+
+    def _mind_the_gap(self) -> None:
+        """An answer that took long: Postgres was out of reach, for the workers as well. Let the living renew before the
+        dead are counted."""
+        if time.monotonic() - self._asked_at > self._premises.patience_seconds:
+            self._judges_from = time.monotonic() + self._premises.patience_seconds
+
+    async def _recover(self) -> float:
+        """Takes back what is stale, and returns how long to sleep."""
+        at = self._premises
+        details = {"unaccounted_tasks": at.unaccounted}
+        at.heard_at = await reports.say(at.pool, "janitor", self._instance_id, healthy=True, details=details)
+        self._on_answer()
+        self._mind_the_gap()
+        wait = self._judges_from - time.monotonic()
+        if wait > 0:
+            return wait
+        for outcome in await perform_all(duties_of(Rhythm.LEASES), at):
+            if isinstance(outcome.error, db.AWAY_OR_BUSY):
+                raise outcome.error
+        next_expiry = await tasks.seconds_to_next_expiry(at.pool)
+        # An outage that falls between two looks must be too short to cost anybody a lease.
+        longest = min(at.settings.safety_poll_seconds, at.settings.lease_seconds / 2)
+        return longest if next_expiry is None else min(max(next_expiry, SHORTEST_SLEEP_SECONDS), longest)
