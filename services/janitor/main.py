@@ -34,6 +34,7 @@ from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_told_to_stop
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store import reports, tasks
 
 log = logging.getLogger("janitor")
@@ -110,7 +111,12 @@ class Janitor:
         if wait > 0:
             return wait
         with performing("stale"):
-            await recover_stale(self.pool, heard_at=heard_at, patience_seconds=self._patience_seconds)
+            await recover_stale(
+                self.pool,
+                heard_at=heard_at,
+                patience_seconds=self._patience_seconds,
+                retries=self.settings.retries,
+            )
             await bury_expired(self.pool)
         next_expiry = await tasks.seconds_to_next_expiry(self.pool)
         # An outage that falls between two looks must be too short to cost anybody a lease.
@@ -172,7 +178,7 @@ async def serve(settings: Settings) -> None:
 
 
 def main() -> None:
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "janitor")
     serving.serve(settings, "janitor")
     asyncio.run(serve(settings))

@@ -11,6 +11,7 @@ import periodiq
 from windlass.shared.broker import DoorbellBroker
 from windlass.shared.process import kernel, logs
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 
 QUEUE = "janitor"
 DUTIES = {"sweep": "* * * * *", "statistics": "7 * * * *"}
@@ -35,7 +36,7 @@ def perform_elsewhere(_duty: str) -> None:
 
 def main() -> None:
     kernel.die_with_parent(int(sys.argv[1]), signal.SIGTERM)
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "schedule")
     broker = boot(settings, perform_elsewhere)
     scheduler = periodiq.Scheduler(actors=list(broker.actors.values()))

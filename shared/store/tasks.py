@@ -13,6 +13,7 @@ import msgspec
 from windlass.shared.db import Database, Row, as_json
 from windlass.shared.errors import WorkerLost
 from windlass.shared.metrics import counting
+from windlass.shared.retry_delays import BUILT_IN, RetrySettings
 from windlass.shared.store.flow import Rules
 
 TASK_FIELDS = (
@@ -301,6 +302,7 @@ async def stall(
     at_most: int = 500,
     heard_at: datetime | None = None,
     patience_seconds: float | None = None,
+    retries: RetrySettings = BUILT_IN,
 ) -> list[Row]:
     """Takes back tasks whose lease ran out at least so long ago (none: whatever the lease), or whose worker is dead.
     What is known of a worker's end (`proofs`) is kept with the ends of its attempts.
@@ -317,7 +319,7 @@ async def stall(
         expired_for_seconds,
         [*dead_workers, *proofs],
         as_json(dict(proofs)),
-        list(WorkerLost.delays),
+        retries.seconds_after_a_lost_worker(WorkerLost.delays),
         at_most,
         heard_at,
         patience_seconds,
