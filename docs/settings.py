@@ -57,8 +57,9 @@ JSON: `WINDLASS_PROVIDERS='{"probe": {"limit": 3}}'`; they are merged key by key
 DELAYS = """\
 A delay is a list of seconds whose last entry is repeated, `[5, 10, 30]`, or a curve,
 `{curve = "exponential", base = 2, cap = 300}`: baseⁿ, or base·n² (`quadratic`), with n from 1, at most `cap`. The
-narrowest table that says something about a type of error wins: the agent's, its actor's, its provider's, `[retries]`,
-then what is built in. A provider's `Retry-After` is kept to, whatever the tables say.
+narrowest table that says something about a type of error wins: the task's own (`retry_delays`), the agent's, its
+actor's, its provider's, `[retries]`, then what is built in. A provider's `Retry-After` is kept to, whatever the tables
+say.
 """
 
 NONE = "\N{EN DASH}"

@@ -41,8 +41,8 @@ Listed = Annotated[
 ]
 """Seconds, one after the other; the last one is repeated."""
 
-LIST, CURVE = "(list)", "(curve)"
-"""Tags of the two, in parentheses so that a reader of an error's place can leave them out."""
+LIST, CURVE, MAP = TAGS = "(list)", "(curve)", "(map)"
+"""Tags of what a delay can be, in parentheses so that a reader of an error's place can leave them out."""
 
 
 def _which(value: Any) -> str | None:
@@ -74,15 +74,12 @@ def delay_at(delays: tuple[float, ...] | Curve, failures: int) -> float:
     return delays[min(failures, len(delays) - 1)]
 
 
-class Schedules(BaseModel):
-    """Delays by type of error, in the table of an actor, an agent or a provider; what is left out, the next wider table
-    says: an agent's, then its actor's, its provider's, `[retries]`, and at last what is built in."""
+class TaskSchedules(BaseModel):
+    """Delays by type of error, as a task can have them. How long its provider pauses after a 429 is not for a task to
+    say, nor is what befalls it when its worker is lost."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    rate_limited: Delays | None = Field(
-        None, alias="RateLimited", description="After a 429 that names no time; the whole provider pauses so long."
-    )
     service_unavailable: Delays | None = Field(
         None, alias="ServiceUnavailable", description="After a 500, 502, 503 or 504."
     )
@@ -99,6 +96,43 @@ class Schedules(BaseModel):
         """None where this table says nothing about such errors."""
         found: tuple[float, ...] | Curve | None = getattr(self, FIELDS[error_type], None)
         return found
+
+
+def _list_or_map(value: Any) -> str | None:
+    if isinstance(value, list | tuple):
+        return LIST
+    return MAP if isinstance(value, dict | TaskSchedules) else None
+
+
+TaskDelays = Annotated[
+    Annotated[Listed, Tag(LIST)] | Annotated[TaskSchedules, Tag(MAP)],
+    Discriminator(
+        _list_or_map,
+        custom_error_type="delays",
+        custom_error_message="must be a list of seconds, as [5, 10, 30], or an object of delays by type of error",
+    ),
+]
+
+
+def stored_delays(said: tuple[float, ...] | TaskSchedules) -> dict[str, Any]:
+    """A task's delays in the one shape that is kept: by type of error. A list is for all of them."""
+    if isinstance(said, TaskSchedules):
+        return said.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {str(field.alias or name): said for name, field in TaskSchedules.model_fields.items()}
+
+
+def schedules_of_task(said: dict[str, Any]) -> TaskSchedules:
+    """As it was stored; what another version has added meanwhile is left out."""
+    return TaskSchedules.model_validate({name: delays for name, delays in said.items() if name in FIELDS})
+
+
+class Schedules(TaskSchedules):
+    """Delays by type of error, in the table of an actor, an agent or a provider; what is left out, the next wider table
+    says: an agent's, then its actor's, its provider's, `[retries]`, and at last what is built in."""
+
+    rate_limited: Delays | None = Field(
+        None, alias="RateLimited", description="After a 429 that names no time; the whole provider pauses so long."
+    )
 
 
 class RetrySettings(Schedules):

@@ -87,6 +87,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     body_hash: str | None = None
     traceparent: str | None = None
     """The trace that its submit belongs to, while somebody traces."""
+    retry_delays: dict[str, Any] | None = None
 
     @property
     def has_keys(self) -> bool:
@@ -119,6 +120,8 @@ class Claimed:
     rate_limited_count: int
     timeout_seconds: float
     traceparent: str | None = None
+    retry_delays: dict[str, Any] | None = None
+    """Its own, by type of error, as its submitter has said."""
 
 
 GRANTED = frozenset(each.name for each in fields(Claimed)) - {"claim_token"}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.support.engine.submissions import accepted
+from tests.support.engine.submissions import accepted, pointers, refused
 from tests.unit.test_admission import QUIET
 from tests.unit.test_retries import FIRST_ATTEMPT, error_called
 from windlass.services.actors.worker.retries import delay_after, ending_of_failure, ending_of_interrupt
@@ -17,7 +17,16 @@ from windlass.services.api.tasks.submission import read, under_idempotency_key
 from windlass.shared.admission import ProviderView, picks
 from windlass.shared.errors import ERROR_TYPES, RateLimited, ServiceUnavailable, TimedOut, WorkerLost
 from windlass.shared.payloads import PAYLOADS
-from windlass.shared.retry_delays import FIELDS, OTHER, Curve, RetrySettings, Schedules, delay_at
+from windlass.shared.retry_delays import (
+    BUILT_IN,
+    FIELDS,
+    OTHER,
+    Curve,
+    RetrySettings,
+    Schedules,
+    delay_at,
+    schedules_of_task,
+)
 from windlass.shared.settings import Settings
 from windlass.shared.states import Lane
 from windlass.shared.toml_tables import DEFAULT_ACTORS, LaneSettings
@@ -242,3 +251,45 @@ def test_an_idempotency_key_means_the_same_request_for_as_long_as_is_set() -> No
     assert under_a_key().idempotency_ttl_seconds == 60
     assert under_a_key().body_hash == under_a_key(max_retries=5).body_hash
     assert under_a_key().body_hash != under_a_key(max_retries=3).body_hash
+
+
+# A task's own
+
+
+def test_a_list_of_a_task_s_own_is_for_every_error_but_a_429() -> None:
+    task = accepted({"actor": "probe", "retry_delays": [3, 4]})
+    assert task.retry_delays is not None
+    own = schedules_of_task(task.retry_delays)
+    found = {name: delay_after(error_called(name), 1, [own, BUILT_IN]) for name in TRANSIENT}
+    assert found == {**dict.fromkeys(TRANSIENT, 4), "RateLimited": 120, "WorkerLost": 5}
+    assert delay_after(KeyError(), 9, [own, BUILT_IN]) == 4
+
+
+def test_a_task_s_own_delays_are_kept_as_they_were_said() -> None:
+    said = {"ServiceUnavailable": [1, 2], "other": {"curve": "exponential", "base": 3, "cap": 10}}
+    task = accepted({"actor": "probe", "retry_delays": said})
+    assert task.retry_delays == said
+    own = schedules_of_task({**task.retry_delays, "of another version": [1]})
+    assert [delay_after(KeyError(), failures, [own]) for failures in range(4)] == [3, 9, 10, 10]
+    assert delay_after(error_called("NetworkTimeout"), 0, [own]) == 2, "what it does not say is as it was"
+    assert accepted({"actor": "probe"}).retry_delays is None
+
+
+@pytest.mark.parametrize(
+    ("delays", "pointer"),
+    [
+        (5, "/retry_delays"),
+        ([], "/retry_delays"),
+        ([1, -1], "/retry_delays/1"),
+        ([1] * 101, "/retry_delays"),
+        ({"ServiceUnavailable": 3}, "/retry_delays/ServiceUnavailable"),
+        ({"ServiceUnavailable": [1, "soon"]}, "/retry_delays/ServiceUnavailable/1"),
+        ({"ServiceUnavailable": {"curve": "cubic"}}, "/retry_delays/ServiceUnavailable/curve"),
+        ({"ContentRejected": [1]}, "/retry_delays/ContentRejected"),
+        ({"RateLimited": [0]}, "/retry_delays/RateLimited"),  # its provider pauses for everybody
+        ({"WorkerLost": [0]}, "/retry_delays/WorkerLost"),
+    ],
+)
+def test_a_task_s_own_delays_that_make_no_sense_are_refused_by_name(delays: object, pointer: str) -> None:
+    problem = refused({"actor": "probe", "retry_delays": delays})
+    assert (problem.status, problem.code, pointers(problem)) == (422, "invalid-task", {pointer})

@@ -25,6 +25,7 @@ from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import tracing
 from windlass.shared.process import log_context
+from windlass.shared.retry_delays import schedules_of_task
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import MUST_RUN_ALONE, Claimed, Ending, Refused
 
@@ -148,7 +149,8 @@ class StateMirror(dramatiq.Middleware):
 
     def _ending_of_failure(self, task: Claimed, error: BaseException) -> Ending:
         agent = task.payload.get("subagent_type") if task.actor == "agent" else None
-        schedules = self._settings.schedules_for(task.actor, task.provider, agent)
+        own = (schedules_of_task(task.retry_delays),) if task.retry_delays else ()
+        schedules = (*own, *self._settings.schedules_for(task.actor, task.provider, agent))
         return ending_of_failure(task, error, self._settings.retries, schedules)
 
     def _end(self, running: Running, exception: BaseException | None) -> None:

@@ -12,14 +12,14 @@ from windlass.shared.retry_delays import (
     OTHER,
     Curve,
     RetrySettings,
-    Schedules,
+    TaskSchedules,
     delay_at,
 )
 from windlass.shared.scrubbing import withhold
 from windlass.shared.store.tasks import Claimed, Ending
 
 
-def delays_after(error: BaseException, schedules: Sequence[Schedules]) -> tuple[float, ...] | Curve:
+def delays_after(error: BaseException, schedules: Sequence[TaskSchedules]) -> tuple[float, ...] | Curve:
     """As the first of the tables has them that says anything about such errors; else those built in."""
     name = next((each.__name__ for each in type(error).__mro__ if each.__name__ in FIELDS), OTHER)
     for table in schedules:
@@ -29,7 +29,7 @@ def delays_after(error: BaseException, schedules: Sequence[Schedules]) -> tuple[
     return BUILT_IN_CURVE if built_in is None else built_in
 
 
-def delay_after(error: BaseException, failures: int, schedules: Sequence[Schedules] = ()) -> float:
+def delay_after(error: BaseException, failures: int, schedules: Sequence[TaskSchedules] = ()) -> float:
     """Seconds until the next attempt: what the provider has said, or the schedule of such errors."""
     if isinstance(error, RateLimited) and error.retry_after is not None:
         return error.retry_after
@@ -37,7 +37,10 @@ def delay_after(error: BaseException, failures: int, schedules: Sequence[Schedul
 
 
 def ending_of_failure(
-    task: Claimed, error: BaseException, rules: RetrySettings = BUILT_IN, schedules: Sequence[Schedules] = (BUILT_IN,)
+    task: Claimed,
+    error: BaseException,
+    rules: RetrySettings = BUILT_IN,
+    schedules: Sequence[TaskSchedules] = (BUILT_IN,),
 ) -> Ending:
     """Retry or bury, what it costs, and what it says about the provider; `schedules` are the tables with delays that
     concern the task, the narrowest first."""

@@ -10,6 +10,7 @@ from windlass.services.api.access.auth import Caller
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.tasks.progress import present
 from windlass.shared.db import Row
+from windlass.shared.retry_delays import TaskDelays
 from windlass.shared.scrubbing import withhold_label
 from windlass.shared.store.tasks import TASK_FIELDS
 
@@ -49,6 +50,10 @@ class NewTask(BaseModel):
     max_retries: Annotated[
         int | None,
         Field(ge=0, le=100, description="So many failures are tried again; the configured number otherwise."),
+    ] = None
+    retry_delays: Annotated[
+        TaskDelays | None,
+        Field(description="Seconds before each retry, the last repeated; or by type of error, as lists or curves."),
     ] = None
     timeout_seconds: Annotated[
         float | None, Field(gt=0, le=7 * 86400, description="How long one attempt may take; the actor's own otherwise.")

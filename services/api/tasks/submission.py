@@ -22,6 +22,7 @@ from windlass.shared.payloads import (
     Payload,
     ProbePayload,
 )
+from windlass.shared.retry_delays import stored_delays
 from windlass.shared.scrubbing import withhold, withhold_label
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
@@ -65,6 +66,7 @@ def accept(
         max_retries=settings.max_retries_of(wanted.actor) if wanted.max_retries is None else wanted.max_retries,
         max_age_seconds=wanted.max_age_seconds or settings.max_age_seconds_of(wanted.actor),
         dedupe_ttl_seconds=wanted.dedupe_ttl_seconds or settings.defaults.dedupe_ttl_seconds,
+        retry_delays=None if wanted.retry_delays is None else stored_delays(wanted.retry_delays),
         run_at=wanted.run_at.isoformat() if wanted.run_at else None,
         reach=None if caller.is_admin else caller.user_id,
         traceparent=tracing.traceparent(),
