@@ -7,6 +7,7 @@ from typing import Literal
 
 from windlass.shared.reasons import Reason
 from windlass.shared.states import Lane
+from windlass.shared.toml_tables import LaneSettings
 
 WINDOW_FLOOR = 16
 """Doorbells that may be out for a queue that nobody serves now: a pool scaled to zero must see that it is wanted."""
@@ -43,6 +44,7 @@ class ProviderView:
     waiting_retries: int | None = None
     """How many retries wait, when there are more than a look counts (`retry_due`)."""
     broker: Broker = "connected"
+    lanes: LaneSettings = field(default_factory=LaneSettings)
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,6 @@ class Admission:
     @property
     def nobody(self) -> bool:
         return self.fresh + self.retry + self.resumes == 0
-
-
-def retry_share(waiting_retries: int) -> int:
-    """Percent of the starts that go to the retry lane while both lanes have work."""
-    if waiting_retries < 1000:
-        return 30
-    return 20 if waiting_retries <= 5000 else 10
 
 
 def bar(view: ProviderView) -> Reason | None:
@@ -123,7 +118,7 @@ def picks(view: ProviderView) -> Iterator[tuple[Lane, int]]:
     fresh_left, retry_left = view.fresh_due, view.retry_due
     credit = view.lane_credit
     waiting = view.retry_due if view.waiting_retries is None else view.waiting_retries
-    share = 0 if is_on_trial(view) else retry_share(waiting)
+    share = 0 if is_on_trial(view) else view.lanes.retry_share(waiting)
     while fresh_left or retry_left:
         if fresh_left and retry_left:
             credit += share

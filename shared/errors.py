@@ -53,7 +53,7 @@ class NetworkTimeout(TaskError):
 
 
 class TimedOut(TaskError):
-    """The task's own timeout passed; the next attempt gets half as much time again."""
+    """The task's own timeout passed; the next attempt gets more time."""
 
     delays = (0,)
 

@@ -142,8 +142,3 @@ PAYLOADS: dict[str, type[Payload]] = {
 }
 
 DEFAULT_PROVIDER: dict[str, str] = {"agent": "local", "probe": "probe", "summarize": "openrouter"}
-
-TIMEOUT_SECONDS: dict[str, float] = {"agent": 1800, "media": 900, "probe": 300, "summarize": 120}
-
-MAX_AGE_SECONDS: dict[str, float] = {"summarize": 3600}
-"""Who still wants a summary after an hour? What is not named here never expires by itself."""

@@ -1,41 +1,69 @@
-"""The tables of the TOML file: one for each provider, one for each agent, one for the network."""
+"""The tables of the TOML file: one for each provider, agent and actor, and those that there is one of."""
 
 from dataclasses import dataclass
 from ipaddress import ip_network
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from windlass.shared.retry_delays import Schedules
+
+DEFAULT_ACTORS: dict[str, dict[str, Any]] = {
+    "agent": {"timeout_seconds": 1800},
+    "media": {"timeout_seconds": 900},
+    "probe": {"timeout_seconds": 300},
+    "summarize": {"timeout_seconds": 120, "max_age_seconds": 3600},  # who still wants a summary after an hour?
+}
+"""Everybody who works here, and for how long."""
 
 
-class Rate(BaseModel):
+class Table(BaseModel):
+    """Keys that nobody knows are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Rate(Table):
     """So many calls that order work in so many seconds."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    limit: Annotated[int, Field(ge=1)]
-    per_seconds: Annotated[int, Field(ge=1, le=3600)]
+    limit: Annotated[int, Field(ge=1, description="So many calls.")]
+    per_seconds: Annotated[int, Field(ge=1, le=3600, description="In so many seconds.")]
 
 
-class ProviderSettings(BaseModel):
+class ProviderSettings(Table):
     """One `[providers.NAME]` table: who does the work, and how much of it at once."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    actor: str = Field(description="The kind of work that it does: the name of an actor.")
+    limit: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="How many tasks hold a slot at once; no limit if left out, and 0 starts nothing."
+    )
+    rate: Rate | None = Field(None, description="How many calls that order work it takes in a time, over all workers.")
+    base_url: str | None = Field(None, description="Where its API is.")
+    api_key_env: str | None = Field(None, description="The variable with the key for it.")
+    adapter: str | None = Field(
+        None,
+        description="Who speaks to it: a file in `shared/providers`, or a module of your own (`package.module`); the "
+        "file with the provider's name if left out.",
+    )
+    model: str | None = Field(None, description="The model for tasks that name none.")
+    call_timeout_seconds: Annotated[float, Field(gt=0)] = Field(30, description="How long one call may take.")
+    poll_seconds: Annotated[float, Field(gt=0)] = Field(3, description="How often an open job is asked about.")
+    when_unknown: Literal["fail", "resubmit"] = Field(
+        "fail",
+        description="What becomes of a task whose order may or may not have arrived, when that cannot be found out.",
+    )
+    callback_key_env: str | None = Field(
+        None,
+        description="For providers that call back to one address for all jobs: the variable with the key they send.",
+    )
+    retries: Schedules = Field(Schedules(), description="Delays by type of error.")
 
-    actor: str
-    limit: Annotated[int, Field(ge=0)] | None = None
-    rate: Rate | None = None
-    base_url: str | None = None
-    api_key_env: str | None = None
-    adapter: str | None = None
-    """Who speaks to it: a file in `shared/providers`, or a module of your own (`package.module`). If left out, the file
-    that has the provider's name."""
-    model: str | None = None
-    call_timeout_seconds: Annotated[float, Field(gt=0)] = 30
-    poll_seconds: Annotated[float, Field(gt=0)] = 3
-    when_unknown: Literal["fail", "resubmit"] = "fail"
-    """What becomes of a task whose order may or may not have arrived, when that cannot be found out."""
-    callback_key_env: str | None = None
-    """For providers that call back to one address for all jobs: the variable with the key that they send."""
+    @field_validator("actor")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in DEFAULT_ACTORS:
+            raise ValueError(f"no actor is called {name}; there are {', '.join(DEFAULT_ACTORS)}")
+        return name
 
 
 @dataclass(frozen=True)
@@ -50,46 +78,117 @@ class Endpoint:
 SandboxMode = Literal["required", "best-effort", "off"]
 
 
-class AgentLimits(BaseModel):
-    """What one agent may use at most, with all of its processes; none is no limit."""
+class AgentLimits(Table):
+    """What one agent may use at most, with all of its processes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    memory_mb: Annotated[int, Field(ge=1)] | None = Field(2048, description="Megabytes of memory.")
+    cpu_seconds: Annotated[int, Field(ge=1)] | None = Field(3600, description="Seconds of CPU time.")
+    file_mb: Annotated[int, Field(ge=1)] | None = Field(
+        1024,
+        description="Megabytes of everything in its directory and its tmp together, and of each file that it writes "
+        "anywhere.",
+    )
+    processes: Annotated[int, Field(ge=1)] | None = Field(128, description="Processes at once.")
+    files: Annotated[int, Field(ge=1)] | None = Field(
+        200_000, description="How many files and directories in its directory and its tmp together."
+    )
 
-    memory_mb: Annotated[int, Field(ge=1)] | None = 2048
-    cpu_seconds: Annotated[int, Field(ge=1)] | None = 3600
-    file_mb: Annotated[int, Field(ge=1)] | None = 1024
-    """Of everything in its directory and its tmp together, and of each file that it writes anywhere."""
-    processes: Annotated[int, Field(ge=1)] | None = 128
-    files: Annotated[int, Field(ge=1)] | None = 200_000
-    """How many, directories too, in its directory and its tmp together."""
 
-
-class AgentSettings(BaseModel):
+class AgentSettings(Table):
     """One `[agents.NAME]` table: the command that is run for a `subagent_type`, and what it may do."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    command: Annotated[tuple[str, ...], Field(min_length=1)] = Field(description="The program and its arguments.")
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="What its tasks get, and the most that a client may ask for; the actor's if left out."
+    )
+    limits: AgentLimits = Field(AgentLimits(), description="What it may use at most.")
+    sandbox: SandboxMode | None = Field(
+        None,
+        description="`required` refuses to run where no sandbox can be made, `best-effort` runs without one there, "
+        "`off` everywhere; what `WINDLASS_AGENT_SANDBOX` says if left out.",
+    )
+    network: bool | Literal["host"] = Field(
+        default=False,
+        description="If false, it has a network of its own with nobody in it. If true, public addresses alone where it "
+        'has a sandbox and slirp4netns is installed, else as `"host"`: the network of the machine as it is, with '
+        "whatever listens on its loopback addresses, and a cloud's metadata at 169.254.169.254.",
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="Variables of its environment.")
+    permanent_exit_codes: tuple[int, ...] = Field((), description="After these it is not tried again.")
+    retries: Schedules = Field(Schedules(), description="Delays by type of error.")
 
-    command: Annotated[tuple[str, ...], Field(min_length=1)]
-    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
-    limits: AgentLimits = AgentLimits()
-    sandbox: SandboxMode | None = None
-    """If left out, what `WINDLASS_AGENT_SANDBOX` says. `required` refuses to run where no sandbox can be made,
-    `best-effort` runs without one there, `off` everywhere."""
-    network: bool | Literal["host"] = False
-    """If false, it has a network of its own with nobody in it. If true, public addresses alone where it has a sandbox
-    and slirp4netns is installed, else as `"host"`: the network of the machine as it is, with whatever listens on its
-    loopback addresses, and a cloud's metadata at 169.254.169.254."""
-    env: dict[str, str] = Field(default_factory=dict)
-    permanent_exit_codes: tuple[int, ...] = ()
+
+class ActorSettings(Table):
+    """One `[actors.NAME]` table: what holds for all tasks of an actor that do not say otherwise themselves."""
+
+    timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] = Field(
+        300, description="How long one attempt may take."
+    )
+    max_age_seconds: Annotated[float, Field(ge=0, le=100 * 366 * 86400)] | None = Field(
+        None, description="Older than this a task is buried, not started; 0 is never. `[defaults]` if left out."
+    )
+    max_retries: Annotated[int, Field(ge=0, le=100)] | None = Field(
+        None, description="So many failures are tried again; `[defaults]` if left out."
+    )
+    retries: Schedules = Field(Schedules(), description="Delays by type of error.")
 
 
-class NetworkSettings(BaseModel):
+class TaskDefaults(Table):
+    """The `[defaults]` table: for tasks that say nothing else, nor their actor's table."""
+
+    max_retries: int = Field(3, ge=0, le=100, description="So many failures are tried again.")
+    max_age_seconds: float = Field(
+        0, ge=0, le=100 * 366 * 86400, description="Older than this a task is buried, not started; 0 is never."
+    )
+    dedupe_ttl_seconds: float = Field(
+        86400, gt=0, le=366 * 86400, description="How long a `dedupe_key` means the same task."
+    )
+    idempotency_ttl_seconds: float = Field(
+        86400, gt=0, le=366 * 86400, description="How long an `Idempotency-Key` means the same request."
+    )
+
+
+Percent = Annotated[int, Field(ge=1, le=99)]
+Waiting = Annotated[int, Field(ge=1)]
+
+
+class LaneSettings(Table):
+    """The `[lanes]` table: how starts are shared between fresh tasks and retries while both wait."""
+
+    retry_percent: tuple[Percent, Percent, Percent] = Field(
+        (30, 20, 10),
+        description="What retries get while few wait, while many do, and while very many do; fresh tasks get the rest.",
+    )
+    many_retries: Waiting = Field(1000, description="From so many waiting retries of a provider on there are many.")
+    very_many_retries: Waiting = Field(5000, description="Above so many there are very many.")
+
+    @model_validator(mode="after")
+    def _no_storm_starves_new_work(self) -> Self:
+        if list(self.retry_percent) != sorted(self.retry_percent, reverse=True):
+            raise ValueError(
+                f"retry_percent {list(self.retry_percent)} must not grow with the retries that wait, or a storm of "
+                "them would starve new work"
+            )
+        if self.many_retries > self.very_many_retries:
+            raise ValueError(
+                f"many_retries ({self.many_retries}) must not be more than very_many_retries ({self.very_many_retries})"
+            )
+        return self
+
+    def retry_share(self, waiting_retries: int) -> int:
+        """Percent of the starts that go to the retry lane while both lanes have work."""
+        few, many, very_many = self.retry_percent
+        if waiting_retries < self.many_retries:
+            return few
+        return many if waiting_retries <= self.very_many_retries else very_many
+
+
+class NetworkSettings(Table):
     """The `[network]` table."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    allow_private: tuple[str, ...] = ()
-    """Private addresses or networks that providers, downloads and webhooks may use all the same."""
+    allow_private: tuple[str, ...] = Field(
+        (), description="Private addresses or networks that providers, downloads and webhooks may use all the same."
+    )
 
     @field_validator("allow_private")
     @classmethod

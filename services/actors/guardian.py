@@ -24,6 +24,7 @@ from windlass.shared.backoff import Backoff
 from windlass.shared.process import kernel, log_context, logs
 from windlass.shared.process.procfs import descendants
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 
 log = logging.getLogger("guardian")
 
@@ -220,7 +221,7 @@ def _how(code: int) -> str:
 
 def main() -> None:
     kernel.keep_private()  # its worker inherits the environment with all secrets
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "guardian")
     tracing.check(settings)  # here, or it would start its worker again and again
     if quarantine := asked_for(sys.argv[1:]):

@@ -34,6 +34,7 @@ from windlass.shared.metrics import serving
 from windlass.shared.process import kernel, log_context, logs
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store import providers, tasks, workers
 
 log = logging.getLogger("actors")
@@ -72,7 +73,7 @@ class WorkerProcess:
             self.attempts,
             self.calls,
             self.worker_id,
-            largest_output_bytes=settings.largest_output_bytes,
+            settings=settings,
             on_suspect=self.lease_watch.ask_for_quarantine,
             condemn=self.condemn,
         )
@@ -174,7 +175,7 @@ class WorkerProcess:
 
         async def register() -> None:
             await providers.configure(pool, settings)
-            await take_back(pool, self.predecessors)
+            await take_back(pool, self.predecessors, self.settings.retries)
             for resident in self._residents():
                 await resident.prepare(pool)
             await workers.register(
@@ -238,7 +239,7 @@ def main() -> None:
     predecessors = {each["worker_id"]: each["proof"] for each in map(json.loads, sys.argv[4:])}
     kernel.keep_private()
     kernel.die_with_parent(guardian_pid, signal.SIGTERM)
-    settings = Settings()
+    settings = settings_or_exit()
     settings.take_secrets_out_of_the_environment()
     if alone:
         # One task at a time; the port and the pulse are those of the worker beside it.

@@ -14,6 +14,7 @@ from windlass.shared.db import Database
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store import audit, restoring
 from windlass.shared.store.flow import Rules
 
@@ -143,7 +144,7 @@ def main() -> int:
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--force", action="store_true")
     wanted = parser.parse_args()
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "after-restore")
     try:
         report = asyncio.run(put_right(settings, rehearse=wanted.dry_run, force=wanted.force))

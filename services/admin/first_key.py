@@ -8,6 +8,7 @@ from windlass.shared import db
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store import keys
 
 BY = "bootstrap"
@@ -23,7 +24,7 @@ def main() -> int:
     parser.add_argument("--role", choices=["admin", "user", "viewer"], default="admin")
     parser.add_argument("--user", default="admin", help="whose key it is")
     wanted = parser.parse_args()
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "keys")
     try:
         key = asyncio.run(create(settings, role=wanted.role, user_id=wanted.user))

@@ -9,6 +9,7 @@ from windlass.shared.migrations.runner import migrate, newest_revision
 from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_told_to_stop
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store import reports
 
 log = logging.getLogger("migrate")
@@ -50,7 +51,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="windlass migrate", description=__doc__)
     parser.add_argument("--wait", action="store_true", help="change nothing")
     wanted = parser.parse_args()
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "migrate")
     work = wait_for_the_schema(settings) if wanted.wait else bring_to_the_newest(settings)
     return 0 if asyncio.run(until_told_to_stop(work)) else TOLD_TO_STOP

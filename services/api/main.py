@@ -33,6 +33,7 @@ from windlass.shared import db, tracing
 from windlass.shared.process import logs
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.storage import MediaStorage, UnusableStorage, claim_directory, open_storage
 from windlass.shared.store import keys, providers
 
@@ -155,7 +156,7 @@ class Server(uvicorn.Server):
 
 
 def main() -> None:
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "api")
     tracing.start(settings, "api")
     try:

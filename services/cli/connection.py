@@ -36,16 +36,12 @@ def choose_connection(url: str | None, key: str | None) -> Connection:
 
 def _data_directory() -> Path:
     # Imported late: whoever names the API need not wait for it.
-    from pydantic import ValidationError  # noqa: PLC0415
-
-    from windlass.shared.settings import Settings  # noqa: PLC0415
+    from windlass.shared.settings.loading import WrongSettings, load_settings  # noqa: PLC0415
 
     try:
-        return Settings().data_dir.absolute()
-    except ValidationError as error:
-        problem = error.errors()[0]
-        setting = "_".join(["WINDLASS", *map(str, problem["loc"])]).upper()
-        raise NotConfigured(f"{setting}: {problem['msg']}; or {NAME_ONE}") from error
+        return load_settings().data_dir.absolute()
+    except WrongSettings as error:
+        raise NotConfigured(f"{error}; or {NAME_ONE}") from error
 
 
 def _url_of_run_file(path: Path) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from windlass.shared.admission import ProviderView
 from windlass.shared.db import Database
 from windlass.shared.store import providers
+from windlass.shared.toml_tables import LaneSettings
 
 BELIEVED_SECONDS = 1.0
 
@@ -14,7 +15,8 @@ BELIEVED_SECONDS = 1.0
 class RetryBacklog:
     """The figures of the last second; nobody is asked while every look sees all the retries that wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: LaneSettings) -> None:
+        self._lanes = lanes
         self._waiting: dict[str, int] = {}
         self._counted_at = -BELIEVED_SECONDS
 
@@ -30,5 +32,5 @@ class RetryBacklog:
 
     async def _count(self, db: Database) -> None:
         if time.monotonic() - self._counted_at >= BELIEVED_SECONDS:
-            self._waiting = await providers.waiting_retries(db)
+            self._waiting = await providers.waiting_retries(db, self._lanes)
             self._counted_at = time.monotonic()

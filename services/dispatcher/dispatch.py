@@ -30,7 +30,7 @@ async def dispatch_due(db: Database, publisher: Publisher, backlog: RetryBacklog
     again = False
     views = await providers.look(db, heard_within_seconds=settings.lease_seconds)
     for view in await backlog.fill_in(db, views):
-        admission = admit(replace(view, broker=publisher.state))
+        admission = admit(replace(view, broker=publisher.state, lanes=settings.lanes))
         if admission.nobody:
             continue
         token = uuid4()

@@ -21,6 +21,7 @@ from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_set, until_told_to_stop
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store import providers, reports
 
 log = logging.getLogger("dispatcher")
@@ -38,7 +39,7 @@ class Dispatcher:
         self.settings = settings
         self.pool = pool
         self.publisher = Publisher(settings)
-        self.backlog = RetryBacklog()
+        self.backlog = RetryBacklog(settings.lanes)
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
         self._wake = asyncio.Event()
         self.pulse = Pulse(settings)
@@ -117,7 +118,7 @@ async def serve(settings: Settings) -> None:
 
 
 def main() -> None:
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "dispatcher")
     tracing.start(settings, "dispatcher")
     serving.serve(settings, "dispatcher")

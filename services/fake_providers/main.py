@@ -24,6 +24,7 @@ from windlass.services.fake_providers.scripts import Scripts
 from windlass.services.fake_providers.uploads import Uploads, receive_upload
 from windlass.shared.process import logs
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 
 log = logging.getLogger("providers")
 
@@ -122,7 +123,7 @@ class Server(uvicorn.Server):
 
 
 def main() -> None:
-    settings = Settings()
+    settings = settings_or_exit()
     if settings.fake_providers_url is None:
         sys.exit("WINDLASS_FAKE_PROVIDERS_URL says where the fake providers are to be, as http://127.0.0.1:8900")
     logs.start(settings, "providers")

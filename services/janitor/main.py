@@ -18,6 +18,7 @@ from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_told_to_stop
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store import reports
 
 log = logging.getLogger("janitor")
@@ -60,7 +61,7 @@ async def serve(settings: Settings) -> None:
 
 
 def main() -> None:
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "janitor")
     serving.serve(settings, "janitor")
     asyncio.run(serve(settings))

@@ -12,6 +12,7 @@ from windlass.services.janitor.rhythms import TIMES, Rhythm
 from windlass.shared.broker import DoorbellBroker
 from windlass.shared.process import kernel, logs
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 
 QUEUE = "janitor"
 
@@ -35,7 +36,7 @@ def answered_elsewhere(_rhythm: Rhythm) -> None:
 
 def main() -> None:
     kernel.die_with_parent(int(sys.argv[1]), signal.SIGTERM)
-    settings = Settings()
+    settings = settings_or_exit()
     logs.start(settings, "schedule")
     broker = boot(settings, answered_elsewhere)
     scheduler = periodiq.Scheduler(actors=list(broker.actors.values()))

@@ -29,7 +29,9 @@ class Duty:
 
 
 async def stale(at: Premises) -> None:
-    await recover_stale(at.pool, heard_at=at.heard_at, patience_seconds=at.patience_seconds)
+    await recover_stale(
+        at.pool, heard_at=at.heard_at, patience_seconds=at.patience_seconds, retries=at.settings.retries
+    )
 
 
 async def blocked(at: Premises) -> None:

@@ -6,13 +6,12 @@ import os
 import sys
 from typing import Final
 
-from pydantic import ValidationError
-
 from windlass.services.laptop.installation import Installation, names_of_everyone
 from windlass.services.laptop.supervision.console import Console
 from windlass.services.laptop.supervision.stop_signals import StopSignals
 from windlass.services.laptop.supervision.unit import StartFailure
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import settings_or_exit
 
 PRIVATE: Final = 0o077
 """The umask of everything that is started here: media, books and logs are nobody else's."""
@@ -21,13 +20,7 @@ PRIVATE: Final = 0o077
 def up() -> int:
     """Returns the exit code: 0 when it was told to stop, 1 when it could not start."""
     os.umask(PRIVATE)
-    try:
-        settings = Settings()
-    except ValidationError as error:
-        for problem in error.errors():
-            setting = "_".join(["WINDLASS", *map(str, problem["loc"])]).upper() if problem["loc"] else "settings"
-            print(f"windlass: {setting}: {problem['msg'].removeprefix('Value error, ')}", file=sys.stderr)
-        return 1
+    settings = settings_or_exit()
     console = Console(sys.stderr.fileno(), sys.stdout.fileno(), names_of_everyone(settings))
     try:
         asyncio.run(_until_stopped(settings, console))

@@ -219,6 +219,7 @@ class Task(SQLModel, table=True):
     job_open: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
     traceparent: str | None = None
     suspicion: int = counter()
+    retry_delays: dict[str, Any] | None = document()
 
 
 SEARCHED_TEXT_STATISTICS = f"CREATE STATISTICS tasks_searched_text ON ({SEARCHED_TEXT}) FROM tasks"

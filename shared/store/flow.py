@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from windlass.shared.db import Database, Row, as_json
 from windlass.shared.settings import Settings
+from windlass.shared.toml_tables import LaneSettings
 
 HOLDERS_SHOWN = 500
 
@@ -31,14 +32,16 @@ async def change(db: Database, provider: str, changes: dict[str, Any]) -> bool:
     return changed
 
 
-async def overview(db: Database, rules: Rules, *, heard_within_seconds: float, only: str | None = None) -> list[Row]:
+async def overview(
+    db: Database, rules: Rules, lanes: LaneSettings, *, heard_within_seconds: float, only: str | None = None
+) -> list[Row]:
     """Every provider with its settings, its slots, its breaker's window and its workers."""
     return await db.fetch(
         """
         SELECT p.*, p.actor || '.' || p.name AS queue, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
                recent.results, recent.failures,
                held_slots(p.name) AS held,
-               due_since(p.name, 'retry', now(), 5001) AS waiting_retries,
+               due_since(p.name, 'retry', now(), $4::int) AS waiting_retries,
                (SELECT count(*) FROM workers w WHERE w.state = 'active' AND p.actor || '.' || p.name = ANY (w.queues)
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $2)) AS workers
         FROM providers p CROSS JOIN LATERAL window_of(p, $1::text::jsonb) AS recent
@@ -48,6 +51,7 @@ async def overview(db: Database, rules: Rules, *, heard_within_seconds: float, o
         as_json(rules),
         heard_within_seconds,
         only,
+        lanes.very_many_retries + 1,
     )
 
 

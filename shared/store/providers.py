@@ -11,9 +11,9 @@ from windlass.shared.db import Database, Row
 from windlass.shared.settings import Settings
 from windlass.shared.sql_fragments import due
 from windlass.shared.store.tasks import TRACEPARENT
+from windlass.shared.toml_tables import LaneSettings
 
 DUE_COUNTED = 256
-RETRIES_COUNTED = 5001
 """Backlogs are counted only as far as a decision can depend on it, so that looking costs the same at any length."""
 
 CHECKS_A_PLACE_IS_KEPT = 3
@@ -78,7 +78,7 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
     return [ProviderView(**row) for row in rows]
 
 
-async def waiting_retries(db: Database, *, only: str | None = None) -> dict[str, int]:
+async def waiting_retries(db: Database, lanes: LaneSettings, *, only: str | None = None) -> dict[str, int]:
     """How many retries are due at each provider, or at just the one, as far as it makes a difference to its lanes."""
     rows = await db.fetch(
         """
@@ -94,7 +94,7 @@ async def waiting_retries(db: Database, *, only: str | None = None) -> dict[str,
         WHERE $2::text IS NULL OR p.name = $2
         GROUP BY p.name
         """,
-        RETRIES_COUNTED,
+        lanes.very_many_retries + 1,
         only,
     )
     return {row["name"]: row["retries"] for row in rows}

@@ -14,6 +14,7 @@ from windlass.shared.db import Database, Row, as_json
 from windlass.shared.errors import WorkerLost
 from windlass.shared.metrics import counting
 from windlass.shared.reasons import Reason
+from windlass.shared.retry_delays import BUILT_IN, RetrySettings
 from windlass.shared.store.flow import Rules
 
 TASK_FIELDS = (
@@ -85,6 +86,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     body_hash: str | None = None
     traceparent: str | None = None
     """The trace that its submit belongs to, while somebody traces."""
+    retry_delays: dict[str, Any] | None = None
 
     @property
     def has_keys(self) -> bool:
@@ -117,6 +119,8 @@ class Claimed:
     rate_limited_count: int
     timeout_seconds: float
     traceparent: str | None = None
+    retry_delays: dict[str, Any] | None = None
+    """Its own, by type of error, as its submitter has said."""
 
 
 GRANTED = frozenset(each.name for each in fields(Claimed)) - {"claim_token"}
@@ -300,6 +304,7 @@ async def stall(
     at_most: int = 500,
     heard_at: datetime | None = None,
     patience_seconds: float | None = None,
+    retries: RetrySettings = BUILT_IN,
 ) -> list[Row]:
     """Takes back tasks whose lease ran out at least so long ago (none: whatever the lease), or whose worker is dead.
     What is known of a worker's end (`proofs`) is kept with the ends of its attempts.
@@ -316,7 +321,7 @@ async def stall(
         expired_for_seconds,
         [*dead_workers, *proofs],
         as_json(dict(proofs)),
-        list(WorkerLost.delays),
+        retries.seconds_after_a_lost_worker(WorkerLost.delays),
         at_most,
         heard_at,
         patience_seconds,

@@ -2,6 +2,9 @@
 
 import os
 import subprocess
+from pathlib import Path
+
+import pytest
 
 from tests.support.servers.databases import execute
 from tests.support.up import WINDLASS
@@ -28,6 +31,18 @@ def test_a_setting_that_makes_no_sense_is_named() -> None:
     refused = windlass("up", WINDLASS_PORT="many")
     assert refused.returncode == 1
     assert refused.stderr.startswith("windlass: WINDLASS_PORT: ")
+
+
+@pytest.mark.parametrize("command", ["up", "api", "dispatcher", "actors", "janitor", "migrate"])
+def test_every_process_says_what_is_wrong_with_its_settings_and_does_not_start(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "windlass.toml"
+    file.write_text("[providers.probe]\nlimits = 3\n")
+    refused = windlass(command, WINDLASS_CONFIG=str(file), WINDLASS_PROT="8800")
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines() == [
+        "windlass: WINDLASS_PROT: there is no such setting; did you mean `WINDLASS_PORT`?",
+        f"windlass: {file}: [providers.probe] limits: there is no such key; did you mean `limit`?",
+    ]
 
 
 def test_a_command_becomes_the_process_that_it_names(empty_database_url: str) -> None:

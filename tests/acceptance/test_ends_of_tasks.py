@@ -30,6 +30,15 @@ def test_a_transient_error_is_retried_by_its_schedule(client: Client) -> None:
     assert finished["error"] is None
 
 
+def test_a_task_s_own_delays_win(client: Client) -> None:
+    own = {"NetworkTimeout": [0, 30]}
+    task_id = client.submit(payload={"fail_times": 2, "error_type": "NetworkTimeout"}, retry_delays=own)["task_id"]
+    wait_until("its second failure", lambda: client.get(task_id)["retry_count"] == 2)
+    waiting = client.get(task_id)
+    assert (waiting["status"], waiting["attempt"]) == ("retrying", 2)
+    assert 30 <= seconds_between(waiting["updated_at"], waiting["available_at"]) <= 33 + 0.05
+
+
 def test_a_permanent_error_and_used_up_retries_end_dead_and_can_be_revived(client: Client) -> None:
     hopeless = client.finished(client.submit(payload={"outcome": "permanent"})["task_id"])
     assert (hopeless["status"], hopeless["attempt"]) == ("dead", 1)

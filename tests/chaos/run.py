@@ -16,10 +16,11 @@ from tests.chaos.processes import ProcessWatch
 from tests.chaos.schedule import Planned
 from tests.support.installation import SHORT_LEASES
 from tests.support.servers.databases import ask
-from windlass.services.actors.worker.retries import JITTER, delay_after
+from windlass.services.actors.worker.retries import delay_after
 from windlass.shared.broker import HEARTBEAT_SECONDS
 from windlass.shared.db import AWAY_OR_BUSY
 from windlass.shared.errors import NetworkTimeout, ServiceUnavailable, SubprocessFailed, WorkerLost
+from windlass.shared.retry_delays import BUILT_IN
 
 TICK_SECONDS = 0.05
 LOOK_SECONDS = 0.3
@@ -34,7 +35,7 @@ def bound_seconds() -> float:
     """How long after the last fault everything must have ended: four times the longest wait that one of its traces can
     cause, which is a lease, the silence after which a connection to RabbitMQ counts as dead, or the last backoff."""
     backoffs = [
-        delay_after(error("lost"), RETRIES - 1) * (1 + JITTER)
+        delay_after(error("lost"), RETRIES - 1) * (1 + BUILT_IN.jitter)
         for error in (ServiceUnavailable, NetworkTimeout, WorkerLost, SubprocessFailed)
     ]
     pauses = [float(value) for name, value in SETTINGS.items() if name.endswith("_SECONDS")]

@@ -25,7 +25,6 @@ from windlass.services.actors.registry import ACTORS
 from windlass.services.api.main import create_app
 from windlass.services.api.operators.cluster import DEADLINE_SECONDS
 from windlass.services.cli.main import PROCESSES, build_parser
-from windlass.shared.payloads import TIMEOUT_SECONDS
 from windlass.shared.settings import DEFAULT_PROVIDERS, Settings
 
 every_pod_of_ours = pytest.mark.parametrize("pod", our_pods(), ids=str)
@@ -239,7 +238,8 @@ def test_a_worker_has_the_time_that_it_was_promised(overlay: str, tmp_path: Path
 def test_an_agent_and_a_summary_may_end_what_they_have_begun(overlay: str, tmp_path: Path) -> None:
     """A picture that is being drawn is asked for again by the next worker; what these do would begin anew."""
     for name, actor in (("actors-agent-local", "agent"), ("actors-summarize-openrouter", "summarize")):
-        assert settings_of(our_pod(overlay, name), tmp_path).drain_seconds > TIMEOUT_SECONDS[actor]
+        settings = settings_of(our_pod(overlay, name), tmp_path)
+        assert settings.drain_seconds > settings.actors[actor].timeout_seconds
 
 
 @both_overlays

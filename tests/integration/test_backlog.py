@@ -29,6 +29,7 @@ from windlass.shared.store import (
     why,
     workers,
 )
+from windlass.shared.toml_tables import LaneSettings
 
 WAITING = 20_000
 FEW, VERY_FEW = 3_000, 300
@@ -83,7 +84,7 @@ QUESTIONS: dict[str, Question] = {
     "why the first waits": a_why(1),
     "why the last waits": a_why(WAITING - 1),
     "what autoscalers read": lambda db: db.fetch("SELECT * FROM scale_demand"),
-    "the providers": lambda db: flow.overview(db, RULES, heard_within_seconds=30),
+    "the providers": lambda db: flow.overview(db, RULES, LaneSettings(), heard_within_seconds=30),
     "who holds slots": flow.holders,
     "the workers": workers.newest,
     "the sweep of the expired": tasks.expire,
@@ -93,7 +94,7 @@ QUESTIONS: dict[str, Question] = {
     "what is unaccounted for": lambda db: reconciliation.count_unaccounted(db, after_seconds=60),
     "the doorbells to check": lambda db: providers.check_doorbells(db, first_after_seconds=2, at_most_seconds=15),
     "the next look": lambda db: providers.seconds_to_next_look(db, first_check_seconds=2, at_most_seconds=15),
-    "the retries that wait": providers.waiting_retries,
+    "the retries that wait": lambda db: providers.waiting_retries(db, LaneSettings()),
 }
 
 COUNTS_SOME = {"the status of the queues", "the status of a user's queues", "why the last waits"} | {

@@ -9,6 +9,7 @@ from tests.support.engine.dispatching import MANY, check_doorbells, have_rung, l
 from tests.support.engine.store import Engine, an_engine, on_the_engine
 from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.shared.store import providers
+from windlass.shared.toml_tables import LaneSettings
 
 
 @on_the_engine
@@ -120,7 +121,7 @@ async def rows_read(engine: Engine) -> int:
 async def test_a_long_backlog_of_retries_is_counted_once_a_second_and_not_at_every_look(engine: Engine) -> None:
     ids = await engine.submit_many(1001)
     await engine.sql("UPDATE tasks SET lane = 'retry' WHERE task_id = ANY ($1)", ids)
-    backlog = RetryBacklog()
+    backlog = RetryBacklog(LaneSettings())
 
     async def waiting() -> int | None:
         (view,) = await backlog.fill_in(engine.pool, await providers.look(engine.pool, heard_within_seconds=30))
@@ -131,4 +132,4 @@ async def test_a_long_backlog_of_retries_is_counted_once_a_second_and_not_at_eve
     await engine.submit_many(5)
     await engine.sql("UPDATE tasks SET lane = 'retry'")
     assert await waiting() == 1001, "the last second's figure is believed"
-    assert await providers.waiting_retries(engine.pool) == {"probe": 1006}
+    assert await providers.waiting_retries(engine.pool, LaneSettings()) == {"probe": 1006}

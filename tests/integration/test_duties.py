@@ -18,11 +18,12 @@ from windlass.services.janitor.rhythms import TIMES, Rhythm
 from windlass.services.janitor.table import DUTIES, Duty, duties_of
 from windlass.services.janitor.timer import Timer
 from windlass.services.janitor.wall import perform_all
+from windlass.shared.filters import Filter
 from windlass.shared.metrics.declaring import Instrument
 from windlass.shared.metrics.services import JANITOR_DUTY_FAILURES, JANITOR_DUTY_SECONDS, JANITOR_LAST_SUCCESS
 from windlass.shared.settings import Settings
+from windlass.shared.states import State
 from windlass.shared.store import bulk
-from windlass.shared.store.listing import Filter
 
 
 def premises_of(engine: Engine) -> Premises:
@@ -160,7 +161,7 @@ async def test_bulk_jobs_go_on_although_dependents_cannot_be_told_and_so_do_thes
             calls._dependents_called("")
             await until(lambda: _counted(before, "dependents"))
             bulk_id = uuid4()
-            wanted = Filter(status=["dead"], user_id="nobody")
+            wanted = Filter(status=[State.DEAD], user_id="nobody")
             await bulk.accept(engine.pool, bulk_id, "retry", wanted, matched=0, user_id="ann", scope_user_id=None)
             await until(lambda: _bulk_is(engine, bulk_id, "finished"))
         await until(lambda: _is(engine, child[-1], "dead"))

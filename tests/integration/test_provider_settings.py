@@ -24,6 +24,7 @@ from windlass.shared.admission import Admission
 from windlass.shared.settings import Settings
 from windlass.shared.store import flow, providers
 from windlass.shared.store.tasks import Claimed
+from windlass.shared.toml_tables import LaneSettings
 
 ADMIN = Caller("key", "admin", "root")
 VIEWER = Caller("key", "viewer", "vic")
@@ -31,8 +32,8 @@ USER = Caller("key", "user", "ann")
 
 
 async def document(engine: Engine, caller: Caller = ADMIN, name: str = "probe") -> dict[str, Any]:
-    (row,) = await flow.overview(engine.pool, RULES, heard_within_seconds=30, only=name)
-    return provider_document(row, await flow.holders(engine.pool), caller)
+    (row,) = await flow.overview(engine.pool, RULES, LaneSettings(), heard_within_seconds=30, only=name)
+    return provider_document(row, await flow.holders(engine.pool), caller, LaneSettings())
 
 
 async def granted(engine: Engine, number: int) -> int:

@@ -33,7 +33,7 @@ async def test_what_one_look_does_not_count_is_rung_for_in_the_next_round_at_onc
     await serve(engine, capacity=1000)
     await engine.submit_many(DUE_COUNTED + 1)
     async with a_publisher(settings) as publisher:
-        assert await dispatch_due(engine.pool, publisher, RetryBacklog(), settings), "there is more to do"
+        assert await dispatch_due(engine.pool, publisher, RetryBacklog(settings.lanes), settings), "there is more to do"
         assert await engine.count("doorbell_count = 1") == DUE_COUNTED
-        assert not await dispatch_due(engine.pool, publisher, RetryBacklog(), settings)
+        assert not await dispatch_due(engine.pool, publisher, RetryBacklog(settings.lanes), settings)
         assert await engine.count("doorbell_count = 1") == DUE_COUNTED + 1

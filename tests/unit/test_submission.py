@@ -220,12 +220,19 @@ def test_a_payload_has_a_cap_of_its_own() -> None:
 
 def hash_of(*bodies: dict[str, Any]) -> str | None:
     requests = [read(body) for body in bodies]
-    return under_idempotency_key("k", [accepted(body) for body in bodies], requests)[0].body_hash
+    return under_idempotency_key("k", [accepted(body) for body in bodies], requests, SETTINGS)[0].body_hash
 
 
 def test_the_hash_minds_neither_order_nor_a_default_written_out() -> None:
     first = {"actor": "probe", "payload": {"seconds": 1, "steps": 2}, "tags": ["a"]}
-    second = {"tags": ["a"], "priority": 2, "payload": {"steps": 2, "seconds": 1}, "actor": "probe"}
+    second = {
+        "tags": ["a"],
+        "priority": 2,
+        "max_retries": 3,
+        "dedupe_ttl_seconds": 86400,
+        "payload": {"steps": 2, "seconds": 1},
+        "actor": "probe",
+    }
     assert hash_of(first) == hash_of(second)
 
 
@@ -243,7 +250,7 @@ def test_another_request_has_another_hash(other: dict[str, Any]) -> None:
 
 def test_each_task_of_a_batch_has_a_key_of_its_own_and_the_whole_request_s_hash() -> None:
     bodies = [{"actor": "probe", "payload": {"steps": number}} for number in range(3)]
-    tasks = under_idempotency_key("k", [accepted(body) for body in bodies], [read(body) for body in bodies])
+    tasks = under_idempotency_key("k", [accepted(body) for body in bodies], [read(body) for body in bodies], SETTINGS)
     assert [task.idempotency_key for task in tasks] == ["k", "k 1", "k 2"]
     assert {task.body_hash for task in tasks} == {hash_of(*bodies)}
     assert hash_of(*bodies) != hash_of(bodies[0])

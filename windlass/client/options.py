@@ -20,6 +20,7 @@ class SubmitOptions(TypedDict, total=False):
     task_type: str | None
     priority: int | None
     max_retries: int | None
+    retry_delays: Sequence[float] | Mapping[str, Any] | None
     timeout_seconds: float | None
     max_age_seconds: float | None
     run_at: Moment | None

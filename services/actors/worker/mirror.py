@@ -26,6 +26,8 @@ from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import tracing
 from windlass.shared.process import log_context
 from windlass.shared.reasons import Reason
+from windlass.shared.retry_delays import schedules_of_task
+from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Claimed, Ending, Refused
 
 log = logging.getLogger("actors")
@@ -57,7 +59,7 @@ class StateMirror(dramatiq.Middleware):
         calls: Calls,
         worker_id: str,
         *,
-        largest_output_bytes: int,
+        settings: Settings,
         on_suspect: Callable[[], None],
         condemn: Callable[[str], None],
     ) -> None:
@@ -65,7 +67,7 @@ class StateMirror(dramatiq.Middleware):
         self._attempts = attempts
         self._on_suspect = on_suspect
         self._worker_id = worker_id
-        self._largest_output_bytes = largest_output_bytes
+        self._settings = settings
         self._condemn = condemn
         self._rates = Rates(writer)
         self._calls = calls
@@ -113,7 +115,7 @@ class StateMirror(dramatiq.Middleware):
             rates=self._rates,
             calls=self._calls,
             store=self._writer.call,
-            largest_output_bytes=self._largest_output_bytes,
+            largest_output_bytes=self._settings.largest_output_bytes,
         )
         running = Running(limiter, slot, context, self._speak_of(limiter.answer))
         self._attempts.add(context)
@@ -152,12 +154,18 @@ class StateMirror(dramatiq.Middleware):
         if exception is None:
             return ending_of_success(task, running.result)
         if isinstance(exception, Stopped):
-            return ending_of_interrupt(task)
+            return ending_of_interrupt(task, self._settings.retries)
         if lack := lack_behind(exception):
             # Not what the task did, and the next one would fare no better here: a new process may.
             self._condemn(f"{lack} (task {task.task_id} met it)")
-            return ending_of_interrupt(task, after_a_lack=True)
-        return ending_of_failure(task, exception)
+            return ending_of_interrupt(task, self._settings.retries, after_a_lack=True)
+        return self._ending_of_failure(task, exception)
+
+    def _ending_of_failure(self, task: Claimed, error: BaseException) -> Ending:
+        agent = task.payload.get("subagent_type") if task.actor == "agent" else None
+        own = (schedules_of_task(task.retry_delays),) if task.retry_delays else ()
+        schedules = (*own, *self._settings.schedules_for(task.actor, task.provider, agent))
+        return ending_of_failure(task, error, self._settings.retries, schedules)
 
     def _end(self, running: Running, exception: BaseException | None) -> None:
         task = running.context.task
@@ -165,7 +173,7 @@ class StateMirror(dramatiq.Middleware):
         ending = self._ending_of(running, exception)
         ending = replace(ending, exit_code=running.context.exit_code, proof=running.context.proof)
         running.limiter.ending = before_the_end(last_words, ending)
-        running.limiter.ending_if_unstorable = lambda error: ending_of_failure(
+        running.limiter.ending_if_unstorable = lambda error: self._ending_of_failure(
             task, ValueError(f"what the attempt said or returned cannot be stored: {error}")
         )
         running.slot.__exit__(None, None, None)

@@ -10,6 +10,7 @@ from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 from pydantic import ValidationError
 
 from windlass.shared import db
+from windlass.shared.retry_delays import TAGS
 from windlass.shared.scrubbing import scrub, scrub_document
 
 log = logging.getLogger("api")
@@ -43,7 +44,10 @@ class Problem(Exception):
 def invalid_fields(error: ValidationError, code: str, *, below: str = "") -> Problem:
     """A failed check, each field named by a JSON pointer."""
     errors = [
-        {"pointer": below + "".join(f"/{escape(part)}" for part in each["loc"]), "detail": each["msg"]}
+        {
+            "pointer": below + "".join(f"/{escape(part)}" for part in each["loc"] if part not in TAGS),
+            "detail": each["msg"],
+        }
         for each in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     named = ", ".join(each["pointer"] or "/" for each in errors)

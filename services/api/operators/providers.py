@@ -13,11 +13,11 @@ from windlass.services.api.access.auth import Caller, require_admin, require_ove
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.handlers import Asked
-from windlass.shared.admission import retry_share
 from windlass.shared.db import Row
+from windlass.shared.settings import Settings
 from windlass.shared.store import flow
 from windlass.shared.store.flow import Rules
-from windlass.shared.toml_tables import Rate
+from windlass.shared.toml_tables import LaneSettings, Rate
 
 
 class ProviderChange(BaseModel):
@@ -36,7 +36,7 @@ async def list_providers(request: Asked, state: State) -> dict[str, Any]:
     """Every provider: limits, slots and who holds them, rates, pauses, breakers, lanes."""
     rows = await read(state)
     holders = await flow.holders(state.pool) if request.user.sees_everything else []
-    return {"items": [provider_document(row, holders, request.user) for row in rows]}
+    return {"items": [provider_document(row, holders, request.user, state.settings.lanes) for row in rows]}
 
 
 @get("/providers/{name:str}")
@@ -83,8 +83,9 @@ async def list_provider_events(
 
 
 async def read(state: State, only: str | None = None) -> list[Row]:
+    settings: Settings = state.settings
     return await flow.overview(
-        state.pool, Rules.of(state.settings), heard_within_seconds=state.settings.lease_seconds, only=only
+        state.pool, Rules.of(settings), settings.lanes, heard_within_seconds=settings.lease_seconds, only=only
     )
 
 
@@ -93,7 +94,7 @@ async def document_of(request: Asked, state: State, name: str) -> dict[str, Any]
     if not rows:
         raise unknown_provider(name)
     holders = await flow.holders(state.pool, name) if request.user.sees_everything else []
-    return provider_document(rows[0], holders, request.user)
+    return provider_document(rows[0], holders, request.user, state.settings.lanes)
 
 
 def ended_pause(row: Row, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +108,7 @@ def unknown_provider(name: str) -> Problem:
     return Problem(404, "provider-not-found", f"there is no provider {name}; GET /api/v1/providers lists them")
 
 
-def provider_document(row: Row, holders: Sequence[Row], caller: Caller) -> dict[str, Any]:
+def provider_document(row: Row, holders: Sequence[Row], caller: Caller, lanes: LaneSettings) -> dict[str, Any]:
     """A provider as every endpoint returns it; to users it shows counts, not whose work it is nor why it failed."""
     all_of_it = caller.sees_everything
     pause = {"until": row["paused_until"], "reason": row["pause_reason"] if all_of_it else None}
@@ -132,7 +133,7 @@ def provider_document(row: Row, holders: Sequence[Row], caller: Caller) -> dict[
             "results": row["results"],
         },
         "lane_credit": row["lane_credit"],
-        "retry_ratio": retry_share(row["waiting_retries"]) / 100,
+        "retry_ratio": lanes.retry_share(row["waiting_retries"]) / 100,
         "workers": row["workers"],
     }
 

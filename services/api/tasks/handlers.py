@@ -88,7 +88,9 @@ async def submit_batch(
             accept(each, request.user, state.settings, below=f"/tasks/{number}") for number, each in enumerate(wanted)
         ]
         if idempotency_key is not None:
-            submissions = under_idempotency_key(idempotency_key, submissions, [read(each) for each in wanted])
+            submissions = under_idempotency_key(
+                idempotency_key, submissions, [read(each) for each in wanted], state.settings
+            )
         await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
         await audit_foreign_submissions(request, submissions)
         with refusals_explained(submissions, batch=True):
@@ -146,7 +148,9 @@ async def requeue_orphaned(request: Asked, state: State) -> dict[str, Any]:
     except ValidationError as error:
         raise invalid_fields(error, "invalid-request") from error
     await audit(request, "tasks.requeue-orphaned", details=sweep.model_dump())
-    rows = await store.tasks.stall(state.pool, expired_for_seconds=sweep.max_age_seconds)
+    rows = await store.tasks.stall(
+        state.pool, expired_for_seconds=sweep.max_age_seconds, retries=state.settings.retries
+    )
     return {"recovered": len(rows)}
 
 
@@ -164,7 +168,7 @@ async def submit_one(
         submission = accept(body, request.user, state.settings, shortcut_for=shortcut_for)
         if idempotency_key is not None:
             wanted = [read(body, shortcut_for=shortcut_for)]
-            (submission,) = under_idempotency_key(idempotency_key, [submission], wanted)
+            (submission,) = under_idempotency_key(idempotency_key, [submission], wanted, state.settings)
         await refuse_unknown_parents(state.pool, request.user, [submission])
         await audit_foreign_submissions(request, [submission])
         with refusals_explained([submission]):

@@ -11,6 +11,7 @@ from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.tasks.progress import present
 from windlass.shared.db import Row
 from windlass.shared.filters import Label, Name
+from windlass.shared.retry_delays import TaskDelays
 from windlass.shared.scrubbing import withhold_label
 from windlass.shared.store.tasks import TASK_FIELDS
 
@@ -43,7 +44,14 @@ class NewTask(BaseModel):
     provider: Annotated[Name | None, Field(description="Who does the work; the actor's default otherwise.")] = None
     task_type: Annotated[Label | None, Field(description="A word of your own for the kind of task.")] = None
     priority: Annotated[int, Field(ge=0, le=9, description="0 critical, 1 high, 2 medium, 3 low, 4 to 9 below.")] = 2
-    max_retries: Annotated[int, Field(ge=0, le=100, description="So many failures are tried again.")] = 3
+    max_retries: Annotated[
+        int | None,
+        Field(ge=0, le=100, description="So many failures are tried again; the configured number otherwise."),
+    ] = None
+    retry_delays: Annotated[
+        TaskDelays | None,
+        Field(description="Seconds before each retry, the last repeated; or by type of error, as lists or curves."),
+    ] = None
     timeout_seconds: Annotated[
         float | None, Field(gt=0, le=7 * 86400, description="How long one attempt may take; the actor's own otherwise.")
     ] = None
@@ -70,8 +78,9 @@ class NewTask(BaseModel):
         ),
     ] = None
     dedupe_ttl_seconds: Annotated[
-        float, Field(gt=0, le=366 * 86400, description="How long the `dedupe_key` means this task.")
-    ] = 86400
+        float | None,
+        Field(gt=0, le=366 * 86400, description="How long the `dedupe_key` means this task; as configured otherwise."),
+    ] = None
     webhook_url: Annotated[Name | None, Field(description="Not supported yet: such a task is refused.")] = None
     user_id: Annotated[UserId | None, Field(description="Whose task it is; for admins alone.")] = None
 

@@ -16,21 +16,20 @@ from windlass.services.api.tasks.schemas import NewTask
 from windlass.shared import tracing
 from windlass.shared.payloads import (
     DEFAULT_PROVIDER,
-    MAX_AGE_SECONDS,
     PAYLOADS,
-    TIMEOUT_SECONDS,
     AgentPayload,
     MediaPayload,
     Payload,
     ProbePayload,
 )
+from windlass.shared.retry_delays import stored_delays
 from windlass.shared.scrubbing import withhold, withhold_label
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
 
 AS_THEY_ARE = {
-    "task_type", "priority", "max_retries", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",
-    "depends_on", "dedupe_key", "dedupe_ttl_seconds",
+    "task_type", "priority", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",
+    "depends_on", "dedupe_key",
 }  # fmt: skip
 """Only what the client has said is handed on: a default written out would be read again by Postgres."""
 
@@ -64,7 +63,10 @@ def accept(
         payload=withhold(wanted.payload),
         user_id=wanted.user_id or caller.user_id,
         timeout_seconds=timeout_of(wanted, payload, settings),
-        max_age_seconds=wanted.max_age_seconds or MAX_AGE_SECONDS.get(wanted.actor),
+        max_retries=settings.max_retries_of(wanted.actor) if wanted.max_retries is None else wanted.max_retries,
+        max_age_seconds=wanted.max_age_seconds or settings.max_age_seconds_of(wanted.actor),
+        dedupe_ttl_seconds=wanted.dedupe_ttl_seconds or settings.defaults.dedupe_ttl_seconds,
+        retry_delays=None if wanted.retry_delays is None else stored_delays(wanted.retry_delays),
         run_at=wanted.run_at.isoformat() if wanted.run_at else None,
         reach=None if caller.is_admin else caller.user_id,
         traceparent=tracing.traceparent(),
@@ -139,10 +141,10 @@ def run_of(payload: MediaPayload) -> dict[str, Any]:
 
 def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:
     """What an operator has set for an agent is what its tasks get, and the most that a client may ask for. An attempt
-    that follows a timeout gets half as much again all the same: else it would only time out again."""
+    that follows a timeout gets more time all the same: else it would only time out again."""
     most = settings.agents[payload.subagent_type].timeout_seconds if isinstance(payload, AgentPayload) else None
     if most is None:
-        return wanted.timeout_seconds or TIMEOUT_SECONDS[wanted.actor]
+        return wanted.timeout_seconds or settings.actors[wanted.actor].timeout_seconds
     return min(wanted.timeout_seconds or most, most)
 
 
@@ -155,12 +157,29 @@ def check_idempotency_key(key: str | None) -> None:
         raise field_problem("/Idempotency-Key", "invalid-idempotency-key", detail)
 
 
-def under_idempotency_key(key: str, submissions: Sequence[Submission], requests: Sequence[NewTask]) -> list[Submission]:
+def under_idempotency_key(
+    key: str, submissions: Sequence[Submission], requests: Sequence[NewTask], settings: Settings
+) -> list[Submission]:
     """The first task has the key itself, the others of a batch one made from it that no client can send. All have the
     whole request's hash, in which neither order nor white space nor a default written out makes a difference."""
-    canonical = _canonical.encode([each.model_dump(mode="json", exclude_defaults=True) for each in requests])
+    canonical = _canonical.encode([_without_defaults(each, settings) for each in requests])
     body_hash = hashlib.sha256(canonical).hexdigest()
+    ttl = settings.defaults.idempotency_ttl_seconds
     return [
-        msgspec.structs.replace(each, idempotency_key=f"{key} {number}" if number else key, body_hash=body_hash)
+        msgspec.structs.replace(
+            each,
+            idempotency_key=f"{key} {number}" if number else key,
+            idempotency_ttl_seconds=ttl,
+            body_hash=body_hash,
+        )
         for number, each in enumerate(submissions)
     ]
+
+
+def _without_defaults(wanted: NewTask, settings: Settings) -> dict[str, Any]:
+    configured = {
+        "max_retries": settings.max_retries_of(wanted.actor),
+        "dedupe_ttl_seconds": settings.defaults.dedupe_ttl_seconds,
+    }
+    said = wanted.model_dump(mode="json", exclude_defaults=True)
+    return {name: value for name, value in said.items() if name not in configured or value != configured[name]}

@@ -28,11 +28,14 @@ async def why(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str
 async def explanation_of(db: Database, row: Row, caller: Caller, settings: Settings) -> dict[str, Any]:
     task = await store.why.look_at(db, row)
     (view,) = await store.providers.look(db, heard_within_seconds=settings.lease_seconds, only=row["provider"])
-    backlog = await store.providers.waiting_retries(db, only=row["provider"])
+    backlog = await store.providers.waiting_retries(db, settings.lanes, only=row["provider"])
     said = await store.reports.recent(db, within_seconds=settings.report_seconds)
     broker = store.reports.broker_among(said)
     view = replace(
-        view, waiting_retries=backlog.get(row["provider"], 0), broker=broker.state if broker else "connected"
+        view,
+        waiting_retries=backlog.get(row["provider"], 0),
+        broker=broker.state if broker else "connected",
+        lanes=settings.lanes,
     )
     explanation = explain(view, task)
     details = dict(explanation.details)

@@ -14,7 +14,7 @@ CREATE FUNCTION claim_tasks(
 RETURNS TABLE (
     task_id uuid, refusal text, actor text, provider text, payload jsonb, checkpoint jsonb, attempt int,
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
-    timeout_seconds float, waited_seconds float
+    timeout_seconds float, waited_seconds float, retry_delays jsonb
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -95,7 +95,7 @@ BEGIN
            -- What had to wait for others could not start before the last of them had completed.
            extract(epoch FROM t.started_at - CASE WHEN t.depends_on = '{}' THEN t.available_at ELSE greatest(
                t.available_at, (SELECT max(e.at) FROM task_events e WHERE e.task_id = t.task_id AND e.type = 'unblock'))
-               END)::float
+               END)::float, t.retry_delays
     FROM unnest(wanted, tokens) AS claim(task_id, token) LEFT JOIN tasks t ON t.task_id = claim.task_id;
 END $$;
 

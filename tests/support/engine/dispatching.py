@@ -6,6 +6,7 @@ from tests.support.engine.store import Engine
 from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.shared.admission import Admission, ProviderView, admit
 from windlass.shared.store import providers
+from windlass.shared.toml_tables import LaneSettings
 
 HEARD_WITHIN = 30
 MANY = 5000
@@ -25,7 +26,7 @@ async def reserve(
 
 async def dispatch(engine: Engine) -> list[UUID]:
     """One round of a dispatcher, up to where it would publish."""
-    (view,) = await RetryBacklog().fill_in(engine.pool, [await look(engine)])
+    (view,) = await RetryBacklog(LaneSettings()).fill_in(engine.pool, [await look(engine)])
     rows = await providers.reserve(engine.pool, view, admit(view), uuid4())
     return [row["task_id"] for row in rows]
 

@@ -7,13 +7,25 @@ import tomllib
 from collections.abc import Collection
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
-from windlass.shared.toml_tables import AgentSettings, Endpoint, NetworkSettings, ProviderSettings, SandboxMode
+from windlass.shared.retry_delays import RetrySettings, Schedules
+from windlass.shared.settings.variables import Variables
+from windlass.shared.toml_tables import (
+    DEFAULT_ACTORS,
+    ActorSettings,
+    AgentSettings,
+    Endpoint,
+    LaneSettings,
+    NetworkSettings,
+    ProviderSettings,
+    SandboxMode,
+    TaskDefaults,
+)
 
 SHORTEST_SECRET = 8
 """What is shorter would be found by chance in text that has nothing to do with it."""
@@ -43,7 +55,7 @@ DEFAULT_PROVIDERS: dict[str, dict[str, Any]] = {
     "probe": {"actor": "probe"},
 }
 
-DEMO_AGENT = Path(__file__).parent / "demo_agent.py"
+DEMO_AGENT = Path(__file__).parent.parent / "demo_agent.py"
 DEFAULT_AGENTS: dict[str, dict[str, Any]] = {"demo": {"command": (sys.executable, "-I", str(DEMO_AGENT))}}
 
 SECRET_SETTINGS = ("database_url", "database_direct_url", "amqp_url", "api_key")
@@ -52,76 +64,15 @@ FAKE_KEY = "fake-provider-key"
 """What the bundled fake provider server is spoken to with."""
 
 
-class Settings(BaseSettings):
+class Settings(Variables):
     """`WINDLASS_*` variables over the file that `WINDLASS_CONFIG` names over the defaults below."""
-
-    model_config = SettingsConfigDict(env_prefix="WINDLASS_", extra="forbid", frozen=True, hide_input_in_errors=True)
-
-    config: Path | None = None
-    data_dir: Path = Path(".windlass")
-    database_url: str | None = None
-    database_direct_url: str | None = None
-    amqp_url: str | None = None
-    api_key: str | None = Field(None, pattern=r"^wl_[0-9A-Za-z]{6,32}_[0-9A-Za-z]{24,64}$")
-
-    host: str = "127.0.0.1"
-    port: int = Field(8800, ge=0, le=65535)
-    metrics_port: int | None = Field(None, ge=1, le=65535)
-    metrics_host: str | None = None
-    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
-    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
-    stream_ping_seconds: float = Field(15, gt=0)
-    stream_patience_seconds: float = Field(10, gt=0)
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    log_format: Literal["auto", "text", "json"] = "auto"
-    otlp_endpoint: str | None = Field(None, pattern=r"^https?://[^/?#]+(/[^?#]*)?$")
-    trace_ratio: float = Field(1, ge=0, le=1)
-
-    largest_body_bytes: int = Field(2_000_000, ge=1000)
-    largest_payload_bytes: int = Field(1_000_000, ge=1000)
-    largest_result_bytes: int = Field(5_000_000, ge=1000)
-    largest_output_bytes: int = Field(10_000_000, ge=1000)
-    deepest_json: int = Field(64, ge=8, le=200)
-    header_seconds: float = Field(20, gt=0)
-    body_seconds: float = Field(30, gt=0)
-
-    actor_processes: int = Field(1, ge=1)
-    actor_threads: int = Field(8, ge=1)
-    queues: Annotated[tuple[str, ...], NoDecode] = ()
-    queue_type: Literal["classic", "quorum"] = "classic"
-
-    lease_seconds: float = Field(30, gt=0)
-    heartbeat_seconds: float = Field(5, gt=0)
-    stop_grace_seconds: float = Field(5, gt=0)
-    lease_margin_seconds: float = Field(2, gt=0)
-    drain_seconds: float = Field(20, ge=0)
-    start_seconds: float = Field(60, gt=0)
-    pulse_file: Path | None = None
-    pulse_seconds: float = Field(15, gt=0)
-    safety_poll_seconds: float = Field(15, gt=0)
-    unserved_seconds: float = Field(60, gt=0)
-    probe_faults: bool = False
-    agent_sandbox: SandboxMode = "required"
-    """For agents whose table does not say it: anything weaker is somebody's decision."""
-
-    public_url: str | None = Field(None, pattern=r"^https?://[^/?#]+(/[^?#]*)?$")
-    fake_providers_url: str | None = Field(None, pattern=r"^http://[^/?#]+$")
-    fake_job_seconds: float = Field(1.5, ge=0)
-    media_storage: str | None = None
-    media_url_seconds: int = Field(7 * 86400, ge=60)
-    largest_media_bytes: int = Field(200_000_000, ge=1000)
-    abandoned_job_seconds: float = Field(900, gt=0)
-    summarize_part_characters: int = Field(24_000, ge=200)
-
-    breaker_window: int = Field(20, ge=1)
-    breaker_window_seconds: float = Field(300, gt=0)
-    breaker_least_results: int = Field(10, ge=1)
-    breaker_failure_ratio: float = Field(0.5, gt=0, le=1)
-    breaker_open_seconds: float = Field(60, gt=0)
-    longest_pause_seconds: float = Field(900, gt=0)
 
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     agents: dict[str, AgentSettings] = Field(default_factory=dict)
+    actors: dict[str, ActorSettings] = Field(default_factory=dict)
+    retries: RetrySettings = RetrySettings()
+    lanes: LaneSettings = LaneSettings()
+    defaults: TaskDefaults = TaskDefaults()
     network: NetworkSettings = NetworkSettings()
 
     _keys: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -164,10 +115,26 @@ class Settings(BaseSettings):
     @classmethod
     def _merge_the_file(cls, values: dict[str, Any]) -> dict[str, Any]:
         path = values.get("config")
-        tables: dict[str, Any] = tomllib.loads(Path(path).read_text()) if path else {}
-        providers = _merged(DEFAULT_PROVIDERS, tables.get("providers", {}), values.get("providers", {}))
-        agents = _merged(DEFAULT_AGENTS, tables.get("agents", {}), values.get("agents", {}))
-        return {**tables, **values, "providers": providers, "agents": agents}
+        tables = read_tables(Path(path)) if path else {}
+        merged = {
+            name: _merged(built_in, tables.get(name, {}), values.get(name, {}))
+            for name, built_in in (
+                ("providers", DEFAULT_PROVIDERS),
+                ("agents", DEFAULT_AGENTS),
+                ("actors", DEFAULT_ACTORS),
+            )
+        }
+        for name in ("retries", "lanes", "defaults", "network"):
+            if said := [layer[name] for layer in (tables, values) if name in layer]:
+                merged[name] = _joined(said)
+        return {**tables, **values, **merged}
+
+    @field_validator("actors")
+    @classmethod
+    def _are_known(cls, actors: dict[str, ActorSettings]) -> dict[str, ActorSettings]:
+        for name in actors.keys() - DEFAULT_ACTORS.keys():
+            raise ValueError(f"no actor is called {name}; there are {', '.join(DEFAULT_ACTORS)}")
+        return actors
 
     @model_validator(mode="after")
     def _keeps_the_promises(self) -> Self:
@@ -176,6 +143,11 @@ class Settings(BaseSettings):
             raise ValueError(
                 f"lease_seconds ({self.lease_seconds:g}) must be at least 3 heartbeat_seconds + 2 stop_grace_seconds "
                 f"+ lease_margin_seconds = {needed:g}, or a worker could lose a lease that it still works under"
+            )
+        if self.breaker_least_results > self.breaker_window:
+            raise ValueError(
+                f"breaker_least_results ({self.breaker_least_results}) must not be more than breaker_window "
+                f"({self.breaker_window}), or no breaker would ever open"
             )
         if unknown := set(self.queues) - set(self.all_queues()):
             raise ValueError(f"queues: no provider serves {', '.join(sorted(unknown))}")
@@ -192,6 +164,22 @@ class Settings(BaseSettings):
 
     def sandbox_of(self, agent: str) -> SandboxMode:
         return self.agents[agent].sandbox or self.agent_sandbox
+
+    def schedules_for(self, actor: str, provider: str, agent: str | None) -> tuple[Schedules, ...]:
+        """The tables that say how long a task waits after a failure, the narrowest first."""
+        of_agent = (self.agents[agent].retries,) if agent in self.agents else ()
+        of_actor = (self.actors[actor].retries,) if actor in self.actors else ()
+        of_provider = (self.providers[provider].retries,) if provider in self.providers else ()
+        return (*of_agent, *of_actor, *of_provider, self.retries)
+
+    def max_retries_of(self, actor: str) -> int:
+        own = self.actors[actor].max_retries
+        return self.defaults.max_retries if own is None else own
+
+    def max_age_seconds_of(self, actor: str) -> float | None:
+        """None is for ever."""
+        own = self.actors[actor].max_age_seconds
+        return (self.defaults.max_age_seconds if own is None else own) or None
 
     def all_queues(self) -> tuple[str, ...]:
         return tuple(queue_name(provider.actor, name) for name, provider in self.providers.items())
@@ -247,10 +235,32 @@ class Settings(BaseSettings):
         return {secret for secret in found if secret and len(secret) >= SHORTEST_SECRET}
 
 
-def _merged(*layers: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Table by table and key by key, the later layer over the earlier."""
+def read_tables(path: Path) -> dict[str, Any]:
+    """The file, or a sentence about what is wrong with it as a whole."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"WINDLASS_CONFIG names {path}, and there is no such file") from None
+    except OSError as error:
+        raise ValueError(f"WINDLASS_CONFIG names {path}, which cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no TOML: it is not written in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is no TOML: {error}") from None
+
+
+def _merged(*layers: Any) -> Any:
+    """Table by table and key by key, the later layer over the earlier. What is no table is left for the check."""
+    for layer in layers:
+        if not isinstance(layer, dict):
+            return layer
     names = dict.fromkeys(name for layer in layers for name in layer)
-    return {name: {k: v for layer in layers for k, v in layer.get(name, {}).items()} for name in names}
+    return {name: _joined([layer[name] for layer in layers if name in layer]) for name in names}
+
+
+def _joined(tables: list[Any]) -> Any:
+    wrong = [table for table in tables if not isinstance(table, dict)]
+    return wrong[0] if wrong else {key: value for table in tables for key, value in table.items()}
 
 
 def queue_name(actor: str, provider: str) -> str:
