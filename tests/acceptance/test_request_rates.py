@@ -1,13 +1,15 @@
 """Request rates: in no window are more places taken than the rate allows, over all workers; waiting for one is free."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.acceptance.conftest import a_windlass_apart
 from tests.support.installation import Windlass
 from tests.support.providers.counting_provider import CountingProvider, counting_provider
 from tests.support.servers.databases import ask, execute
+from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
 from windlass.services.actors.worker.rate_backend import SLICES
 
@@ -24,19 +26,25 @@ rate = {{limit = 1, per_seconds = 3600}}
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def provider() -> Iterator[CountingProvider]:
     with counting_provider() as provider:
         yield provider
 
 
-@pytest.fixture
-def windlass(database_url: str, amqp_url: str, tmp_path: Path, provider: CountingProvider) -> Iterator[Windlass]:
-    config = tmp_path / "windlass.toml"
-    config.write_text(PROVIDERS)
-    settings = {"WINDLASS_CONFIG": str(config), "COUNTING_PROVIDER": provider.address}
-    windlass = Windlass(database_url, amqp_url, tmp_path, **settings)
-    try:
+@pytest.fixture(scope="module")
+def windlass(
+    servers: Servers,
+    migrated_template: str,
+    management: httpx.Client,
+    tmp_path_factory: pytest.TempPathFactory,
+    provider: CountingProvider,
+) -> Iterator[Windlass]:
+    """One for both tests: each has a provider and workers of its own."""
+    directory = tmp_path_factory.mktemp("rates")
+    with a_windlass_apart(
+        servers, migrated_template, management, directory, config=PROVIDERS, COUNTING_PROVIDER=provider.address
+    ) as windlass:
         for service in ("api", "dispatcher", "janitor"):
             windlass.start(service)
         for _ in range(2):
@@ -45,9 +53,11 @@ def windlass(database_url: str, amqp_url: str, tmp_path: Path, provider: Countin
         windlass.wait_until_healthy()
         wait_until("three workers", lambda: len(windlass.client.workers()) == 3)
         yield windlass
-    finally:
-        windlass.stop()
-        print(windlass.log())
+
+
+@pytest.fixture
+def database_url(windlass: Windlass) -> str:
+    return windlass.environment["WINDLASS_DATABASE_URL"]
 
 
 # Each place with its moment, on the clock that counts it and under its limiter's lock.
