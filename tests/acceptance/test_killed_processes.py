@@ -125,7 +125,7 @@ def test_whatever_is_killed_whenever_every_task_completes_once(windlass: Windlas
     for kind in chance.choices(kinds, k=12):
         time.sleep(chance.uniform(0, 0.3))
         if kind == "worker":
-            for worker in windlass.workers():
+            for worker in windlass.workers(client):
                 windlass.kill(worker["pid"])
             continue
         process = getattr(windlass, kind)

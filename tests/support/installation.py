@@ -207,10 +207,10 @@ class Windlass:
         wait_until("nothing runs", lambda: not self.client.tasks(status="running"))
         wait_until("a worker", self.workers)
 
-    def workers(self) -> list[dict[str, Any]]:
+    def workers(self, client: Client | None = None) -> list[dict[str, Any]]:
         """Those below our guardian. One that was killed together with its own is listed as active for a while."""
         below = {process.pid for process in descendants(self.actors.pid)}
-        return [worker for worker in self.client.workers() if worker["pid"] in below]
+        return [worker for worker in (client or self.client).workers() if worker["pid"] in below]
 
     def kill_api(self) -> None:
         self.api.kill()
