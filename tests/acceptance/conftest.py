@@ -1,4 +1,4 @@
-"""A whole Windlass for each acceptance test, and its log when the test fails."""
+"""A whole Windlass for an acceptance test or for a module of them, and its log when one fails."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,9 +40,17 @@ def module_windlass(
 
 @pytest.fixture(scope="module")
 def running_windlass(module_windlass: Windlass) -> Windlass:
-    """The module's one, with everything running; whoever kills a part of it starts it again."""
+    """The module's one, with everything running; for tests that kill nothing."""
     module_windlass.start_all()
     return module_windlass
+
+
+@pytest.fixture
+def mended_windlass(running_windlass: Windlass) -> Windlass:
+    """The same for tests that kill: what the one before has left dead or frozen is started again, which is quicker than
+    everything anew. Its tasks and the workers that it lost are still listed."""
+    running_windlass.mend()
+    return running_windlass
 
 
 @contextmanager
@@ -95,12 +103,18 @@ def windlass(stopped_windlass: Windlass) -> Windlass:
     return stopped_windlass
 
 
-@pytest.fixture
-def channel(amqp_url: str) -> Iterator[BlockingChannel]:
-    """RabbitMQ as an outsider reaches it, for ringing, purging and counting."""
+@contextmanager
+def a_channel(amqp_url: str) -> Iterator[BlockingChannel]:
     connection = pika.BlockingConnection(pika.URLParameters(amqp_url))
     yield connection.channel()
     connection.close()
+
+
+@pytest.fixture
+def channel(amqp_url: str) -> Iterator[BlockingChannel]:
+    """RabbitMQ as an outsider reaches it, for ringing, purging and counting."""
+    with a_channel(amqp_url) as channel:
+        yield channel
 
 
 @pytest.fixture

@@ -100,23 +100,31 @@ def test_every_task_ends_once_more_and_nothing_is_ordered_again(
 
 def submitted(client: Client, fake: FakeProviders) -> dict[str, str]:
     """Each actor is at work, an order is known and another one not answered yet, and something waits behind others."""
-    picture = {"actor": "media", "provider": "leonardo"}
-    thinking = {"subagent_type": "demo", "prompt": "think", "params": {"seconds": 8, "steps": 8}}
-    wishes: dict[str, dict[str, Any]] = {
-        "probe": {"provider": "one-by-one", "payload": {"seconds": 8, "steps": 40}},
-        "behind": {"provider": "one-by-one"},
-        "agent": {"actor": "agent", "payload": thinking},
-        "summary": {"actor": "summarize", "payload": {"content": f"{TEXT} [[pace=1 x1]]"}},
-        "known": {**picture, "payload": {"action": "txt2img", "prompt": "a boat [[seconds=4]]"}},
-        "unanswered": {**picture, "payload": {"action": "txt2img", "prompt": "a lamp [[delay=4 x1]]"}},
-    }
-    ids = {name: str(client.submit(**wish)["task_id"]) for name, wish in wishes.items()}
+    thinking = {"subagent_type": "demo", "prompt": "think", "params": {"seconds": 10, "steps": 8}}
+    ids = submit_each(
+        client,
+        probe={"provider": "one-by-one", "payload": {"seconds": 10, "steps": 40}},
+        behind={"provider": "one-by-one"},
+        agent={"actor": "agent", "payload": thinking},
+        summary={"actor": "summarize", "payload": {"content": f"{TEXT} [[pace=1 x1]]"}},
+    )
     ids["blocked"] = str(client.submit(depends_on=[ids["behind"]])["task_id"])
-    for name in ("probe", "agent", "summary"):
-        client.wait_until(ids[name], "running")
+    at_work = [ids[name] for name in ("probe", "agent", "summary")]
+    wait_until("all are at work", lambda: {client.get(each)["status"] for each in at_work} == {"running"})
+    # Last, for the providers are brought to a standstill while these are under way.
+    picture = {"actor": "media", "provider": "leonardo"}
+    ids |= submit_each(
+        client,
+        known={**picture, "payload": {"action": "txt2img", "prompt": "a boat [[seconds=4]]"}},
+        unanswered={**picture, "payload": {"action": "txt2img", "prompt": "a lamp [[delay=4 x1]]"}},
+    )
     wait_until("an order is known", lambda: client.get(ids["known"])["provider_job_id"])
     wait_until("both orders", lambda: len(orders(fake)) == 2)
     return ids
+
+
+def submit_each(client: Client, **wishes: dict[str, Any]) -> dict[str, str]:
+    return {name: str(client.submit(**wish)["task_id"]) for name, wish in wishes.items()}
 
 
 def orders(fake: FakeProviders) -> list[str]:
@@ -141,7 +149,7 @@ def work_goes_on(client: Client, ids: dict[str, str]) -> Lost:
     seq = client.events(ids["probe"])[-1]["seq"]
     for name in ("known", "unanswered"):
         assert client.finished(ids[name])["status"] == "completed"
-    late = client.submit(wait=30)
+    late = client.submit(wait=40)
     assert late["status"] == "completed"
     return Lost(seq, cursor, late["task_id"])
 
@@ -183,7 +191,7 @@ def it_is_put_right(windlass: Windlass, ids: dict[str, str]) -> None:
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "windlass-api is connected" in refused.stderr
     api.terminate()
-    api.wait(30)
+    api.wait(60)
     # By these rows, workers were heard of seconds ago: as long as a lease lasts, it might be true.
     rehearsal = wait_until("nobody was heard of lately", lambda: _if_done(after_restore(windlass, "--dry-run")))
     assert "this was a dry run" in rehearsal.stderr

@@ -172,7 +172,7 @@ def test_a_worker_that_is_told_to_stop_ends_its_agents_first(windlass: Windlass,
     task_id = submit(client, do="sleep_then_tell", stubborn=True, children=["daemon"])
     everyone = processes_of(client, task_id)
     windlass.actors.send_signal(signal.SIGTERM)
-    assert windlass.actors.wait(15) == 0
+    assert windlass.actors.wait(60) == 0
     assert alive(everyone) == []
     interrupt = event(client, task_id, "interrupt")
     assert killed(interrupt["data"]["proof"]) == {each.pid for each in everyone}
@@ -244,7 +244,7 @@ def test_without_bubblewrap_only_agents_that_may_run_without_a_sandbox_do(windla
     assert "these agents run without a sandbox, as they are set: unruly" in log
     assert "loopback and link-local addresses included: thinker" in log
     worker.send_signal(signal.SIGTERM)
-    worker.wait(15)
+    worker.wait(60)
 
 
 @pytest.mark.parametrize(("path", "below"), [("/api/v1/tasks", "/payload"), ("/api/v1/tasks/agent", "")])

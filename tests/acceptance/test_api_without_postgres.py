@@ -219,7 +219,7 @@ def test_told_to_stop_while_postgres_is_away_it_stops(road: Forwarder, windlass:
     asking.start()
     try:
         api.send_signal(signal.SIGTERM)
-        assert api.wait(5) == 0
+        assert api.wait(20) == 0
     finally:
         road.cut()
         road.mend()

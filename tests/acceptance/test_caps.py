@@ -18,7 +18,7 @@ MEGABYTE = 1_000_000
 
 @pytest.fixture(scope="module")
 def windlass(servers: Servers, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windlass]:
-    limits = {"WINDLASS_BODY_SECONDS": "1", "WINDLASS_HEADER_SECONDS": "2"}
+    limits = {"WINDLASS_BODY_SECONDS": "2", "WINDLASS_HEADER_SECONDS": "3"}
     with an_api(servers, migrated_template, tmp_path_factory.mktemp("caps"), **limits) as windlass:
         yield windlass
     assert "Traceback" not in windlass.log(), "nothing that a client sends is an error of ours"

@@ -12,7 +12,7 @@ from tests.support.up import WINDLASS
 
 def windlass(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [WINDLASS, *arguments], env={**os.environ, **settings}, capture_output=True, text=True, timeout=30, check=False
+        [WINDLASS, *arguments], env={**os.environ, **settings}, capture_output=True, text=True, timeout=60, check=False
     )
 
 

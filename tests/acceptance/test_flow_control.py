@@ -25,7 +25,7 @@ def windlass(
     """One for the whole file: each test has a provider of its own."""
     directory = tmp_path_factory.mktemp("flow")
     with a_windlass_apart(
-        servers, migrated_template, management, directory, config=CONFIG, WINDLASS_BREAKER_OPEN_SECONDS="1"
+        servers, migrated_template, management, directory, config=CONFIG, WINDLASS_BREAKER_OPEN_SECONDS="3"
     ) as windlass:
         windlass.start_all()
         yield windlass
@@ -84,7 +84,7 @@ def most_at_once(windlass: Windlass, name: str, since: float = 0) -> int:
 
 
 def test_a_limit_is_in_force_within_a_second_and_never_exceeded(windlass: Windlass, client: Client) -> None:
-    ids = client.submit_many([{"provider": "limited", "payload": {"seconds": 0.15}}] * 60)
+    ids = client.submit_many([{"provider": "limited", "payload": {"seconds": 0.3}}] * 36)
     wait_until("three at once", lambda: provider(client, "limited")["slots"]["held"] == 3)
     assert change(client, "limited", limit=0)["limit"] == {"configured": 3, "override": 0, "effective": 0}
     lowered = time.time()
@@ -95,7 +95,7 @@ def test_a_limit_is_in_force_within_a_second_and_never_exceeded(windlass: Windla
     assert most_at_once(windlass, "limited", since=lowered) == 0, "once it is answered nothing starts any more"
     raised = time.time()
     change(client, "limited", limit=6)
-    wait_until("six at once", lambda: provider(client, "limited")["slots"]["held"] == 6, seconds=10)
+    wait_until("six at once", lambda: provider(client, "limited")["slots"]["held"] == 6)
     change(client, "limited", limit=None)
     tasks = [client.finished(task_id) for task_id in ids]
     assert {(task["status"], task["retry_count"], task["attempt"]) for task in tasks} == {("completed", 0, 1)}
@@ -120,7 +120,7 @@ def test_a_task_that_is_always_told_429_is_buried_after_20_while_the_others_pass
     task_id = client.submit(provider="unlucky", payload=unlucky)["task_id"]
     others = []
     while client.get(task_id)["status"] != "dead":
-        others.append(client.submit(provider="unlucky", wait=20)["status"])
+        others.append(client.submit(provider="unlucky", wait=40)["status"])
     assert set(others) == {"completed"}
     task = client.get(task_id)
     assert task["attempt"] == 20

@@ -1,18 +1,50 @@
 """Processes that are frozen, not dead: nothing that they held goes on after somebody else has taken it."""
 
 import signal
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
+import httpx
+import pytest
+
+from tests.acceptance.conftest import a_windlass_apart
 from tests.support.installation import Windlass
+from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
 from windlass.shared.process.procfs import ProcessIdentity
+
+# Between the guardian's deadline and the lease's end there is time for a busy machine to see it.
+LEASE, MARGIN = "6", "2.5"
+
+
+@pytest.fixture(scope="module")
+def installation(
+    servers: Servers, migrated_template: str, management: httpx.Client, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Windlass]:
+    directory = tmp_path_factory.mktemp("frozen")
+    with a_windlass_apart(
+        servers,
+        migrated_template,
+        management,
+        directory,
+        WINDLASS_LEASE_SECONDS=LEASE,
+        WINDLASS_LEASE_MARGIN_SECONDS=MARGIN,
+    ) as windlass:
+        windlass.start_all()
+        yield windlass
+
+
+@pytest.fixture
+def windlass(installation: Windlass) -> Windlass:
+    installation.mend()
+    return installation
 
 
 def test_a_frozen_worker_is_ended_by_its_guardian_before_its_lease_ends(windlass: Windlass) -> None:
     client = windlass.client
     task_id = client.submit(payload={"seconds": 1})["task_id"]
     client.wait_until(task_id, "running")
-    pid = client.workers()[0]["pid"]
+    pid = windlass.workers()[0]["pid"]
     frozen = ProcessIdentity.of(pid)
     assert frozen is not None
     windlass.kill(pid, signal.SIGSTOP)
@@ -28,7 +60,7 @@ def test_a_worker_thawed_after_its_lease_is_refused_everything(windlass: Windlas
     client = windlass.client
     task_id = client.submit(payload={"seconds": 2, "steps": 40})["task_id"]
     client.wait_until(task_id, "running")
-    frozen = client.workers()[0]
+    frozen = windlass.workers()[0]
     process = ProcessIdentity.of(frozen["pid"])
     assert process is not None
     windlass.actors.send_signal(signal.SIGSTOP)

@@ -2,12 +2,19 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.installation import PROJECT, Windlass
 from tests.support.waiting import wait_until
 
 EXHAUSTING_ACTOR = Path(__file__).parent / "exhausting_actor"
 
 THREADS = 8
+
+
+@pytest.fixture
+def windlass(mended_windlass: Windlass) -> Windlass:
+    return mended_windlass
 
 
 def test_a_task_that_hangs_condemns_its_process_and_its_siblings_are_handed_back(windlass: Windlass) -> None:
@@ -18,9 +25,8 @@ def test_a_task_that_hangs_condemns_its_process_and_its_siblings_are_handed_back
     assert (ended["status"], ended["error"]["type"]) == ("dead", "WorkerLost")
     saved = client.finished(sibling)
     assert (saved["status"], saved["retry_count"], saved["interrupt_count"]) == ("completed", 0, 1)
-    condemned = [worker["stop_reason"] for worker in client.workers("stopped")]
-    assert len(condemned) == 1
-    assert hanging in condemned[0]
+    (condemned,) = [worker["stop_reason"] for worker in client.workers("stopped")]
+    assert hanging in condemned
 
 
 def test_a_cancelled_task_that_does_not_listen_is_cancelled_with_its_process(windlass: Windlass) -> None:
@@ -67,22 +73,22 @@ def test_of_a_worker_killed_twice_the_suspects_run_one_by_one_and_nobody_else_wa
     assert (alone["queues"], alone["capacity"]) == ([], 1)
 
     others = client.submit_many([{"payload": {"seconds": 60}}] * (THREADS - 1))
-    wait_until("the others run", lambda: {client.get(each)["status"] for each in others} == {"running"}, seconds=30)
-    assert client.submit(wait=20)["status"] == "completed", "a fresh task finds a thread"
+    wait_until("the others run", lambda: {client.get(each)["status"] for each in others} == {"running"}, seconds=60)
+    assert client.submit(wait=40)["status"] == "completed", "a fresh task finds a thread"
 
     (_, *waiting) = sorted(together, key=lambda task_id: task_id != first["task_id"])
     assert {client.get(each)["status"] for each in waiting} == {"retrying"}, "none sits as running and does nothing"
     answer = wait_until(
         "it says why",
         lambda: (why := client.why(waiting[0]))["details"].get("runs_alone") and why,
-        seconds=20,
+        seconds=60,
     )
     assert answer["reason"] == "behind-others"
     client.cancel(first["task_id"])
     (second,) = wait_until(
         "the next of them runs",
         lambda: [each for each in client.tasks(status="running") if each["task_id"] in waiting],
-        seconds=20,
+        seconds=60,
     )
     assert second["worker_id"] == first["worker_id"]
 

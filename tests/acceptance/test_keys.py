@@ -277,7 +277,7 @@ def bootstrap(database_url: str, *arguments: str) -> subprocess.CompletedProcess
         env={**os.environ, "WINDLASS_DATABASE_URL": database_url},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
 

@@ -10,6 +10,11 @@ from tests.support.installation import Client, Windlass
 from tests.support.waiting import wait_until
 
 
+@pytest.fixture
+def windlass(mended_windlass: Windlass) -> Windlass:
+    return mended_windlass
+
+
 def assert_completed_once(client: Client, task_id: str) -> None:
     task = client.finished(task_id)
     assert task["status"] == "completed", task["error"]
@@ -24,7 +29,7 @@ def test_a_killed_worker_s_task_is_taken_back_at_once_by_its_successor(stopped_w
     task_id = client.submit(payload={"seconds": 1.5})["task_id"]
     client.wait_until(task_id, "running")
     lease_end = client.get(task_id)["lease_expires_at"]
-    worker = client.workers()[0]
+    worker = windlass.workers()[0]
     windlass.kill(worker["pid"])
     task = client.finished(task_id)
     assert (task["status"], task["attempt"], task["retry_count"]) == ("completed", 2, 1)
@@ -34,14 +39,27 @@ def test_a_killed_worker_s_task_is_taken_back_at_once_by_its_successor(stopped_w
     assert worker["worker_id"] in [lost["worker_id"] for lost in client.workers("lost")]
 
 
+def test_two_dispatchers_side_by_side_start_each_task_once_and_one_is_enough(windlass: Windlass) -> None:
+    """Before others are killed: each of them is heard of for a while."""
+    client = windlass.client
+    second = windlass.start("dispatcher")
+    wait_until("both are heard of", lambda: "2 heard" in client.http.get("/health").text)
+    ids = client.submit_many([{"payload": {"seconds": 0.02}} for _ in range(60)])
+    client.finished(ids[10])
+    second.kill()
+    for task_id in ids:
+        assert_completed_once(client, task_id)
+        assert client.story(task_id).count("claim") == 1
+
+
 def test_a_killed_worker_and_guardian_s_task_is_recovered_by_the_janitor(windlass: Windlass) -> None:
     client = windlass.client
     task_id = client.submit(payload={"seconds": 1})["task_id"]
     client.wait_until(task_id, "running")
-    pid = client.workers()[0]["pid"]
+    pid = windlass.workers()[0]["pid"]
     windlass.actors.kill()
     windlass.kill(pid)
-    windlass.start("actors")
+    windlass.actors = windlass.start("actors")
     assert_completed_once(client, task_id)
     assert client.get(task_id)["retry_count"] == 1
 
@@ -52,7 +70,7 @@ def test_a_worker_whose_guardian_is_killed_hands_its_task_back(windlass: Windlas
     client.wait_until(task_id, "running")
     windlass.actors.kill()
     client.wait_until(task_id, "queued")
-    windlass.start("actors")
+    windlass.actors = windlass.start("actors")
     task = client.finished(task_id)
     assert (task["status"], task["retry_count"], task["interrupt_count"]) == ("completed", 0, 1)
 
@@ -62,21 +80,9 @@ def test_tasks_go_on_after_a_dispatcher_is_killed(windlass: Windlass) -> None:
     windlass.dispatcher.kill()
     windlass.dispatcher.wait()
     ids = client.submit_many([{}] * 20)
-    windlass.start("dispatcher")
+    windlass.dispatcher = windlass.start("dispatcher")
     for task_id in ids:
         assert_completed_once(client, task_id)
-
-
-def test_two_dispatchers_side_by_side_start_each_task_once_and_one_is_enough(windlass: Windlass) -> None:
-    client = windlass.client
-    second = windlass.start("dispatcher")
-    wait_until("both are heard of", lambda: "2 heard" in client.http.get("/health").text)
-    ids = client.submit_many([{"payload": {"seconds": 0.02}} for _ in range(60)])
-    client.finished(ids[10])
-    second.kill()
-    for task_id in ids:
-        assert_completed_once(client, task_id)
-        assert client.story(task_id).count("claim") == 1
 
 
 def test_a_stream_is_resumed_from_another_api_after_the_first_is_killed(windlass: Windlass) -> None:
@@ -101,7 +107,7 @@ def test_a_lost_lease_is_recovered_with_rabbitmq_out_of_reach(windlass: Windlass
     windlass.janitor.kill()
     task_id = client.submit(payload={"seconds": 20})["task_id"]
     client.wait_until(task_id, "running")
-    pid = client.workers()[0]["pid"]
+    pid = windlass.workers()[0]["pid"]
     windlass.actors.kill()
     windlass.kill(pid)
     nobody = "amqp://nobody:nothing@127.0.0.1:9/"
@@ -119,7 +125,7 @@ def test_whatever_is_killed_whenever_every_task_completes_once(windlass: Windlas
     for kind in chance.choices(kinds, k=12):
         time.sleep(chance.uniform(0, 0.3))
         if kind == "worker":
-            for worker in client.workers():
+            for worker in windlass.workers(client):
                 windlass.kill(worker["pid"])
             continue
         process = getattr(windlass, kind)

@@ -24,7 +24,7 @@ def patient_guardian(studio: Studio) -> Iterator[None]:
     """A guardian whose workers die again and again lets the next one wait; each test has a guardian of its own."""
     yield
     studio.windlass.actors.terminate()
-    studio.windlass.actors.wait(20)
+    studio.windlass.actors.wait(60)
     studio.windlass.actors = studio.windlass.start("actors")
 
 

@@ -30,7 +30,7 @@ def refused(api: Windlass, storage: str) -> tuple[int, list[str]]:
     """One more api of the same database that ends by itself: its exit code, and what it said."""
     said = len(api.log())
     process = api.start("api", WINDLASS_PORT=str(free_port()), WINDLASS_MEDIA_STORAGE=storage)
-    code = process.wait(timeout=20)
+    code = process.wait(timeout=60)
     return code, api.log()[said:].splitlines()
 
 

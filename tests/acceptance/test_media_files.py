@@ -201,7 +201,7 @@ async def test_clients_that_take_nothing_cost_little_memory_and_are_cut_off(api:
     before = memory_of(api)
     clients = [ask_and_read_nothing(api, url) for _ in range(4)]
     try:
-        wait_until("cut off", lambda: "ESTABLISHED" not in states_of(api, clients), seconds=10)
+        wait_until("cut off", lambda: "ESTABLISHED" not in states_of(api, clients), seconds=30)
         assert memory_of(api) - before < LARGE / 2
         assert sum(map(received, clients)) < LARGE
     finally:

@@ -2,7 +2,14 @@
 
 import signal
 
+import pytest
+
 from tests.support.installation import Windlass
+
+
+@pytest.fixture
+def windlass(mended_windlass: Windlass) -> Windlass:
+    return mended_windlass
 
 
 def test_a_worker_told_to_stop_hands_its_tasks_back_for_free(windlass: Windlass) -> None:
@@ -10,12 +17,12 @@ def test_a_worker_told_to_stop_hands_its_tasks_back_for_free(windlass: Windlass)
     ids = client.submit_many([{"payload": {"seconds": 1.2}} for _ in range(12)])
     client.submit(provider="one-by-one", payload={"seconds": 1.2})
     client.wait_until(ids[0], "running")
-    leaving = client.workers()[0]["worker_id"]
+    leaving = windlass.workers()[0]["worker_id"]
     windlass.actors.send_signal(signal.SIGTERM)
-    assert windlass.actors.wait(15) == 0
+    assert windlass.actors.wait(60) == 0
     assert client.tasks(status="running") == []
     assert [worker["worker_id"] for worker in client.workers("stopped")] == [leaving]
-    windlass.start("actors")
+    windlass.actors = windlass.start("actors")
     for task_id in ids:
         task = client.finished(task_id)
         assert (task["status"], task["retry_count"]) == ("completed", 0)
@@ -28,7 +35,7 @@ def test_short_work_is_finished_before_the_worker_leaves(windlass: Windlass) -> 
     task_id = client.submit(payload={"seconds": 0.3})["task_id"]
     client.wait_until(task_id, "running")
     windlass.actors.send_signal(signal.SIGTERM)
-    windlass.actors.wait(15)
+    windlass.actors.wait(60)
     assert client.get(task_id)["status"] == "completed"
 
 
@@ -39,7 +46,7 @@ def test_the_other_services_stop_when_told_and_streams_end_within_two_seconds(wi
         next(stream)
         windlass.api.send_signal(signal.SIGTERM)
         assert list(stream) == []
-        assert windlass.api.wait(20) == 0
+        assert windlass.api.wait(60) == 0
     for process in (windlass.dispatcher, windlass.janitor):
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0

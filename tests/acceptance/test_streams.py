@@ -231,8 +231,10 @@ async def test_told_to_stop_an_api_ends_its_streams_in_time_also_the_stuck_ones(
             leaving.send_signal(signal.SIGTERM)
             assert await stream.event() is None, "it ends in order"
             await until(lambda: _is_true(is_cut_off(stuck)))
-            assert time.monotonic() - told_at < 5, "two seconds, and some for a busy machine"
-    await asyncio.to_thread(leaving.wait, 15)
+            assert time.monotonic() - told_at < 20, (
+                "two seconds and some for a busy machine, and not a stream's patience"
+            )
+    await asyncio.to_thread(leaving.wait, 60)
 
 
 def accepts(port: int) -> bool:

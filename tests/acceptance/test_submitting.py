@@ -236,7 +236,7 @@ def test_what_no_worker_can_do_waits_and_what_is_too_large_dies_readably(stopped
     client = stopped_windlass.client
     assert {queue.split(".")[0] for queue in client.workers()[0]["queues"]} == {"probe"}
     waiting = post(client, {"content": "long"}, path="/summarize").json()["task_id"]
-    large = client.submit(payload={"result": "x" * 1000}, wait=20)
+    large = client.submit(payload={"result": "x" * 1000}, wait=40)
     assert (large["status"], large["attempt"], large["result"]) == ("dead", 1, None)
     assert (large["error"]["type"], large["error"]["kind"]) == ("ResultTooLarge", "permanent")
     assert "1,000 can be kept" in large["error"]["message"]

@@ -184,13 +184,13 @@ def test_words_come_as_they_are_written_and_the_result_says_what_they_cost(clien
 
 
 def test_the_configured_model_writes_where_none_is_named(client: Client) -> None:
-    task = summarize(client, a_text()[1], wait=20)
+    task = summarize(client, a_text()[1], wait=40)
     assert (task["status"], task["result"]["model"]) == ("completed", "vendor/small")
     assert task["progress"]["message"] == "Completed"
 
 
 def test_a_summary_that_reached_the_models_limit_says_so(client: Client) -> None:
-    task = summarize(client, a_text(words="[[finish=length]]")[1], wait=20)
+    task = summarize(client, a_text(words="[[finish=length]]")[1], wait=40)
     assert (task["status"], task["result"]["cut_short"]) == ("completed", True)
     assert task["result"]["summary"]
 
@@ -215,7 +215,7 @@ def test_a_model_that_does_not_come_to_the_point_is_not_asked_for_ever(client: C
     """The fake says eight words of each sentence, and these have no more."""
     name = f"lighthouse-{next(numbers)}-"
     sentence = f"{name} {' '.join(letter * 70 for letter in 'abcdefg')}."
-    task = summarize(client, " ".join([sentence] * 3), wait=20)
+    task = summarize(client, " ".join([sentence] * 3), wait=40)
     assert task["status"] == "completed"
     assert len(orders(fake, name)) == 4, "three parts, and then the whole, however long"
 
@@ -297,7 +297,7 @@ def test_a_429_pauses_the_provider_and_costs_no_retry(client: Client) -> None:
     ],
 )
 def test_what_cannot_be_mended_is_buried_at_once(client: Client, provider: str, words: str, error: str) -> None:
-    task = summarize(client, a_text(words=words)[1], provider=provider, wait=20)
+    task = summarize(client, a_text(words=words)[1], provider=provider, wait=40)
     assert (task["status"], task["attempt"]) == ("dead", 1)
     assert (task["error"]["type"], task["error"]["kind"]) == (error, "permanent")
     assert provider in task["error"]["message"]
@@ -340,7 +340,7 @@ def test_a_worker_that_ends_in_the_middle_pays_for_no_part_twice(
     wait_until("part 3", lambda: "part 3 of" in client.get(task["task_id"])["progress"]["message"])
     if how == "stopped":
         windlass.actors.send_signal(signal.SIGTERM)
-        windlass.actors.wait(20)
+        windlass.actors.wait(60)
         assert client.get(task["task_id"])["status"] == "queued"
         windlass.actors = windlass.start("actors")
     else:

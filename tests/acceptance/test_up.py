@@ -101,7 +101,7 @@ def answered(port: int) -> Said | None:
 
 def test_a_second_one_on_the_same_data_directory_is_refused(up: WindlassUp) -> None:
     environment = {**os.environ, "WINDLASS_DATA_DIR": str(up.directory), "WINDLASS_PORT": "0"}
-    second = subprocess.run([WINDLASS, "up"], env=environment, capture_output=True, text=True, timeout=20, check=False)
+    second = subprocess.run([WINDLASS, "up"], env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert second.returncode != 0
     assert f"already runs on {up.directory} (process {up.pid})" in second.stderr
     assert submit_and_complete(up)
@@ -110,7 +110,7 @@ def test_a_second_one_on_the_same_data_directory_is_refused(up: WindlassUp) -> N
 def test_commands_find_it_and_its_key_by_themselves(up: WindlassUp) -> None:
     environment = {**os.environ, "WINDLASS_DATA_DIR": str(up.directory)}
     command = [str(WINDLASS), "submit", "probe", "result=found", "--wait"]
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert found.returncode == 0, found.stderr
     assert '"echo": "found"' in found.stdout
 

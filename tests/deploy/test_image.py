@@ -199,7 +199,7 @@ def test_every_process_lives_and_ends_as_the_first_of_a_container(
 
         for each in running.values():
             os.kill(first_of(each), signal.SIGTERM)
-        assert {name: each.wait(20) for name, each in running.items()} == dict.fromkeys(stay, 0)
+        assert {name: each.wait(60) for name, each in running.items()} == dict.fromkeys(stay, 0)
 
 
 def test_a_migration_that_is_told_to_stop_does_not_wait_to_be_killed(installed: Path, tmp_path: Path) -> None:
@@ -210,4 +210,4 @@ def test_a_migration_that_is_told_to_stop_does_not_wait_to_be_killed(installed: 
     with contained(installed, tmp_path / "migrate", "migrate", WINDLASS_DATABASE_URL=nowhere) as migrate:
         wait_until("it waits", lambda: "waiting for Postgres" in log.read_text())
         os.kill(first_of(migrate), signal.SIGTERM)
-        assert migrate.wait(10) == 143
+        assert migrate.wait(60) == 143

@@ -111,10 +111,10 @@ def test_what_has_an_error_of_its_own_kind_is_a_result(open_path: Path) -> None:
 
 
 def test_out_of_time_it_is_ended_and_its_words_are_kept(open_path: Path) -> None:
-    attempt = finished(settings_for(open_path), timeout=2, do="sleep")
+    attempt = finished(settings_for(open_path), timeout=4, do="sleep")
     error = error_of(attempt.failed)
     assert isinstance(error, TimedOut)
-    assert error.message == "agent unruly took longer than its 2 s"
+    assert error.message == "agent unruly took longer than its 4 s"
     assert attempt.output.endswith("ready\ngood-bye\n"), "also what it said after the TERM"
     proof = attempt.context.proof
     assert proof is not None

@@ -129,7 +129,7 @@ async def test_who_submits_on_the_same_parents_need_not_wait_for_each_other(engi
     parent = await engine.submit()
     sibling = await engine.submit(depends_on=[parent])
     async with engine.holding("SELECT submit_tasks($1::text::jsonb)", as_written(uuid4(), parent, sibling)):
-        child = await asyncio.wait_for(engine.submit(depends_on=[parent, sibling]), 2)
+        child = await asyncio.wait_for(engine.submit(depends_on=[parent, sibling]), 20)
     assert (await engine.row(child))["unmet"] == 2
 
 

@@ -152,7 +152,7 @@ def test_where_hang_ups_pass_they_pass_whatever_is_done(forwarders: Forwarders, 
         else:
             link.delay(60)
         connection.sendall(b"lost")
-    wait_until("gone over there", lambda: echo.here == 0, seconds=5)
+    wait_until("gone over there", lambda: echo.here == 0, seconds=30)
 
 
 def test_several_servers_are_reached_in_turn_and_those_that_are_away_are_left_out(

@@ -141,7 +141,7 @@ async def test_a_task_that_somebody_is_just_ending_is_left_to_them(engine: Engin
     ending, lost = await engine.running(), await engine.running()
     await engine.lapse(ending.task_id, lost.task_id)
     async with engine.holding("SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE", ending.task_id):
-        (row,) = await asyncio.wait_for(tasks.stall(engine.pool), 2)
+        (row,) = await asyncio.wait_for(tasks.stall(engine.pool), 20)
     assert row["task_id"] == lost.task_id
     assert await engine.finish(ending) == "completed", "late, but nobody had taken it back"
 

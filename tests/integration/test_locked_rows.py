@@ -25,7 +25,7 @@ from windlass.shared.store import tasks, workers
 from windlass.shared.store.tasks import Claim, Claimed, Report
 
 A_STRANGER = "SELECT 1 FROM tasks WHERE task_id = $1 FOR UPDATE"
-SOON = 2
+SOON = 20
 """Seconds within which a call comes back that waits for nobody; for a lock it would wait longer."""
 
 

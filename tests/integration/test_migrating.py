@@ -39,7 +39,7 @@ def test_waiting_ends_when_somebody_has_migrated(empty_database_url: str, tmp_pa
         wait_until("it has looked", lambda: "the schema is at revision none" in log.read_text())
         assert process.poll() is None
         migrate(empty_database_url)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_an_older_schema_is_not_enough_and_a_newer_one_is(database_url: str, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_an_older_schema_is_not_enough_and_a_newer_one_is(database_url: str, tmp
         wait_until("it has looked", lambda: "the schema is at revision 0001" in log.read_text())
         assert process.poll() is None
         execute(database_url, f"UPDATE alembic_version SET version_num = '{NEWER}'")
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_a_newer_schema_is_left_as_it_is(database_url: str) -> None:
@@ -69,7 +69,7 @@ def test_told_to_stop_it_does_not_look_as_if_it_were_done(tmp_path: Path, option
     with waiting_for(nowhere, log, *options) as process:
         wait_until("it waits", lambda: "waiting for Postgres" in log.read_text())
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 143
+        assert process.wait(60) == 143
 
 
 def test_migrations_and_listening_go_past_a_pooler(empty_database_url: str) -> None:

@@ -210,7 +210,7 @@ async def test_an_attempt_whose_time_is_up_in_the_middle_leaves_the_intent_to_be
             await http.post(url)
             raise AssertionError("nobody answers")
 
-        attempt, error = await take_up(engine, Odd(order, CannotTell()), timeout_seconds=0.3)
+        attempt, error = await take_up(engine, Odd(order, CannotTell()), timeout_seconds=1)
     assert isinstance(error, TimedOut), error
     assert await status_of(engine, attempt) == "intended", "it may have been taken: a refusal would be paid for twice"
 

@@ -255,7 +255,7 @@ async def test_a_key_that_somebody_does_not_let_go_of_is_in_flight(engine: Engin
     )
     async with engine.holding(take, kind, NOBODY):
         with pytest.raises(KeyInFlight):
-            await asyncio.wait_for(submit_one(engine, keyed()), 3.5)
+            await asyncio.wait_for(submit_one(engine, keyed()), 20)
     assert await engine.count("true") == 0
 
 

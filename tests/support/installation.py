@@ -34,6 +34,7 @@ NOBODY = UUID("01890000-0000-7000-8000-000000000000")
 START_SECONDS = 120
 """Processes that start on a busy machine are waited for patiently."""
 ENDED = {"completed", "dead", "cancelled"}
+SERVICES = ("api", "dispatcher", "actors", "janitor")
 
 Task = dict[str, Any]
 
@@ -186,10 +187,30 @@ class Windlass:
         return process
 
     def start_all(self) -> None:
-        self.api, self.dispatcher, self.actors, self.janitor = map(
-            self.start, ("api", "dispatcher", "actors", "janitor")
-        )
+        self.api, self.dispatcher, self.actors, self.janitor = map(self.start, SERVICES)
         self.wait_until_healthy()
+
+    def mend(self) -> None:
+        """As after `start_all`, whatever a test has killed, frozen, left running or started beside."""
+        ours = {service: getattr(self, service) for service in SERVICES}
+        for process in self.processes:
+            if process not in ours.values():
+                end_with_descendants(process)
+            elif process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+        for service, process in ours.items():
+            if process.poll() is not None:
+                setattr(self, service, self.start(service))
+        self.wait_until_healthy()
+        for task in self.client.tasks(status=["queued", "blocked", "running", "retrying"]):
+            self.client.cancel(task["task_id"])
+        wait_until("nothing runs", lambda: not self.client.tasks(status="running"))
+        wait_until("a worker", self.workers)
+
+    def workers(self, client: Client | None = None) -> list[dict[str, Any]]:
+        """Those below our guardian. One that was killed together with its own is listed as active for a while."""
+        below = {process.pid for process in descendants(self.actors.pid)}
+        return [worker for worker in (client or self.client).workers() if worker["pid"] in below]
 
     def kill_api(self) -> None:
         self.api.kill()
@@ -231,14 +252,17 @@ class Windlass:
     def stop(self) -> None:
         """Whatever state the test left them in: nothing of them may live on."""
         for process in self.processes:
-            below = descendants(process.pid)
-            for each in below:
-                each.send(signal.SIGKILL)
-            process.kill()
+            end_with_descendants(process)
         for process in self.processes:
             process.wait()
         for client in self.clients:
             client.close()
+
+
+def end_with_descendants(process: subprocess.Popen[bytes]) -> None:
+    for each in descendants(process.pid) if process.poll() is None else ():
+        each.send(signal.SIGKILL)
+    process.kill()
 
 
 def leash() -> list[str]:

@@ -178,7 +178,7 @@ async def test_an_order_whose_fate_is_open_is_unknown(reply: Reply) -> None:
 @pytest.mark.parametrize("reply", [HANG, (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", HANG)])
 @on_a_loop
 async def test_an_order_without_an_answer_in_time_is_unknown(reply: Reply) -> None:
-    error = await outcome(reply, seconds=0.2)
+    error = await outcome(reply, seconds=0.5)
     assert isinstance(error, OrderUnknown)
     assert isinstance(error.__cause__, NetworkTimeout)
 
@@ -186,7 +186,7 @@ async def test_an_order_without_an_answer_in_time_is_unknown(reply: Reply) -> No
 @on_a_loop
 async def test_an_answer_that_comes_in_drops_is_not_waited_for_for_ever() -> None:
     drops = [b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", *[b" ", 0.05] * 1000]
-    error = await outcome(drops, seconds=0.2)
+    error = await outcome(drops, seconds=0.5)
     assert isinstance(error, OrderUnknown)
     assert isinstance(error.__cause__, NetworkTimeout)
 

@@ -14,7 +14,7 @@ from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.shared.errors import TimedOut
 
-SOON = 5
+SOON = 20
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def test_told_to_stop_together_with_the_event_it_stops() -> None:
         event.set()
         await asyncio.sleep(0)  # the event has been heard inside, and nobody outside knows yet
         waiting.cancel()
-        done, _ = await asyncio.wait({waiting}, timeout=2)
+        done, _ = await asyncio.wait({waiting}, timeout=20)
         assert done, "it was told to stop and waits on"
         assert waiting.cancelled()
 

@@ -125,8 +125,8 @@ def test_silence_is_a_network_fault() -> None:
 
 
 def test_comment_lines_are_signs_of_life() -> None:
-    patient = (*(piece for _ in range(8) for piece in (COMMENT, 0.1)), *WHOLE)
-    assert read(Provider(patient), silence_seconds=0.5)[-1] == FINISHED
+    patient = (*(piece for _ in range(12) for piece in (COMMENT, 0.1)), *WHOLE)
+    assert read(Provider(patient), silence_seconds=1)[-1] == FINISHED
 
 
 def test_nobody_listening_is_a_network_fault() -> None:

@@ -108,7 +108,7 @@ class FakeProviders:
     def _end(self, signum: signal.Signals) -> int:
         assert self._process is not None
         self._process.send_signal(signum)
-        return self._process.wait(20)
+        return self._process.wait(60)
 
     def _answers(self) -> bool:
         assert self._process is not None
