@@ -20,8 +20,9 @@ from windlass.shared import db
 from windlass.shared.filters import Filter
 from windlass.shared.settings import Settings
 from windlass.shared.states import Lane, State
-from windlass.shared.store import listing, queues
-from windlass.shared.store.listing import Selection
+from windlass.shared.store.operating import queues
+from windlass.shared.store.reading import listing
+from windlass.shared.store.reading.listing import Selection
 
 SHORT = int(os.environ.get("SHORT", "10000"))
 LONG = int(os.environ.get("LONG", "500000"))

@@ -9,7 +9,7 @@ from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
 from windlass.shared.settings.loading import settings_or_exit
-from windlass.shared.store import keys
+from windlass.shared.store.access import keys
 
 BY = "bootstrap"
 ALREADY = (

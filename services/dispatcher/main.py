@@ -22,7 +22,8 @@ from windlass.shared.process.lifetime import until_set, until_told_to_stop
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
 from windlass.shared.settings.loading import settings_or_exit
-from windlass.shared.store import providers, reports
+from windlass.shared.store.flow_control import providers
+from windlass.shared.store.operating import reports
 
 log = logging.getLogger("dispatcher")
 

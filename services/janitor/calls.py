@@ -8,7 +8,7 @@ from windlass.services.janitor.table import duty_named
 from windlass.services.janitor.wall import perform
 from windlass.shared import db
 from windlass.shared.process.lifetime import until_set
-from windlass.shared.store import bulk
+from windlass.shared.store.tasks import bulk
 
 AGAIN_SECONDS = 1.0
 """After a duty has failed."""

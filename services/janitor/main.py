@@ -19,7 +19,7 @@ from windlass.shared.process.lifetime import until_told_to_stop
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
 from windlass.shared.settings.loading import settings_or_exit
-from windlass.shared.store import reports
+from windlass.shared.store.operating import reports
 
 log = logging.getLogger("janitor")
 

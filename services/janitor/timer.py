@@ -10,7 +10,8 @@ from windlass.services.janitor.rhythms import Rhythm
 from windlass.services.janitor.table import duties_of
 from windlass.services.janitor.wall import EXPECTED, perform_all
 from windlass.shared import db
-from windlass.shared.store import reports, tasks
+from windlass.shared.store import tasks
+from windlass.shared.store.operating import reports
 
 log = logging.getLogger("janitor")
 

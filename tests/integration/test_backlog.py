@@ -16,19 +16,11 @@ from windlass.shared.db import Database, open_reading_pool
 from windlass.shared.filters import Filter
 from windlass.shared.settings import Settings
 from windlass.shared.states import Lane, State
-from windlass.shared.store import (
-    cluster_state,
-    dead_letters,
-    dependencies,
-    flow,
-    listing,
-    providers,
-    queues,
-    reconciliation,
-    tasks,
-    why,
-    workers,
-)
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import flow, providers
+from windlass.shared.store.operating import cluster_state, queues, reconciliation, workers
+from windlass.shared.store.reading import dead_letters, listing, why
+from windlass.shared.store.tasks import dependencies
 from windlass.shared.toml_tables import LaneSettings
 
 WAITING = 20_000

@@ -9,7 +9,7 @@ from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.db import Row
 from windlass.shared.filters import Filter
 from windlass.shared.states import State
-from windlass.shared.store import bulk
+from windlass.shared.store.tasks import bulk
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from windlass.shared.metrics.declaring import Instrument
 from windlass.shared.metrics.services import JANITOR_DUTY_FAILURES, JANITOR_DUTY_SECONDS, JANITOR_LAST_SUCCESS
 from windlass.shared.settings import Settings
 from windlass.shared.states import State
-from windlass.shared.store import bulk
+from windlass.shared.store.tasks import bulk
 
 
 def premises_of(engine: Engine) -> Premises:

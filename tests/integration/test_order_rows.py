@@ -10,7 +10,8 @@ from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.admission import admit
 from windlass.shared.order_states import MOVES, OrderState
 from windlass.shared.reasons import Reason
-from windlass.shared.store import orders, providers, tasks
+from windlass.shared.store import orders, tasks
+from windlass.shared.store.flow_control import providers
 from windlass.shared.store.orders import Intent, NewContent
 from windlass.shared.store.tasks import Claimed, Refused
 

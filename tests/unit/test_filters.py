@@ -12,7 +12,7 @@ from windlass.client.task import Status
 from windlass.services.cli.commands.arguments import READ_AS, SPOKEN, add_filters, chosen_filter, flag_of
 from windlass.shared.filters import FILTERS, Filter, description_of
 from windlass.shared.states import Lane, State
-from windlass.shared.store.listing import WITH_ORDER, WITHOUT_ORDER
+from windlass.shared.store.reading.listing import WITH_ORDER, WITHOUT_ORDER
 
 
 def test_the_client_has_the_filters_of_the_api() -> None:

@@ -9,7 +9,7 @@ from dramatiq.rate_limits import RateLimiterBackend, WindowRateLimiter
 
 from windlass.shared.backoff import Backoff
 from windlass.shared.db import Database
-from windlass.shared.store import rates
+from windlass.shared.store.flow_control import rates
 
 Answer = TypeVar("Answer")
 

@@ -16,7 +16,7 @@ from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.handlers import Asked
 from windlass.shared.db import Row
 from windlass.shared.filters import Filter
-from windlass.shared.store import bulk
+from windlass.shared.store.tasks import bulk
 
 
 class Change(BaseModel):

@@ -8,7 +8,7 @@ from windlass.shared import db
 from windlass.shared.db import Row
 from windlass.shared.metrics.services import JANITOR_DUTY_FAILURES
 from windlass.shared.settings import Settings
-from windlass.shared.store import bulk
+from windlass.shared.store.tasks import bulk
 
 log = logging.getLogger("janitor")
 

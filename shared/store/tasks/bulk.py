@@ -13,7 +13,7 @@ from windlass.shared.filters import Filter
 from windlass.shared.metrics import counting
 from windlass.shared.sql_fragments import words
 from windlass.shared.states import CANCEL, REVIVE
-from windlass.shared.store.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at
+from windlass.shared.store.reading.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at
 
 CHANNEL = "windlass_bulk"
 """Called when there is a new job."""

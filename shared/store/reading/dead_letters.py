@@ -5,7 +5,7 @@ from dataclasses import replace
 from windlass.shared.db import Database, Row
 from windlass.shared.filters import Filter
 from windlass.shared.states import State
-from windlass.shared.store.listing import Selection
+from windlass.shared.store.reading.listing import Selection
 
 
 def only_dead(wanted: Filter) -> Filter:

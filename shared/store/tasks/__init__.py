@@ -15,7 +15,7 @@ from windlass.shared.errors import WorkerLost
 from windlass.shared.metrics import counting
 from windlass.shared.reasons import Reason
 from windlass.shared.retry_delays import BUILT_IN, RetrySettings
-from windlass.shared.store.flow import Rules
+from windlass.shared.store.flow_control.flow import Rules
 
 TASK_FIELDS = (
     "task_id", "actor", "task_type", "provider", "queue", "lane", "status", "priority", "payload", "result", "error",
