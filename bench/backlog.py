@@ -19,9 +19,10 @@ from tests.support.servers.private_servers import Servers, throw_away_servers
 from tests.support.waiting import wait_until
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store import dependencies, queues, reconciliation, tasks
-from windlass.shared.store.flow import Rules
-from windlass.shared.store.tasks import Claim, Claimed, Ending
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.operating import queues, reconciliation
+from windlass.shared.store.tasks import Claim, Claimed, Ending, dependencies
 
 WAITING = int(os.environ.get("BACKLOG", "1000000"))
 SCHEDULED, BLOCKED, RETRYING, DEPENDENTS = 20_000, 20_000, 2_000, 10_000

@@ -18,8 +18,9 @@ from bench.long_history import fill
 from tests.support.servers.private_servers import throw_away_servers
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store import listing, queues
-from windlass.shared.store.listing import Filter, Selection
+from windlass.shared.store.operating import queues
+from windlass.shared.store.reading import listing
+from windlass.shared.store.reading.listing import Filter, Selection
 
 SHORT = int(os.environ.get("SHORT", "10000"))
 LONG = int(os.environ.get("LONG", "500000"))

@@ -34,7 +34,9 @@ from windlass.shared.metrics import serving
 from windlass.shared.process import kernel, log_context, logs
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
-from windlass.shared.store import providers, tasks, workers
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import providers
+from windlass.shared.store.operating import workers
 
 log = logging.getLogger("actors")
 

@@ -14,8 +14,9 @@ from windlass.shared.db import Database
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
-from windlass.shared.store import audit, restoring
-from windlass.shared.store.flow import Rules
+from windlass.shared.store.access import audit
+from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.operating import restoring
 
 log = logging.getLogger("after-restore")
 

@@ -8,7 +8,7 @@ from windlass.shared import db
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
-from windlass.shared.store import keys
+from windlass.shared.store.access import keys
 
 BY = "bootstrap"
 ALREADY = (

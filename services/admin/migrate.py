@@ -9,7 +9,7 @@ from windlass.shared.migrations.runner import migrate, newest_revision
 from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_told_to_stop
 from windlass.shared.settings import Settings
-from windlass.shared.store import reports
+from windlass.shared.store.operating import reports
 
 log = logging.getLogger("migrate")
 

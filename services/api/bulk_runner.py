@@ -7,7 +7,7 @@ from windlass.shared import db
 from windlass.shared.db import Row
 from windlass.shared.process.lifetime import until_set
 from windlass.shared.settings import Settings
-from windlass.shared.store import bulk
+from windlass.shared.store.tasks import bulk
 
 log = logging.getLogger("api")
 

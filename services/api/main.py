@@ -35,7 +35,8 @@ from windlass.shared.process import logs
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
 from windlass.shared.storage import MediaStorage, UnusableStorage, claim_directory, open_storage
-from windlass.shared.store import keys, providers
+from windlass.shared.store.access import keys
+from windlass.shared.store.flow_control import providers
 
 log = logging.getLogger("api")
 

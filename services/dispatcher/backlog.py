@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from windlass.shared.admission import ProviderView
 from windlass.shared.db import Database
-from windlass.shared.store import providers
+from windlass.shared.store.flow_control import providers
 
 BELIEVED_SECONDS = 1.0
 

@@ -14,7 +14,7 @@ from windlass.shared.admission import admit
 from windlass.shared.db import Database, Row
 from windlass.shared.metrics.services import DISPATCH_BATCH, DISPATCH_CONFIRM_SECONDS, DOORBELLS, DOORBELLS_AGAIN
 from windlass.shared.settings import Settings
-from windlass.shared.store import providers
+from windlass.shared.store.flow_control import providers
 
 log = logging.getLogger("dispatcher")
 

@@ -20,7 +20,8 @@ from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_set, until_told_to_stop
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
-from windlass.shared.store import providers, reports
+from windlass.shared.store.flow_control import providers
+from windlass.shared.store.operating import reports
 
 log = logging.getLogger("dispatcher")
 

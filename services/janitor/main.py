@@ -34,7 +34,8 @@ from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_told_to_stop
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
-from windlass.shared.store import reports, tasks
+from windlass.shared.store import tasks
+from windlass.shared.store.operating import reports
 
 log = logging.getLogger("janitor")
 

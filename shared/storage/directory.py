@@ -10,7 +10,7 @@ from windlass.shared.db import Database
 from windlass.shared.storage.durability import flush
 from windlass.shared.storage.errors import UnusableStorage
 from windlass.shared.storage.files import MediaStorage
-from windlass.shared.store import secrets
+from windlass.shared.store.access import secrets
 
 MARKER = ".windlass-media"
 SECRET_NAME = "media-directory"  # noqa: S105 - the name of one

@@ -25,8 +25,9 @@ from tests.support.up import WINDLASS
 from tests.support.waiting import wait_until
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store import tasks, workers
-from windlass.shared.store.flow import Rules
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Ending
 
 CONFIG = f"{PROVIDERS}\n[providers.leonardo]\npoll_seconds = 0.1\n"

@@ -19,7 +19,7 @@ from tests.support.servers.databases import execute, migrate
 from tests.support.servers.forwarder import Forwarder, forwarding
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
-from windlass.shared.store import keys
+from windlass.shared.store.access import keys
 
 LISTENS = """
 SELECT count(*) = 1 AS listens FROM pg_stat_activity

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.installation import ENDED, Client, Task, Windlass
 from tests.support.waiting import wait_until
-from windlass.shared.store import keys
+from windlass.shared.store.access import keys
 
 USER_KEY = "wl_ann111_abcdefghijklmnopqrstuvwxyz"
 VIEWER_KEY = "wl_eye111_abcdefghijklmnopqrstuvwxyz"

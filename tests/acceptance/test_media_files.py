@@ -18,7 +18,8 @@ from tests.support.stream_api import ANN, with_workers
 from tests.support.waiting import wait_until
 from windlass.shared.settings import Settings
 from windlass.shared.signing import MEDIA_URLS, media_url
-from windlass.shared.store import orders, secrets
+from windlass.shared.store import orders
+from windlass.shared.store.access import secrets
 
 __all__ = ["api"]
 

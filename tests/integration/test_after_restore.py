@@ -12,8 +12,10 @@ from windlass.services.admin.after_restore import Report, put_right
 from windlass.services.cli import exit_codes
 from windlass.shared.db import Row
 from windlass.shared.settings import Settings
-from windlass.shared.store import commit_order, events, orders, reports, restoring, workers
-from windlass.shared.store.commit_order import Position
+from windlass.shared.store import orders
+from windlass.shared.store.operating import reports, restoring, workers
+from windlass.shared.store.reading import commit_order, events
+from windlass.shared.store.reading.commit_order import Position
 
 
 async def restored(engine: Engine, *, rehearse: bool = False) -> Report:

@@ -1,7 +1,7 @@
 """The audit log: entries in the order in which they were made, the latest first, by action and by who."""
 
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.shared.store import audit
+from windlass.shared.store.access import audit
 
 
 async def entries(engine: Engine, *, action: str | None = None, user_id: str | None = None) -> list[str | None]:

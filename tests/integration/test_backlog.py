@@ -14,20 +14,12 @@ import pytest
 from tests.support.engine.store import RULES, Engine, on_the_engine
 from windlass.shared.db import Database, open_reading_pool
 from windlass.shared.settings import Settings
-from windlass.shared.store import (
-    cluster_state,
-    dead_letters,
-    dependencies,
-    flow,
-    listing,
-    providers,
-    queues,
-    reconciliation,
-    tasks,
-    why,
-    workers,
-)
-from windlass.shared.store.listing import Filter
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import flow, providers
+from windlass.shared.store.operating import cluster_state, queues, reconciliation, workers
+from windlass.shared.store.reading import dead_letters, listing, why
+from windlass.shared.store.reading.listing import Filter
+from windlass.shared.store.tasks import dependencies
 
 WAITING = 20_000
 FEW, VERY_FEW = 3_000, 300

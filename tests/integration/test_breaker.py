@@ -22,8 +22,9 @@ from tests.support.engine.flow import (
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
 from windlass.shared.errors import InvalidInput, NetworkTimeout, ServiceUnavailable, SubprocessFailed, TimedOut
 from windlass.shared.settings import Settings
-from windlass.shared.store import flow, providers, tasks
-from windlass.shared.store.flow import Rules
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import flow, providers
+from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 

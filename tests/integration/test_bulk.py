@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.db import Row
-from windlass.shared.store import bulk
-from windlass.shared.store.listing import Filter
+from windlass.shared.store.reading.listing import Filter
+from windlass.shared.store.tasks import bulk
 
 
 @pytest.fixture(autouse=True)

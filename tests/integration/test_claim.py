@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.admission import Admission
-from windlass.shared.store import providers, tasks
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import providers
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 ROUNDS = 20

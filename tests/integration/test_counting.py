@@ -5,8 +5,9 @@ from uuid import uuid4
 
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.metrics.tasks import FINISHED, REVIVED, STALLS
-from windlass.shared.store import bulk, tasks
-from windlass.shared.store.listing import Filter
+from windlass.shared.store import tasks
+from windlass.shared.store.reading.listing import Filter
+from windlass.shared.store.tasks import bulk
 
 
 class Counts:

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.support.engine.store import A_FAILURE, Engine, on_the_engine
-from windlass.shared.store import dead_letters
-from windlass.shared.store.listing import Filter
+from windlass.shared.store.reading import dead_letters
+from windlass.shared.store.reading.listing import Filter
 
 ALIKE = [
     ("task 01890000-0000-7000-8000-0000000000ab died", "task deadbeef-abcd-abcd-abcd-abcdefabcdef died"),

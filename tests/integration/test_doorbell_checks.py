@@ -8,7 +8,7 @@ import pytest
 from tests.support.engine.dispatching import MANY, check_doorbells, have_rung, look, reserve, seconds_to_next_look
 from tests.support.engine.store import Engine, an_engine, on_the_engine
 from windlass.services.dispatcher.backlog import RetryBacklog
-from windlass.shared.store import providers
+from windlass.shared.store.flow_control import providers
 
 
 @on_the_engine

@@ -4,7 +4,7 @@ import secrets
 from uuid import UUID
 
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.shared.store import events
+from windlass.shared.store.reading import events
 
 KILOBYTE = 1024
 

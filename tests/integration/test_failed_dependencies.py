@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.engine.graphs import COMPLETE_IT, ROUNDS, bury, complete
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.shared.store import dependencies, tasks
-from windlass.shared.store.tasks import UnknownDependency
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import UnknownDependency, dependencies
 
 
 async def diamond(engine: Engine) -> list[UUID]:

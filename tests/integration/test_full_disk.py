@@ -16,7 +16,7 @@ from windlass.services.api.operators.health import look_at_components
 from windlass.services.api.operators.room import Room
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store import cluster_state, room
+from windlass.shared.store.operating import cluster_state, room
 
 DISK_MEGABYTES = 128
 

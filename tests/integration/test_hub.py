@@ -18,7 +18,7 @@ from windlass.services.api.streams.one_task import tell
 from windlass.services.api.streams.single_flight import SingleFlight
 from windlass.shared.db import _speak_json
 from windlass.shared.settings import Settings
-from windlass.shared.store.commit_order import BEGINNING
+from windlass.shared.store.reading.commit_order import BEGINNING
 from windlass.shared.store.tasks import Claimed
 
 ADMIN = Caller("a", "admin", "root")

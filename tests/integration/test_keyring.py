@@ -9,7 +9,7 @@ from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.keyring import KEPT_SECONDS, MOST_KEPT, Keyring
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store import keys
+from windlass.shared.store.access import keys
 
 
 class Clock:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.settings import Settings
-from windlass.shared.store import audit, keys
+from windlass.shared.store.access import audit, keys
 
 SECRET = "abcdefghijklmnopqrstuvwxyz"
 KEY = f"wl_tests1_{SECRET}"

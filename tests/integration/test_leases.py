@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.shared.store import tasks, workers
+from windlass.shared.store import tasks
+from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Claimed
 
 

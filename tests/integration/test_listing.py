@@ -17,8 +17,9 @@ from windlass.shared import db
 from windlass.shared.db import Row
 from windlass.shared.settings import Settings
 from windlass.shared.states import State
-from windlass.shared.store import listing, tasks
-from windlass.shared.store.listing import Filter
+from windlass.shared.store import tasks
+from windlass.shared.store.reading import listing
+from windlass.shared.store.reading.listing import Filter
 from windlass.shared.store.tasks import Claim, Claimed
 
 PARENTS = [UUID(int=7), UUID(int=8)]

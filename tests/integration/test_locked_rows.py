@@ -21,7 +21,8 @@ from windlass.services.actors.worker.retries import ending_of_success
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store import tasks, workers
+from windlass.shared.store import tasks
+from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Claim, Claimed, Report
 
 A_STRANGER = "SELECT 1 FROM tasks WHERE task_id = $1 FOR UPDATE"

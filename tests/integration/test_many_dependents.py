@@ -4,9 +4,11 @@ from uuid import UUID
 
 from tests.support.engine.graphs import bury, complete
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
-from windlass.shared.store import bulk, dependencies, queues, tasks
-from windlass.shared.store.dependencies import DEPENDENTS_AT_ONCE
-from windlass.shared.store.listing import Filter
+from windlass.shared.store import tasks
+from windlass.shared.store.operating import queues
+from windlass.shared.store.reading.listing import Filter
+from windlass.shared.store.tasks import bulk, dependencies
+from windlass.shared.store.tasks.dependencies import DEPENDENTS_AT_ONCE
 
 MANY = 2 * DEPENDENTS_AT_ONCE + 100
 

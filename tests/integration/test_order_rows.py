@@ -9,7 +9,8 @@ from tests.integration.test_why import why
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.admission import admit
 from windlass.shared.order_states import MOVES, OrderState
-from windlass.shared.store import orders, providers, tasks
+from windlass.shared.store import orders, tasks
+from windlass.shared.store.flow_control import providers
 from windlass.shared.store.orders import Intent, NewContent
 from windlass.shared.store.tasks import Claimed, Refused
 

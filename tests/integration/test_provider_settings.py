@@ -22,7 +22,7 @@ from windlass.services.api.access.auth import Caller
 from windlass.services.api.operators.providers import provider_document
 from windlass.shared.admission import Admission
 from windlass.shared.settings import Settings
-from windlass.shared.store import flow, providers
+from windlass.shared.store.flow_control import flow, providers
 from windlass.shared.store.tasks import Claimed
 
 ADMIN = Caller("key", "admin", "root")

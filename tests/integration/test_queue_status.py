@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.db import Row
-from windlass.shared.store import queues, workers
+from windlass.shared.store.operating import queues, workers
 
 
 async def queue_of(engine: Engine, provider: str, user_id: str | None = None) -> Row:

@@ -26,8 +26,9 @@ from windlass.services.actors.worker.retries import ending_of_failure
 from windlass.shared.admission import Admission
 from windlass.shared.errors import RateLimited
 from windlass.shared.settings import Settings
-from windlass.shared.store import flow, providers, tasks
-from windlass.shared.store.flow import Rules
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import flow, providers
+from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 

@@ -14,7 +14,7 @@ from tests.support.waiting import wait_until
 from windlass.services.actors.worker.rates import Rates
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.settings import Settings
-from windlass.shared.store import providers, rates
+from windlass.shared.store.flow_control import providers, rates
 from windlass.shared.store.tasks import Claim, Claimed
 
 A_RATE = {"limit": 2, "per_seconds": 60}

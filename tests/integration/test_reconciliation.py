@@ -9,7 +9,10 @@ from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.janitor.duties.reconciler import count_unaccounted
 from windlass.shared.admission import Admission
 from windlass.shared.settings import Settings
-from windlass.shared.store import dependencies, providers, reconciliation, tasks
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import providers
+from windlass.shared.store.operating import reconciliation
+from windlass.shared.store.tasks import dependencies
 
 LATE = 60
 NONE = {"janitor": 0, "dispatcher": 0, "dependencies": 0}

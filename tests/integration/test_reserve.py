@@ -10,7 +10,8 @@ from tests.support.engine.dispatching import HEARD_WITHIN, MANY, dispatch, look,
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.admission import Admission, admit
 from windlass.shared.settings import Settings
-from windlass.shared.store import providers, workers
+from windlass.shared.store.flow_control import providers
+from windlass.shared.store.operating import workers
 
 
 @on_the_engine

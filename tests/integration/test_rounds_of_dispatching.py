@@ -10,7 +10,7 @@ from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.services.dispatcher.dispatch import dispatch_due
 from windlass.services.dispatcher.publisher import Publisher
 from windlass.shared.settings import Settings
-from windlass.shared.store.providers import DUE_COUNTED
+from windlass.shared.store.flow_control.providers import DUE_COUNTED
 
 
 @asynccontextmanager

@@ -17,8 +17,10 @@ from sqlmodel import SQLModel
 import windlass.shared.models  # noqa: F401 - declares the tables
 from tests.support.engine.store import Engine, an_engine, on_the_engine
 from windlass.shared.migrations.runner import alembic_config, install_functions, migrate, newest_revision
-from windlass.shared.store import dead_letters, functions, queues, reports
-from windlass.shared.store.listing import Filter
+from windlass.shared.store import functions
+from windlass.shared.store.operating import queues, reports
+from windlass.shared.store.reading import dead_letters
+from windlass.shared.store.reading.listing import Filter
 
 PROJECT = Path(__file__).parents[2]
 

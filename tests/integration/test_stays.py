@@ -22,8 +22,9 @@ from windlass.services.api.streams.one_task import tell
 from windlass.services.api.tasks.long_poll import KeyEnded, wait_for_end
 from windlass.shared.db import Database
 from windlass.shared.settings import Settings
-from windlass.shared.store import commit_order, keys
-from windlass.shared.store.commit_order import Wanted
+from windlass.shared.store.access import keys
+from windlass.shared.store.reading import commit_order
+from windlass.shared.store.reading.commit_order import Wanted
 
 ALL = Wanted(None, None, None, None, None)
 

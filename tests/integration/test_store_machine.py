@@ -18,7 +18,8 @@ from tests.support.engine.store import Engine, an_engine
 from tests.support.engine.store_steps import PROVIDERS, Step, Submit, World, steps, submissions
 from windlass.shared import db
 from windlass.shared.states import TERMINAL, TRANSITIONS, WAITING, State, allows
-from windlass.shared.store import dependencies, queues
+from windlass.shared.store.operating import queues
+from windlass.shared.store.tasks import dependencies
 
 OFTEN = settings(
     max_examples=35,

@@ -10,8 +10,8 @@ import pytest
 from tests.support.engine.store import Engine, a_submission, on_the_engine
 from tests.support.installation import NOBODY
 from windlass.shared.db import Row
-from windlass.shared.store import submission_keys, tasks
-from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency, submission_keys
 
 BODY, ANOTHER_BODY = (hashlib.sha256(text).hexdigest() for text in (b"one", b"another"))
 

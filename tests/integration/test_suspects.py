@@ -10,7 +10,9 @@ from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.tasks.why import explanation_of
 from windlass.shared.settings import Settings
-from windlass.shared.store import providers, tasks, workers
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import providers
+from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import MUST_RUN_ALONE, Claimed, Refused
 
 FEW = 8

@@ -5,7 +5,8 @@ from uuid import UUID, uuid4
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.actors.worker.leases.take_back import take_back
 from windlass.services.janitor.duties.stale import recover_stale
-from windlass.shared.store import tasks, workers
+from windlass.shared.store import tasks
+from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Claim
 
 MORE_THAN_TWO_CALLS_TAKE = 1001

@@ -4,7 +4,8 @@ from uuid import uuid4
 
 from tests.support.engine.store import Engine, a_submission, on_the_engine
 from windlass.shared.admission import Admission
-from windlass.shared.store import providers, tasks
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import providers
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -10,7 +10,7 @@ from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.operators.health import look_at_components
 from windlass.services.api.operators.room import Room
 from windlass.shared.settings import Settings
-from windlass.shared.store import workers
+from windlass.shared.store.operating import workers
 
 GRACE = 60
 

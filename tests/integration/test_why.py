@@ -20,7 +20,7 @@ from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.tasks.why import explanation_of
 from windlass.shared.settings import Settings
-from windlass.shared.store import reports
+from windlass.shared.store.operating import reports
 
 ADMIN = Caller("key", "admin", "root")
 USER = Caller("key", "user", "ann")

@@ -17,7 +17,7 @@ from tests.support.event_reader import Event, EventReader, reading
 from tests.support.installation import Windlass, answers
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
-from windlass.shared.store import keys
+from windlass.shared.store.access import keys
 from windlass.shared.store.tasks import Claimed
 
 SETTINGS = {

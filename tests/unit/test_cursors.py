@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.streams.cursors import LARGEST_SEQ, LARGEST_XID, Cursor, read_cursor
-from windlass.shared.store.commit_order import Position
+from windlass.shared.store.reading.commit_order import Position
 
 TEXT_LENGTH = 38
 """Of a cursor with nothing ahead; whatever has it may happen to be one."""

@@ -27,7 +27,7 @@ from windlass.shared.payloads import AgentPayload
 from windlass.shared.process.accounts import Account, account_for_agents
 from windlass.shared.process.procfs import ProcessIdentity
 from windlass.shared.settings import Settings
-from windlass.shared.store import events
+from windlass.shared.store.reading import events
 from windlass.shared.toml_tables import AgentLimits, AgentSettings
 
 log = logging.getLogger("actors.agent")

@@ -24,7 +24,8 @@ from windlass.shared.providers.registry import media_provider
 from windlass.shared.settings import Settings
 from windlass.shared.signing import MEDIA_URLS, media_url
 from windlass.shared.storage import UnusableStorage, claim_directory, open_storage
-from windlass.shared.store import orders, secrets
+from windlass.shared.store import orders
+from windlass.shared.store.access import secrets
 
 
 class Media:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from dramatiq.rate_limits import RateLimiterBackend, WindowRateLimiter
 
 from windlass.shared.db import Database
-from windlass.shared.store import rates
+from windlass.shared.store.flow_control import rates
 
 Answer = TypeVar("Answer")
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from windlass.services.actors.worker.rate_backend import Caller, PostgresBackend, ProviderRate
 from windlass.shared import db
-from windlass.shared.store import rates
+from windlass.shared.store.flow_control import rates
 
 log = logging.getLogger("actors.rates")
 

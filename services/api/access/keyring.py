@@ -13,7 +13,7 @@ from windlass.services.api.access.auth import Caller
 from windlass.services.api.access.stay import Stay
 from windlass.services.api.streams.single_flight import SingleFlight
 from windlass.shared.db import Database, Row
-from windlass.shared.store import keys
+from windlass.shared.store.access import keys
 
 KEPT_SECONDS = 10.0
 """How long a revoked key may still open an api that cannot hear of it: its listener has lost Postgres."""

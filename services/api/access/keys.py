@@ -12,7 +12,7 @@ from windlass.services.api.access.auth import Caller, require_admin, require_ove
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.schemas import Label, UserId
-from windlass.shared.store import keys
+from windlass.shared.store.access import keys
 
 A_CENTURY = 100 * 366 * 86400
 

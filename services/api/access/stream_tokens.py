@@ -10,7 +10,7 @@ from litestar.connection import ASGIConnection
 
 from windlass.shared.db import Database
 from windlass.shared.signing import as_bytes, as_text, is_signed, signature
-from windlass.shared.store import secrets
+from windlass.shared.store.access import secrets
 
 LIFETIME = timedelta(minutes=5)
 SECRET_NAME = "stream-tokens"  # noqa: S105 - the name of one

@@ -11,7 +11,7 @@ from windlass.services.api.http.errors import Problem
 from windlass.shared.db import Database
 from windlass.shared.settings import Settings
 from windlass.shared.signing import MEDIA_URLS, media_expiry, media_url
-from windlass.shared.store import secrets
+from windlass.shared.store.access import secrets
 
 
 class MediaLinks:

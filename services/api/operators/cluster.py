@@ -12,8 +12,8 @@ from windlass.shared.metrics import cluster
 from windlass.shared.metrics.catalogue import of_everything
 from windlass.shared.settings import Settings
 from windlass.shared.states import State
-from windlass.shared.store import cluster_state
-from windlass.shared.store.cluster_state import ClusterState
+from windlass.shared.store.operating import cluster_state
+from windlass.shared.store.operating.cluster_state import ClusterState
 
 BELIEVED_SECONDS = 1.0
 """Scrapes of the same second share one reading."""

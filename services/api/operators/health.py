@@ -13,9 +13,10 @@ from windlass.services.api.operators.room import Room
 from windlass.shared import db
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
-from windlass.shared.store import flow, reports, workers
-from windlass.shared.store.reports import BrokerReport
-from windlass.shared.store.room import Refusal
+from windlass.shared.store.flow_control import flow
+from windlass.shared.store.operating import reports, workers
+from windlass.shared.store.operating.reports import BrokerReport
+from windlass.shared.store.operating.room import Refusal
 
 OLDEST_SUPPORTED_REVISION = "0009"
 REFUSALS: dict[Refusal, str] = {

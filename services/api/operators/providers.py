@@ -15,8 +15,8 @@ from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.handlers import Asked
 from windlass.shared.admission import retry_share
 from windlass.shared.db import Row
-from windlass.shared.store import flow
-from windlass.shared.store.flow import Rules
+from windlass.shared.store.flow_control import flow
+from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.toml_tables import Rate
 
 

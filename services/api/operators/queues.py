@@ -8,7 +8,7 @@ from litestar.datastructures import State
 from windlass.services.api.tasks.handlers import Asked
 from windlass.shared.admission import retry_share
 from windlass.shared.db import Row
-from windlass.shared.store import queues
+from windlass.shared.store.operating import queues
 
 
 @get("/queues/status")

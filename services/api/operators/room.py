@@ -3,8 +3,8 @@
 import time
 
 from windlass.shared.db import Database
-from windlass.shared.store import room
-from windlass.shared.store.room import Refusal
+from windlass.shared.store.operating import room
+from windlass.shared.store.operating.room import Refusal
 
 BELIEVED_SECONDS = 1.0
 

@@ -8,7 +8,7 @@ from litestar.params import QueryParameter
 
 from windlass.services.api.access.auth import require_overview
 from windlass.services.api.tasks.handlers import Asked
-from windlass.shared.store import statistics
+from windlass.shared.store.operating import statistics
 
 
 @get("/stats")

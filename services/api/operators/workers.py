@@ -7,7 +7,7 @@ from litestar.datastructures import State
 
 from windlass.services.api.access.auth import require_overview
 from windlass.services.api.tasks.handlers import Asked
-from windlass.shared.store import workers
+from windlass.shared.store.operating import workers
 
 
 @get("/workers")

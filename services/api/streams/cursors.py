@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from windlass.services.api.http.errors import Problem
-from windlass.shared.store.commit_order import Position
+from windlass.shared.store.reading.commit_order import Position
 
 PLACE = struct.Struct(">Q16sI")
 AHEAD = struct.Struct(">16sI")

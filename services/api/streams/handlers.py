@@ -14,8 +14,8 @@ from windlass.services.api.streams.many_tasks import stream_many
 from windlass.services.api.streams.one_task import stream_task
 from windlass.services.api.tasks.handlers import Asked, visible_task
 from windlass.services.api.tasks.schemas import event_document
-from windlass.shared.store import events
-from windlass.shared.store.commit_order import Wanted
+from windlass.shared.store.reading import events
+from windlass.shared.store.reading.commit_order import Wanted
 
 PAGE_BYTES = 2_000_000
 

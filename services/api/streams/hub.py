@@ -9,8 +9,8 @@ from uuid import UUID
 from windlass.services.api.streams.single_flight import SingleFlight
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store import commit_order, events
-from windlass.shared.store.commit_order import Position
+from windlass.shared.store.reading import commit_order, events
+from windlass.shared.store.reading.commit_order import Position
 
 
 class Subscription:

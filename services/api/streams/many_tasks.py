@@ -19,8 +19,9 @@ from windlass.services.api.streams.messages import encode, message_of
 from windlass.shared import db
 from windlass.shared.db import Database, Row
 from windlass.shared.metrics.services import STREAM_DELAY_SECONDS
-from windlass.shared.store import commit_order, restoring
-from windlass.shared.store.commit_order import Position, Wanted
+from windlass.shared.store.operating import restoring
+from windlass.shared.store.reading import commit_order
+from windlass.shared.store.reading.commit_order import Position, Wanted
 
 LOOK_ROWS = 1000
 PAGE_ROWS = 200

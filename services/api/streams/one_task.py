@@ -17,7 +17,7 @@ from windlass.shared import db
 from windlass.shared.db import Row
 from windlass.shared.metrics.services import STREAM_DELAY_SECONDS
 from windlass.shared.states import TERMINAL
-from windlass.shared.store import events
+from windlass.shared.store.reading import events
 
 PAGE_ROWS = 200
 PAGE_BYTES = 131_072

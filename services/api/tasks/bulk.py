@@ -18,8 +18,8 @@ from windlass.services.api.tasks.schemas import Label, Name
 from windlass.shared.db import Row
 from windlass.shared.states import Lane
 from windlass.shared.states import State as TaskState
-from windlass.shared.store import bulk
-from windlass.shared.store.listing import Filter
+from windlass.shared.store.reading.listing import Filter
+from windlass.shared.store.tasks import bulk
 
 
 def one_or_many(value: object) -> object:

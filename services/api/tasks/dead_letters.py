@@ -11,8 +11,9 @@ from windlass.services.api.access.auth import require_writer
 from windlass.services.api.tasks.bulk import Change, read, start
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.tasks.listing import FILTERED, Cursor, Limit, Wanted, page, refuse_unknown
-from windlass.shared.store import bulk, dead_letters
-from windlass.shared.store.dead_letters import only_dead
+from windlass.shared.store.reading import dead_letters
+from windlass.shared.store.reading.dead_letters import only_dead
+from windlass.shared.store.tasks import bulk
 
 GroupBy = Annotated[
     Literal["error"] | None,

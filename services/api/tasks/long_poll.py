@@ -10,7 +10,8 @@ from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import Problem
 from windlass.shared.db import Row
 from windlass.shared.states import TERMINAL
-from windlass.shared.store import events, tasks
+from windlass.shared.store import tasks
+from windlass.shared.store.reading import events
 
 
 class KeyEnded(Problem):

@@ -4,7 +4,7 @@ import logging
 from uuid import UUID
 
 from windlass.shared.db import Database
-from windlass.shared.store import dependencies
+from windlass.shared.store.tasks import dependencies
 
 log = logging.getLogger("janitor")
 

@@ -2,7 +2,7 @@
 
 from windlass.shared.db import Database
 from windlass.shared.settings import Settings
-from windlass.shared.store import flow
+from windlass.shared.store.flow_control import flow
 
 AT_ONCE = 50_000
 

@@ -2,7 +2,7 @@
 
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store import dependencies
+from windlass.shared.store.tasks import dependencies
 
 AGAIN_SECONDS = 0.1
 """When somebody was in the way."""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from windlass.shared.db import Database
 from windlass.shared.settings import Settings
-from windlass.shared.store import reconciliation
+from windlass.shared.store.operating import reconciliation
 
 log = logging.getLogger("janitor")
 

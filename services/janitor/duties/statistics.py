@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from windlass.shared.db import Database
-from windlass.shared.store import statistics
+from windlass.shared.store.operating import statistics
 
 
 async def keep_statistics(db: Database) -> None:

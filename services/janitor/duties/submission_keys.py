@@ -3,7 +3,7 @@
 import logging
 
 from windlass.shared.db import Database
-from windlass.shared.store import submission_keys
+from windlass.shared.store.tasks import submission_keys
 
 log = logging.getLogger("janitor")
 

@@ -3,7 +3,7 @@
 import logging
 
 from windlass.shared.db import Database
-from windlass.shared.store import queues
+from windlass.shared.store.operating import queues
 
 log = logging.getLogger("janitor")
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from windlass.shared.db import CONTENDED, Database
-from windlass.shared.store import listing
+from windlass.shared.store.reading import listing
 
 
 async def sort_in_new_texts(db: Database) -> None:

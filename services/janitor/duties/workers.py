@@ -5,7 +5,7 @@ import logging
 from windlass.shared.db import Database
 from windlass.shared.process import log_context
 from windlass.shared.settings import Settings
-from windlass.shared.store import workers
+from windlass.shared.store.operating import workers
 
 log = logging.getLogger("janitor")
 

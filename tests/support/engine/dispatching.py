@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 from tests.support.engine.store import Engine
 from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.shared.admission import Admission, ProviderView, admit
-from windlass.shared.store import providers
+from windlass.shared.store.flow_control import providers
 
 HEARD_WITHIN = 30
 MANY = 5000

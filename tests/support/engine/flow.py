@@ -9,7 +9,9 @@ from windlass.services.actors.worker.retries import ending_of_failure
 from windlass.shared.admission import Admission, ProviderView, admit
 from windlass.shared.db import Row
 from windlass.shared.errors import InvalidInput, RateLimited, ServiceUnavailable
-from windlass.shared.store import flow, providers, tasks, workers
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import flow, providers
+from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Claimed, Refused
 
 HEARD_WITHIN = 30

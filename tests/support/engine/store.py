@@ -20,8 +20,9 @@ from tests.support.servers.private_servers import Servers
 from windlass.shared import db
 from windlass.shared.db import Row
 from windlass.shared.settings import Settings
-from windlass.shared.store import tasks, workers
-from windlass.shared.store.flow import Rules
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Claim, Claimed, Ending, Refused, Report, Submission
 
 CONNECTIONS = 12

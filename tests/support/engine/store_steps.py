@@ -13,9 +13,11 @@ from tests.support.engine.store import Engine, an_ending
 from windlass.shared import db
 from windlass.shared.admission import admit
 from windlass.shared.settings import Settings
-from windlass.shared.store import dependencies, flow, providers, queues, tasks
-from windlass.shared.store.flow import Rules
-from windlass.shared.store.tasks import Claim, Claimed
+from windlass.shared.store import tasks
+from windlass.shared.store.flow_control import flow, providers
+from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.operating import queues
+from windlass.shared.store.tasks import Claim, Claimed, dependencies
 
 PROVIDERS = ("narrow", "wide")
 NEWEST = 8

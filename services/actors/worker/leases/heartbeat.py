@@ -13,7 +13,7 @@ from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
 from windlass.shared import db
 from windlass.shared.process import log_context
 from windlass.shared.settings import Settings
-from windlass.shared.store import workers
+from windlass.shared.store.operating import workers
 
 log = logging.getLogger("actors.heartbeat")
 

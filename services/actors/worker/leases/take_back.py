@@ -6,7 +6,8 @@ from typing import Any
 
 from windlass.shared.db import Database
 from windlass.shared.process import log_context
-from windlass.shared.store import tasks, workers
+from windlass.shared.store import tasks
+from windlass.shared.store.operating import workers
 
 log = logging.getLogger("actors")
 

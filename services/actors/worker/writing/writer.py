@@ -19,7 +19,7 @@ from windlass.shared.metrics.services import WRITE_BATCH
 from windlass.shared.process import log_context
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
-from windlass.shared.store.flow import Rules
+from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.tasks import Claim, Claimed, Ending, Refused
 
 log = logging.getLogger("actors.writer")

@@ -12,7 +12,7 @@ from windlass.shared.db import Database, Row
 from windlass.shared.metrics import counting
 from windlass.shared.sql_fragments import words
 from windlass.shared.states import CANCEL, REVIVE
-from windlass.shared.store.listing import CLOCK_SKEW_SECONDS, Filter, Selection, first_id_at
+from windlass.shared.store.reading.listing import CLOCK_SKEW_SECONDS, Filter, Selection, first_id_at
 
 CHUNK = 200
 ACTIONS = {"retry": REVIVE, "cancel": CANCEL}

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from windlass.shared.db import Database, Row
 from windlass.shared.sql_fragments import FINISHED
-from windlass.shared.store.events import PRESENT_STATE
+from windlass.shared.store.reading.events import PRESENT_STATE
 
 
 @dataclass(frozen=True, order=True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from windlass.shared.db import Database, Row
 from windlass.shared.states import State
-from windlass.shared.store.listing import Filter, Selection
+from windlass.shared.store.reading.listing import Filter, Selection
 
 
 def only_dead(wanted: Filter) -> Filter:

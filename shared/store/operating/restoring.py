@@ -6,8 +6,8 @@ from datetime import datetime
 from windlass.shared.db import Database, Row
 from windlass.shared.sql_fragments import words
 from windlass.shared.states import LIVE
-from windlass.shared.store.commit_order import Position
-from windlass.shared.store.flow import Rules
+from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.reading.commit_order import Position
 from windlass.shared.store.tasks import Ending, end
 
 ACTION = "after-restore"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from windlass.shared.db import Database, Row
-from windlass.shared.store import queues, room
+from windlass.shared.store.operating import queues, room
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,24 @@
+"""A task's life, one function per intent, each one a single call that Postgres does whole or not at all."""
+
+from windlass.shared.store.tasks.changing import cancel, revive
+from windlass.shared.store.tasks.claiming import MUST_RUN_ALONE, TRACEPARENT, Claim, Claimed, Refused, claim, next_alone
+from windlass.shared.store.tasks.ending import Ending, Heard, Report, end, report
+from windlass.shared.store.tasks.lookup import TASK_FIELDS, existing, get
+from windlass.shared.store.tasks.submitting import (
+    KeyInFlight,
+    KeyReused,
+    Submission,
+    UnknownDependency,
+    submit,
+    submit_batch,
+    submit_keyed,
+)
+from windlass.shared.store.tasks.taking_back import expire, seconds_to_next_expiry, stall
+
+__all__ = [
+    "MUST_RUN_ALONE", "TASK_FIELDS", "TRACEPARENT",
+    "Claim", "Claimed", "Ending", "Heard", "KeyInFlight", "KeyReused", "Refused", "Report", "Submission",
+    "UnknownDependency",
+    "cancel", "claim", "end", "existing", "expire", "get", "next_alone", "report", "revive",
+    "seconds_to_next_expiry", "stall", "submit", "submit_batch", "submit_keyed",
+]  # fmt: skip

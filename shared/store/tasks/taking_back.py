@@ -1,0 +1,59 @@
+"""Tasks that their workers have lost, and tasks that are too old to start."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from windlass.shared.db import Database, Row, as_json
+from windlass.shared.errors import WorkerLost
+from windlass.shared.metrics import counting
+
+
+async def stall(
+    db: Database,
+    *,
+    expired_for_seconds: float | None = 0,
+    dead_workers: Sequence[str] = (),
+    proofs: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    at_most: int = 500,
+    heard_at: datetime | None = None,
+    patience_seconds: float | None = None,
+) -> list[Row]:
+    """Takes back tasks whose lease ran out at least so long ago (none: whatever the lease), or whose worker is dead.
+    What is known of a worker's end (`proofs`) is kept with the ends of its attempts.
+
+    With `heard_at`, the time at which Postgres last answered the caller, nothing is taken back once that is older than
+    the patience. Returns `task_id, status, worker_id, attempt, traceparent` of each.
+    """
+    rows = await db.fetch(
+        """
+        SELECT answer.*, t.attempt, t.traceparent
+        FROM stall_tasks($1, $2, $3::text::jsonb, $4, $5, $6, $7) AS answer
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = answer.task_id OFFSET 0) AS t
+        """,
+        expired_for_seconds,
+        [*dead_workers, *proofs],
+        as_json(dict(proofs)),
+        list(WorkerLost.delays),
+        at_most,
+        heard_at,
+        patience_seconds,
+    )
+    return counting.stalled(rows)
+
+
+async def expire(db: Database, *, at_most: int = 500) -> list[Row]:
+    """Buries waiting tasks that are older than they may be; returns the `task_id` of each."""
+    return counting.expired(await db.fetch("SELECT * FROM expire_tasks($1)", at_most))
+
+
+async def seconds_to_next_expiry(db: Database) -> float | None:
+    """How long until the earliest lease runs out, by Postgres' clock; none when nothing runs."""
+    seconds: float | None = await db.fetchval(
+        """
+        SELECT extract(epoch FROM min(lease_expires_at) - clock_timestamp())::float
+        FROM tasks WHERE status = 'running'
+        """
+    )
+    return seconds
