@@ -1,9 +1,10 @@
-"""Draws the documents that come from code; with `--check` it fails when one of them is stale."""
+"""Draws the documents, and the one module, that come from code; with `--check` it fails when one of them is stale."""
 
 import sys
 from pathlib import Path
 
 from docs.metrics import METRICS, metrics
+from docs.rows import ROWS, rows
 from windlass.shared.states import LIVE, TERMINAL, TRANSITIONS, State, Transition
 
 STATE_MACHINE = Path(__file__).parent / "state_machine.md"
@@ -53,7 +54,7 @@ def _words(states: tuple[State, ...]) -> str:
 
 
 def main() -> None:
-    for file, drawn in {STATE_MACHINE: state_machine(), METRICS: metrics()}.items():
+    for file, drawn in {STATE_MACHINE: state_machine(), METRICS: metrics(), ROWS: rows()}.items():
         if "--check" not in sys.argv:
             file.write_text(drawn)
         elif not file.exists() or file.read_text() != drawn:

@@ -7,8 +7,8 @@ from litestar.datastructures import State
 
 from windlass.services.api.tasks.handlers import Asked
 from windlass.shared.admission import retry_share
-from windlass.shared.db import Row
 from windlass.shared.store.operating import queues
+from windlass.shared.store.operating.queues import QueueStatus
 
 
 @get("/queues/status")
@@ -22,18 +22,18 @@ async def queue_status(request: Asked, state: State) -> dict[str, Any]:
         state.pool, user_id=request.user.own, heard_within_seconds=state.settings.lease_seconds
     )
     return {
-        "queues": [queue_document(row) for row in rows if row["queue"] is not None],
+        "queues": [queue_document(row) for row in rows if row.queue is not None],
         "states": states,
-        "retry_ratio": retry_share(sum(row["retry"] for row in rows)) / 100,
+        "retry_ratio": retry_share(sum(row.retry for row in rows)) / 100,
     }
 
 
-def queue_document(row: Row) -> dict[str, Any]:
+def queue_document(row: QueueStatus) -> dict[str, Any]:
     names = ("queue", "actor", "provider", "fresh", "retry", "scheduled", "blocked", "running", "dead", "workers")
     return {
         **{name: row[name] for name in names},
-        "oldest_age_seconds": row["oldest_age_seconds"],
-        "retry_ratio": retry_share(row["retry"]) / 100,
+        "oldest_age_seconds": row.oldest_age_seconds,
+        "retry_ratio": retry_share(row.retry) / 100,
     }
 
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.metrics import counting
+from windlass.shared.store.record import Record, fetch, fetchrow
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks.patience import BRIEFLY, patient
 
 TRACEPARENT = "(SELECT t.traceparent FROM tasks t WHERE t.task_id = answer.task_id)"
@@ -56,6 +58,16 @@ class Refused:
     reason: str
 
 
+class Answer(Record):
+    """What becomes of a claim. Of a task that is not there only the refusal is known."""
+
+    task_id: UUID
+    refusal: str | None
+    actor: str | None
+    provider: str | None
+    waited_seconds: float
+
+
 async def claim(
     db: Database,
     worker_id: str,
@@ -75,15 +87,20 @@ async def claim(
     wanted = f"answer.*, {TRACEPARENT}" if traced else "answer.*"
     called = f"claim_tasks($1, $2, $3, {patient('$4::float', briefly=briefly)}, $5) AS answer"
     query = f"SELECT {wanted} FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - all are written here
-    rows = await db.fetch(query, list(tokens), list(tokens.values()), worker_id, lease_seconds, alone)
-    rows_of = {row["task_id"]: row for row in rows}
+    rows = await fetch(db, Answer, query, list(tokens), list(tokens.values()), worker_id, lease_seconds, alone)
+    rows_of = {row.task_id: row for row in rows}
     answers = [_answer(claim, tokens[claim.task_id], rows_of[claim.task_id]) for claim in claims]
-    counting.claims_answered((answer, rows_of[answer.task_id]) for answer in answers)
+    for answer in answers:
+        row = rows_of[answer.task_id]
+        if isinstance(answer, Refused):
+            counting.claim_refused(row.actor, row.provider, answer.reason)
+        else:
+            counting.attempt_started(answer, answer.attempt, waited_seconds=row.waited_seconds)
     return answers
 
 
-def _answer(claim: Claim, granted_to: UUID, row: Row) -> Claimed | Refused:
-    refusal = row["refusal"]
+def _answer(claim: Claim, granted_to: UUID, row: Answer) -> Claimed | Refused:
+    refusal = row.refusal
     if claim.claim_token != granted_to:  # a doubled doorbell: two claims of one task in one call
         refusal = "not-waiting"
     if refusal is not None:
@@ -92,9 +109,11 @@ def _answer(claim: Claim, granted_to: UUID, row: Row) -> Claimed | Refused:
     return Claimed(claim_token=granted_to, **{name: said for name, said in row.items() if name in GRANTED})
 
 
-async def next_alone(db: Database, queues: Sequence[str]) -> Row | None:
+async def next_alone(db: Database, queues: Sequence[str]) -> TaskRow | None:
     """The first of these queues that was rung for and must run alone: its `task_id` and `actor`."""
-    return await db.fetchrow(
+    return await fetchrow(
+        db,
+        TaskRow,
         """
         SELECT t.task_id, t.actor FROM (
             SELECT * FROM tasks WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL OFFSET 0

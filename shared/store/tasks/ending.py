@@ -10,6 +10,7 @@ import msgspec
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.tasks.patience import BRIEFLY, patient
 
 
@@ -50,6 +51,23 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was done to the attempt's processes, as far as it had any: kept in the event of the end."""
 
 
+class Told(Record):
+    """A task whose report was kept, or was `skipped` since somebody else has locked its row."""
+
+    task_id: UUID
+    skipped: bool
+
+
+class Ended(Record):
+    """What has become of a task; those that were buried with it have no token."""
+
+    claim_token: UUID | None
+    status: str
+    actor: str
+    provider: str
+    age_seconds: float
+
+
 @dataclass(frozen=True)
 class Heard:
     """What became of reports: whose task is still their own, and whose row somebody else has locked: to be offered
@@ -61,10 +79,8 @@ class Heard:
 
 async def report(db: Database, reports: Sequence[Report]) -> Heard:
     """Keeps progress, output and checkpoints, and waits for nobody."""
-    rows = await db.fetch("SELECT * FROM report_tasks($1::text::jsonb, skip_locked => true)", as_json(reports))
-    return Heard(
-        {row["task_id"] for row in rows if not row["skipped"]}, {row["task_id"] for row in rows if row["skipped"]}
-    )
+    rows = await fetch(db, Told, "SELECT * FROM report_tasks($1::text::jsonb, skip_locked => true)", as_json(reports))
+    return Heard({row.task_id for row in rows if not row.skipped}, {row.task_id for row in rows if row.skipped})
 
 
 async def end(db: Database, endings: Sequence[Ending], rules: Rules, *, briefly: bool = False) -> list[str | None]:
@@ -75,7 +91,7 @@ async def end(db: Database, endings: Sequence[Ending], rules: Rules, *, briefly:
     """
     called = f"end_tasks($1::text::jsonb, {patient('$2::text::jsonb', briefly=briefly)}) AS answer"
     query = f"SELECT answer.* FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - both are written here
-    rows = await db.fetch(query, as_json(endings), as_json(rules))
+    rows = await fetch(db, Ended, query, as_json(endings), as_json(rules))
     counting.attempts_ended(endings, rows)
-    statuses = {row["claim_token"]: row["status"] for row in rows}
+    statuses = {row.claim_token: row.status for row in rows}
     return [statuses.get(ending.claim_token) for ending in endings]

@@ -3,27 +3,32 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
+from windlass.shared.store.record import columns_of, fetch, fetchrow
+from windlass.shared.store.rows import TaskRow
 
-TASK_FIELDS = (
-    "task_id", "actor", "task_type", "provider", "queue", "lane", "status", "priority", "payload", "result", "error",
-    "progress", "attempt", "retry_count", "max_retries", "interrupt_count", "available_at", "expires_at",
-    "timeout_seconds", "created_at", "updated_at", "started_at", "completed_at", "worker_id", "heartbeat_at",
-    "lease_expires_at", "cancel_requested", "user_id", "tags", "project_id", "workflow_id", "workflow_run_id",
-    "interaction_id", "parent_task_id", "depends_on", "dedupe_key", "provider_job_id", "exit_code",
-)  # fmt: skip
+OUR_OWN = {
+    "checkpoint", "stall_count", "rate_limited_count", "max_age_seconds", "claim_token", "doorbell_token",
+    "doorbell_at", "doorbell_count", "report_count", "last_seq", "unmet", "error_fingerprint", "job_open",
+    "traceparent", "suspicion",
+}  # fmt: skip
+"""What the engine keeps for itself."""
+
+TASK_FIELDS = tuple(column for column in columns_of(TaskRow) if column not in OUR_OWN)
 """The columns that a reader of a task is shown."""
 
 
-async def get(db: Database, task_id: UUID) -> Row | None:
-    return await db.fetchrow("SELECT * FROM tasks WHERE task_id = $1", task_id)
+async def get(db: Database, task_id: UUID) -> TaskRow | None:
+    return await fetchrow(db, TaskRow, "SELECT * FROM tasks WHERE task_id = $1", task_id)
 
 
 async def existing(db: Database, task_ids: Sequence[UUID], *, of_user: str | None) -> set[UUID]:
     """Which of these there are, in all or of one user. That never changes: tasks stay, and so does their owner."""
-    rows = await db.fetch(
+    rows = await fetch(
+        db,
+        TaskRow,
         "SELECT task_id FROM tasks WHERE task_id = ANY ($1) AND ($2::text IS NULL OR user_id = $2)",
         list(task_ids),
         of_user,
     )
-    return {row["task_id"] for row in rows}
+    return {row.task_id for row in rows}

@@ -7,8 +7,10 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from windlass.shared.db import Database, Row, as_json
+from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
+from windlass.shared.store.record import Kind, fetch
+from windlass.shared.store.rows import TaskRow
 
 
 class UnknownDependency(Exception):
@@ -65,36 +67,44 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.dedupe_key is not None or self.idempotency_key is not None
 
 
-async def submit(db: Database, submissions: Sequence[Submission]) -> list[Row]:
+class KeyedTask(TaskRow):
+    """A task, and whether an earlier submit has stored it."""
+
+    deduplicated: bool
+
+
+async def submit(db: Database, submissions: Sequence[Submission]) -> list[TaskRow]:
     """Stores all of them or none; once this returns they are durable. Their keys are not looked at."""
-    return counting.stored(await _submit(db, "SELECT * FROM submit_tasks($1::text::jsonb)", submissions))
+    rows = await _submit(db, TaskRow, "SELECT * FROM submit_tasks($1::text::jsonb)", submissions)
+    counting.stored(rows)
+    return rows
 
 
-async def submit_keyed(db: Database, submissions: Sequence[Submission]) -> list[Row]:
+async def submit_keyed(db: Database, submissions: Sequence[Submission]) -> list[KeyedTask]:
     """Stores those that were not submitted before under one of their keys, all or none; returns the task of each, in
     their order, with `deduplicated`."""
     query = "SELECT deduplicated, (task).* FROM submit_keyed_tasks($1::text::jsonb)"
-    return counting.stored(await _submit(db, query, submissions))
+    rows = await _submit(db, KeyedTask, query, submissions)
+    counting.stored(row for row in rows if not row.deduplicated)
+    return rows
 
 
 async def submit_batch(db: Database, submissions: Sequence[Submission]) -> list[tuple[UUID, bool]]:
     """Stores all of them or none, by their keys where they have some; returns each one's id, and whether it was there
     before."""
     if any(each.has_keys for each in submissions):
-        query = "SELECT deduplicated, (task).* FROM submit_keyed_tasks($1::text::jsonb)"
-        rows = counting.stored(await _submit(db, query, submissions))
-        return [(row["task_id"], row["deduplicated"]) for row in rows]
+        return [(row.task_id, row.deduplicated) for row in await submit_keyed(db, submissions)]
     if any(each.depends_on for each in submissions):
         await submit(db, submissions)
     else:
-        await _submit(db, "SELECT cardinality(store_tasks($1::text::jsonb))", submissions)
+        await _submit(db, TaskRow, "SELECT cardinality(store_tasks($1::text::jsonb))", submissions)
         counting.submitted(submissions)
     return [(each.task_id, False) for each in submissions]
 
 
-async def _submit(db: Database, query: str, submissions: Sequence[Submission]) -> list[Row]:
+async def _submit(db: Database, kind: type[Kind], query: str, submissions: Sequence[Submission]) -> list[Kind]:
     try:
-        return await db.fetch(query, as_json(submissions))
+        return await fetch(db, kind, query, as_json(submissions))
     except asyncpg.PostgresError as error:
         if error.sqlstate == "WL404":
             raise UnknownDependency(str(getattr(error, "detail", "")).split(",")) from error

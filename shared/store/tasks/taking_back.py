@@ -4,10 +4,33 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
-from windlass.shared.db import Database, Row, as_json
+from windlass.shared.db import Database, as_json
 from windlass.shared.errors import WorkerLost
 from windlass.shared.metrics import counting
+from windlass.shared.store.record import Record, fetch
+
+
+class Stalled(Record):
+    """A task that was taken back; the dependents that were buried with it have no worker."""
+
+    task_id: UUID
+    status: str
+    worker_id: str | None
+    actor: str
+    provider: str
+    attempt: int
+    traceparent: str | None
+
+
+class Expired(Record):
+    """A task that was too old to start, or one that had to wait for it."""
+
+    task_id: UUID
+    actor: str
+    provider: str
+    is_dependent: bool
 
 
 async def stall(
@@ -19,14 +42,16 @@ async def stall(
     at_most: int = 500,
     heard_at: datetime | None = None,
     patience_seconds: float | None = None,
-) -> list[Row]:
+) -> list[Stalled]:
     """Takes back tasks whose lease ran out at least so long ago (none: whatever the lease), or whose worker is dead.
     What is known of a worker's end (`proofs`) is kept with the ends of its attempts.
 
     With `heard_at`, the time at which Postgres last answered the caller, nothing is taken back once that is older than
     the patience. Returns `task_id, status, worker_id, attempt, traceparent` of each.
     """
-    rows = await db.fetch(
+    rows = await fetch(
+        db,
+        Stalled,
         """
         SELECT answer.*, t.attempt, t.traceparent
         FROM stall_tasks($1, $2, $3::text::jsonb, $4, $5, $6, $7) AS answer
@@ -43,9 +68,9 @@ async def stall(
     return counting.stalled(rows)
 
 
-async def expire(db: Database, *, at_most: int = 500) -> list[Row]:
+async def expire(db: Database, *, at_most: int = 500) -> list[Expired]:
     """Buries waiting tasks that are older than they may be; returns the `task_id` of each."""
-    return counting.expired(await db.fetch("SELECT * FROM expire_tasks($1)", at_most))
+    return counting.expired(await fetch(db, Expired, "SELECT * FROM expire_tasks($1)", at_most))
 
 
 async def seconds_to_next_expiry(db: Database) -> float | None:
