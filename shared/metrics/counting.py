@@ -64,7 +64,7 @@ class Ended(OfAQueue, Protocol):
     def status(self) -> str: ...
 
     @property
-    def age_seconds(self) -> float: ...
+    def age_seconds(self) -> float | None: ...
 
 
 class Stalled(OfAQueue, Protocol):
@@ -146,7 +146,7 @@ def attempts_ended(endings: Iterable[Ending], outcomes: Iterable[Ended]) -> None
             continue
         error = errors.get(task.claim_token)
         _finish(task, status, error["type"] if error else None)
-        if status == "completed":
+        if status == "completed" and task.age_seconds is not None:
             _end_to_end[task.actor, task.provider].observe(task.age_seconds)
 
 

@@ -110,7 +110,7 @@ def test_ends_are_counted_with_the_dependents_that_they_bury() -> None:
         status: str
         actor: str = "probe"
         provider: str = "unit"
-        age_seconds: float = 1.0
+        age_seconds: float | None = 1.0
 
     @dataclass
     class Ending:

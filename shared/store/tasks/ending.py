@@ -59,13 +59,13 @@ class Told(Record):
 
 
 class Ended(Record):
-    """What has become of a task; those that were buried with it have no token."""
+    """What has become of a task, and how old it was at its end; those that were buried with it have no token."""
 
     claim_token: UUID | None
     status: str
     actor: str
     provider: str
-    age_seconds: float
+    age_seconds: float | None
 
 
 @dataclass(frozen=True)
