@@ -59,13 +59,14 @@ class Refused:
 
 
 class Answer(Record):
-    """What becomes of a claim. Of a task that is not there only the refusal is known."""
+    """What becomes of a claim: how long a task that is granted has waited, and why another is not. Of one that is not
+    there nothing else is known. What is granted itself goes on as it is, to `Claimed`."""
 
     task_id: UUID
     refusal: str | None
     actor: str | None
     provider: str | None
-    waited_seconds: float
+    waited_seconds: float | None
 
 
 async def claim(
@@ -95,7 +96,7 @@ async def claim(
         if isinstance(answer, Refused):
             counting.claim_refused(row.actor, row.provider, answer.reason)
         else:
-            counting.attempt_started(answer, answer.attempt, waited_seconds=row.waited_seconds)
+            counting.attempt_started(answer, answer.attempt, waited_seconds=row.waited_seconds or 0)
     return answers
 
 

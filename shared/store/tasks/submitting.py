@@ -9,7 +9,7 @@ import msgspec
 
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
-from windlass.shared.store.record import Kind, fetch
+from windlass.shared.store.record import Kind, Record, fetch
 from windlass.shared.store.rows import TaskRow
 
 
@@ -97,7 +97,7 @@ async def submit_batch(db: Database, submissions: Sequence[Submission]) -> list[
     if any(each.depends_on for each in submissions):
         await submit(db, submissions)
     else:
-        await _submit(db, TaskRow, "SELECT cardinality(store_tasks($1::text::jsonb))", submissions)
+        await _submit(db, Record, "SELECT cardinality(store_tasks($1::text::jsonb))", submissions)
         counting.submitted(submissions)
     return [(each.task_id, False) for each in submissions]
 
