@@ -6,13 +6,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from asyncpg import Record as Row
+
 from bench.deployment import a_windlass, new_database, proportional_bytes, start_all
 from bench.figures import Figure
 from tests.support.installation import Windlass
 from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import throw_away_servers
 from tests.support.waiting import wait_until
-from windlass.shared.db import Row
 
 MANY = int(os.environ.get("MANY", "1000"))
 MEGABYTE = 1024 * 1024

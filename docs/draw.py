@@ -1,9 +1,10 @@
-"""Draws the documents that come from code; with `--check` it fails when one of them is stale."""
+"""Draws the documents, and the one module, that come from code; with `--check` it fails when one of them is stale."""
 
 import sys
 from pathlib import Path
 
 from docs.metrics import METRICS, metrics
+from docs.rows import ROWS, rows
 from docs.settings import SETTINGS, settings
 from windlass.shared.states import LIVE, TERMINAL, TRANSITIONS, State, Transition
 
@@ -54,7 +55,8 @@ def _words(states: tuple[State, ...]) -> str:
 
 
 def main() -> None:
-    for file, drawn in {STATE_MACHINE: state_machine(), METRICS: metrics(), SETTINGS: settings()}.items():
+    drawn_pages = {STATE_MACHINE: state_machine(), METRICS: metrics(), SETTINGS: settings(), ROWS: rows()}
+    for file, drawn in drawn_pages.items():
         if "--check" not in sys.argv:
             file.write_text(drawn)
         elif not file.exists() or file.read_text() != drawn:

@@ -21,7 +21,6 @@ Database = asyncpg.Pool | asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
 """Whatever runs a statement: the store does not mind which."""
 
 Pool = asyncpg.Pool
-Row = asyncpg.Record
 
 UNAVAILABLE: tuple[type[BaseException], ...] = (
     OSError,

@@ -131,7 +131,7 @@ class WorkerProcess:
 
         def find() -> tuple[UUID, str] | None:
             row = self.writer.call(lambda pool: tasks.next_alone(pool, queues))
-            return None if row is None else (row["task_id"], row["actor"])
+            return None if row is None else (row.task_id, row.actor)
 
         return Loner(self.mirror, runners(self.settings, self.actors, self.mirror), find=find, on_idle=self._not_needed)
 

@@ -95,11 +95,11 @@ async def put_right(settings: Settings, *, rehearse: bool, force: bool) -> Repor
 async def reasons_to_refuse(connection: Database, settings: Settings) -> list[str]:
     """Looked for under the lock: whoever comes later finds everything put right."""
     connected = [
-        f"{each['name']} is connected ({each['connections']} connections): stop it"
+        f"{each.name} is connected ({each.connections} connections): stop it"
         for each in await restoring.connected(connection)
     ]
     heard = [
-        f"{each['name']} was heard of {each['seconds_ago']:.0f} s ago, by these rows: if that was before the backup,"
+        f"{each.name} was heard of {each.seconds_ago:.0f} s ago, by these rows: if that was before the backup,"
         f" wait until it is {settings.lease_seconds:g} s"
         for each in await restoring.heard_of(connection, within_seconds=settings.lease_seconds)
     ]
@@ -112,9 +112,9 @@ async def rewrite(connection: Database, settings: Settings, report: Report) -> N
     report.renumbered_events = await restoring.renumber_transactions(connection)
     moved = await restoring.move_on(connection, all_of_them=report.renumbered_events > 0)
     await restoring.give_back(connection, moved, Rules.of(settings))
-    report.running = sum(row["status"] == "running" for row in moved)
+    report.running = sum(row.status == "running" for row in moved)
     report.waiting = len(moved) - report.running
-    report.doorbells = sum(row["was_rung"] for row in moved)
+    report.doorbells = sum(row.was_rung for row in moved)
     report.workers, report.reports = await restoring.forget_processes(connection)
     changes = (report.renumbered_events, len(moved), report.workers, report.reports)
     report.is_needed = any(changes) or not done_before

@@ -11,10 +11,11 @@ from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.services.dispatcher.publisher import Doorbell, Publisher
 from windlass.shared import tracing
 from windlass.shared.admission import admit
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.metrics.services import DISPATCH_BATCH, DISPATCH_CONFIRM_SECONDS, DOORBELLS, DOORBELLS_AGAIN
 from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import providers
+from windlass.shared.store.rows import TaskRow
 
 log = logging.getLogger("dispatcher")
 
@@ -52,12 +53,12 @@ async def ring_again(db: Database, publisher: Publisher, settings: Settings) -> 
     silent = await providers.check_doorbells(
         db, first_after_seconds=FIRST_CHECK_SECONDS, at_most_seconds=settings.safety_poll_seconds
     )
-    for queue in {row["queue"] for row in silent}:
+    for queue in {row.queue for row in silent}:
         ready = await publisher.ready_messages(queue)
         lost = [
             row
             for row in silent
-            if row["queue"] == queue and (ready == 0 or row["doorbell_count"] % CHECKS_BEFORE_RINGING_ANYWAY == 0)
+            if row.queue == queue and (ready == 0 or row.doorbell_count % CHECKS_BEFORE_RINGING_ANYWAY == 0)
         ]
         if lost:
             log.info("ringing again for %d unclaimed tasks of %s", len(lost), queue)
@@ -65,9 +66,9 @@ async def ring_again(db: Database, publisher: Publisher, settings: Settings) -> 
             DOORBELLS_AGAIN.labels(queue).inc(len(lost) - len(missed))
 
 
-async def _ring(publisher: Publisher, rows: Sequence[Row]) -> list[Doorbell]:
+async def _ring(publisher: Publisher, rows: Sequence[TaskRow]) -> list[Doorbell]:
     """Rings for all of them, and returns those that were not rung."""
-    doorbells = [Doorbell(row["task_id"], row["queue"], row["actor"]) for row in rows]
+    doorbells = [Doorbell(row.task_id, row.queue, row.actor) for row in rows]
     started = time.monotonic()
     missed = await (_ring_traced(publisher, doorbells, rows) if tracing.is_on() else publisher.ring(doorbells))
     DISPATCH_CONFIRM_SECONDS.observe(time.monotonic() - started)
@@ -76,9 +77,9 @@ async def _ring(publisher: Publisher, rows: Sequence[Row]) -> list[Doorbell]:
     return missed
 
 
-async def _ring_traced(publisher: Publisher, doorbells: Sequence[Doorbell], rows: Sequence[Row]) -> list[Doorbell]:
+async def _ring_traced(publisher: Publisher, doorbells: Sequence[Doorbell], rows: Sequence[TaskRow]) -> list[Doorbell]:
     """Each under a span of its task's trace."""
-    spans = {row["task_id"]: tracing.ringing(row["task_id"], row["queue"], row["traceparent"]) for row in rows}
+    spans = {row.task_id: tracing.ringing(row.task_id, row.queue, row.traceparent) for row in rows}
     missed = await publisher.ring(doorbells)
     for bell in missed:
         spans[bell.task_id].fail("not-rung")

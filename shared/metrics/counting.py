@@ -1,9 +1,9 @@
 """Counts what the store has just committed, in the process that asked for it: there is no other way to end a task."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any, Protocol, TypedDict, TypeVar
+from uuid import UUID
 
-from windlass.shared.db import Row
 from windlass.shared.errors import fault_of
 from windlass.shared.metrics.declaring import Kept
 from windlass.shared.metrics.seam import counted_afterwards
@@ -25,8 +25,8 @@ _end_to_end = Kept(END_TO_END_SECONDS)
 TERMINAL = {"completed", "dead", "cancelled"}
 
 
-class New(Protocol):
-    """What was submitted, as far as it counts."""
+class OfAQueue(Protocol):
+    """What there is to say about a task, as far as it counts."""
 
     @property
     def actor(self) -> str: ...
@@ -35,15 +35,68 @@ class New(Protocol):
     def provider(self) -> str: ...
 
 
-class Ending(Protocol):
-    """An attempt's end, as its owner decided."""
+class Stored(OfAQueue, Protocol):
+    """A new task: one whose parent had died has ended in the same moment."""
 
     @property
-    def claim_token(self) -> Any: ...
+    def status(self) -> str: ...
 
     @property
     def error(self) -> dict[str, Any] | None: ...
 
+
+class Ending(Protocol):
+    """An attempt's end, as its owner decided."""
+
+    @property
+    def claim_token(self) -> UUID: ...
+
+    @property
+    def error(self) -> dict[str, Any] | None: ...
+
+
+class Ended(OfAQueue, Protocol):
+    """What has become of an attempt's task, or of a dependent that was buried with it: that one has no token."""
+
+    @property
+    def claim_token(self) -> UUID | None: ...
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def age_seconds(self) -> float | None: ...
+
+
+class Stalled(OfAQueue, Protocol):
+    """A task that was taken back from its worker, or a dependent that was buried with it: that one has none."""
+
+    @property
+    def worker_id(self) -> str | None: ...
+
+    @property
+    def status(self) -> str: ...
+
+
+class Expired(OfAQueue, Protocol):
+    """A task that was too old to start, or a dependent that was buried with it."""
+
+    @property
+    def is_dependent(self) -> bool: ...
+
+
+class Counts(TypedDict):
+    """So many tasks that one call has changed alike, counted by Postgres (`counts_of.sql`)."""
+
+    actor: str
+    provider: str
+    status: str
+    error_type: str | None
+    tasks: int
+
+
+AStalled = TypeVar("AStalled", bound=Stalled)
+AnExpired = TypeVar("AnExpired", bound=Expired)
 
 ENDS = (("completed", "none"), ("dead", "user"), ("dead", "provider"), ("dead", "system"), ("cancelled", "none"))
 
@@ -60,104 +113,80 @@ def begin(queues: Iterable[str]) -> None:
 
 
 @counted_afterwards
-def submitted(tasks: Iterable[New]) -> None:
+def submitted(tasks: Iterable[OfAQueue]) -> None:
     for task in tasks:
         _submitted[task.actor, task.provider].inc()
 
 
-def stored(rows: list[Row]) -> list[Row]:
-    _new_tasks(rows)
-    return rows
+@counted_afterwards
+def stored(tasks: Iterable[Stored]) -> None:
+    for task in tasks:
+        _submitted[task.actor, task.provider].inc()
+        if task.status == "dead" and task.error is not None:
+            _finish(task, "dead", task.error["type"])
+
+
+def claim_refused(actor: str | None, provider: str | None, reason: str) -> None:
+    """Of a task that nobody knows, neither is known."""
+    _refused["other" if actor is None else f"{actor}.{provider}", reason].inc()
+
+
+def attempt_started(task: OfAQueue, attempt: int, *, waited_seconds: float) -> None:
+    _started[task.actor, task.provider].inc()
+    which = "first" if attempt == 1 else "later"
+    _waited[task.actor, task.provider, which].observe(max(waited_seconds, 0))
 
 
 @counted_afterwards
-def _new_tasks(rows: list[Row]) -> None:
-    """One that found its key taken is none; one whose parent had died has ended in the same moment."""
-    for row in rows:
-        if row.get("deduplicated"):
-            continue
-        _submitted[row["actor"], row["provider"]].inc()
-        if row["status"] == "dead":
-            _finish(row, "dead", row["error"]["type"])
-
-
-@counted_afterwards
-def claims_answered(answers: Iterable[tuple[Any, Row]]) -> None:
-    for answer, row in answers:
-        if reason := getattr(answer, "reason", None):
-            queue = "other" if row["actor"] is None else f"{row['actor']}.{row['provider']}"
-            _refused[queue, reason].inc()
-        else:
-            _started[answer.actor, answer.provider].inc()
-            which = "first" if answer.attempt == 1 else "later"
-            _waited[answer.actor, answer.provider, which].observe(max(row["waited_seconds"], 0))
-
-
-@counted_afterwards
-def attempts_ended(endings: Iterable[Ending], rows: Iterable[Row]) -> None:
-    """Those that ended their task, and the dependents that were buried with it: these have no token."""
+def attempts_ended(endings: Iterable[Ending], outcomes: Iterable[Ended]) -> None:
+    """Those that ended their task, and the dependents that were buried with it."""
     errors = {ending.claim_token: ending.error for ending in endings}
-    for row in rows:
-        status = row["status"]
+    for task in outcomes:
+        status = task.status
         if status not in TERMINAL:
             continue
-        if row["claim_token"] is None:
-            _finish(row, status, "DependencyFailed")
+        if task.claim_token is None:
+            _finish(task, status, "DependencyFailed")
             continue
-        error = errors.get(row["claim_token"])
-        _finish(row, status, error["type"] if error else None)
-        if status == "completed":
-            _end_to_end[row["actor"], row["provider"]].observe(row["age_seconds"])
-
-
-def stalled(rows: Sequence[Row]) -> list[Row]:
-    """Tasks taken back from their workers, which are returned, and the dependents that were buried with them."""
-    _taken_back(rows)
-    return [row for row in rows if row["worker_id"] is not None]
+        error = errors.get(task.claim_token)
+        _finish(task, status, error["type"] if error else None)
+        if status == "completed" and task.age_seconds is not None:
+            _end_to_end[task.actor, task.provider].observe(task.age_seconds)
 
 
 @counted_afterwards
-def _taken_back(rows: Sequence[Row]) -> None:
-    for row in rows:
-        if row["worker_id"] is None:
-            _finish(row, row["status"], "DependencyFailed")
+def stalled(tasks: Iterable[AStalled]) -> None:
+    """Tasks that were taken back, and the dependents that were buried with them: these have no worker."""
+    for task in tasks:
+        if task.worker_id is None:
+            _finish(task, task.status, "DependencyFailed")
             continue
-        _stalls[row["actor"], row["provider"]].inc()
-        if row["status"] in TERMINAL:
-            _finish(row, row["status"], "WorkerLost")
-
-
-def expired(rows: Sequence[Row]) -> list[Row]:
-    """Tasks too old to start, which are returned, and the dependents that were buried with them."""
-    _too_old(rows)
-    return [row for row in rows if not row["is_dependent"]]
+        _stalls[task.actor, task.provider].inc()
+        if task.status in TERMINAL:
+            _finish(task, task.status, "WorkerLost")
 
 
 @counted_afterwards
-def _too_old(rows: Sequence[Row]) -> None:
-    for row in rows:
-        _finish(row, "dead", "DependencyFailed" if row["is_dependent"] else "Expired")
-
-
-def changed(row: Row) -> Row:
-    """What one call revived and ended, counted by Postgres."""
-    _revived_and_ended(row)
-    return row
+def expired(tasks: Iterable[AnExpired]) -> None:
+    for task in tasks:
+        _finish(task, "dead", "DependencyFailed" if task.is_dependent else "Expired")
 
 
 @counted_afterwards
-def _revived_and_ended(row: Row) -> None:
-    for counts in row.get("revived") or ():
-        _revived[counts["actor"], counts["provider"]].inc(counts["tasks"])
-    ended(row["ended"])
-
-
-@counted_afterwards
-def ended(counted: Iterable[Mapping[str, Any]]) -> None:
+def revived(counted: Iterable[Counts]) -> None:
     for counts in counted:
-        _finish(counts, counts["status"], counts["error_type"], counts["tasks"])
+        _revived[counts["actor"], counts["provider"]].inc(counts["tasks"])
 
 
-def _finish(row: Any, outcome: str, error_type: str | None, tasks: int = 1) -> None:
+def ended(counted: Iterable[Counts]) -> None:
+    for each in counted:
+        _count_end(each["actor"], each["provider"], each["status"], each["error_type"], each["tasks"])
+
+
+def _finish(task: OfAQueue, outcome: str, error_type: str | None) -> None:
+    _count_end(task.actor, task.provider, outcome, error_type, 1)
+
+
+def _count_end(actor: str, provider: str, outcome: str, error_type: str | None, tasks: int) -> None:
     fault = fault_of(error_type) if outcome == "dead" and error_type is not None else "none"
-    _finished[row["actor"], row["provider"], outcome, fault].inc(tasks)
+    _finished[actor, provider, outcome, fault].inc(tasks)

@@ -5,8 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from windlass.shared.db import Database, Row, as_json
+from windlass.shared.db import Database, as_json
 from windlass.shared.order_states import MOVES
+from windlass.shared.store.record import fetch, fetchrow
+from windlass.shared.store.rows import ContentRow, GenerationRow
 from windlass.shared.store.tasks import Claimed
 
 
@@ -37,10 +39,30 @@ class NewContent:
     sha256: str
 
 
-async def latest(db: Database, task_id: UUID) -> Row | None:
+class OwnedContent(ContentRow):
+    """A file, with whose it is and the task that it came of."""
+
+    user_id: str
+    task_id: UUID
+
+
+class OrderWithContents(GenerationRow):
+    """An order with its files, as JSON has them."""
+
+    contents: list[dict[str, Any]]
+
+
+class AbandonedOrder(GenerationRow):
+    """An order whose task has ended, and how long nothing has happened to it."""
+
+    age_seconds: float
+    task_status: str
+
+
+async def latest(db: Database, task_id: UUID) -> GenerationRow | None:
     """The task's newest order, whatever became of it."""
-    return await db.fetchrow(
-        "SELECT * FROM generations WHERE task_id = $1 ORDER BY generation_id DESC LIMIT 1", task_id
+    return await fetchrow(
+        db, GenerationRow, "SELECT * FROM generations WHERE task_id = $1 ORDER BY generation_id DESC LIMIT 1", task_id
     )
 
 
@@ -108,13 +130,15 @@ async def is_anothers(db: Database, provider: str, job_id: str, generation_id: U
     return known
 
 
-async def contents(db: Database, generation_id: UUID) -> list[Row]:
-    return await db.fetch("SELECT * FROM contents WHERE generation_id = $1 ORDER BY index", generation_id)
+async def contents(db: Database, generation_id: UUID) -> list[ContentRow]:
+    return await fetch(db, ContentRow, "SELECT * FROM contents WHERE generation_id = $1 ORDER BY index", generation_id)
 
 
-async def content(db: Database, content_id: UUID) -> Row | None:
+async def content(db: Database, content_id: UUID) -> OwnedContent | None:
     """One file, with the `user_id` that it belongs to."""
-    return await db.fetchrow(
+    return await fetchrow(
+        db,
+        OwnedContent,
         """
         SELECT c.*, g.user_id, g.task_id FROM contents c JOIN generations g USING (generation_id)
         WHERE c.content_id = $1
@@ -123,9 +147,11 @@ async def content(db: Database, content_id: UUID) -> Row | None:
     )
 
 
-async def picture_for(db: Database, task_id: UUID, content_id: UUID) -> Row | None:
+async def picture_for(db: Database, task_id: UUID, content_id: UUID) -> ContentRow | None:
     """A file to begin with, if it belongs to the task's user."""
-    return await db.fetchrow(
+    return await fetchrow(
+        db,
+        ContentRow,
         """
         SELECT c.* FROM contents c JOIN generations g USING (generation_id) JOIN tasks t ON t.user_id = g.user_id
         WHERE c.content_id = $1 AND t.task_id = $2
@@ -137,9 +163,11 @@ async def picture_for(db: Database, task_id: UUID, content_id: UUID) -> Row | No
 
 async def of_workflow_run(
     db: Database, workflow_run_id: str, *, of_user: str | None, before: UUID | None, limit: int
-) -> list[Row]:
+) -> list[OrderWithContents]:
     """The run's generations, newest first, each with its `contents`."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        OrderWithContents,
         """
         SELECT g.*, coalesce((
             SELECT jsonb_agg(to_jsonb(c) ORDER BY c.index) FROM contents c WHERE c.generation_id = g.generation_id
@@ -158,9 +186,11 @@ async def of_workflow_run(
 
 async def abandoned(
     db: Database, providers: Sequence[str], *, again_after_seconds: float, at_most: int = 20
-) -> list[Row]:
+) -> list[AbandonedOrder]:
     """Orders that have not ended although their tasks have, each given to one caller for a while."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        AbandonedOrder,
         """
         UPDATE generations g SET looked_at = clock_timestamp() WHERE g.generation_id IN (
             SELECT g.generation_id FROM generations g JOIN tasks t USING (task_id)

@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
+from asyncpg import Record as Row
 
 from tests.support.engine.media import Order, ordered
 from tests.support.engine.store import Engine
@@ -12,7 +13,6 @@ from tests.support.media_api import CALLBACK_KEY, api
 from tests.support.stream_api import with_workers
 from windlass.services.api.access.throttle import FAILURES
 from windlass.services.api.media.callbacks import LARGEST_BYTES
-from windlass.shared.db import Row
 from windlass.shared.store import orders
 
 __all__ = ["api"]

@@ -3,6 +3,7 @@
 import asyncio
 from uuid import UUID
 
+from asyncpg import Record as Row
 from uuid_utils.compat import uuid7
 
 from tests.support.engine.media import ordered
@@ -10,7 +11,6 @@ from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.admin import after_restore
 from windlass.services.admin.after_restore import Report, put_right
 from windlass.services.cli import exit_codes
-from windlass.shared.db import Row
 from windlass.shared.settings import Settings
 from windlass.shared.store import orders
 from windlass.shared.store.operating import reports, restoring, workers

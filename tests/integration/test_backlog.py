@@ -63,7 +63,7 @@ def a_status(user_id: str | None) -> Question:
 
 def a_why(number: int) -> Question:
     async def ask(db: Database) -> Any:
-        row = await db.fetchrow("SELECT * FROM tasks WHERE task_id = $1", in_the_backlog(number))
+        row = await tasks.get(db, in_the_backlog(number))
         return row and await why.look_at(db, row)
 
     return ask

@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.shared.db import Row
 from windlass.shared.filters import Filter
 from windlass.shared.states import State
+from windlass.shared.store.rows import BulkJobRow
 from windlass.shared.store.tasks import bulk
 
 
@@ -19,14 +19,14 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def accepted(
     engine: Engine, action: str, wanted: Filter, *, owner: str | None = None, canary: int | None = None
-) -> Row:
+) -> BulkJobRow:
     matched = await bulk.count(engine.pool, action, wanted, owner=owner)
     return await bulk.accept(
         engine.pool, uuid4(), action, wanted, matched=matched, user_id="ann", scope_user_id=owner, canary=canary
     )
 
 
-async def run(engine: Engine, bulk_id: UUID) -> Row:
+async def run(engine: Engine, bulk_id: UUID) -> BulkJobRow:
     """As a runner does, until the job is done or waits."""
     while True:
         job = await bulk.get(engine.pool, bulk_id)
@@ -36,7 +36,7 @@ async def run(engine: Engine, bulk_id: UUID) -> Row:
         await bulk.advance(engine.pool, job, await bulk.next_chunk(engine.pool, job))
 
 
-def figures(job: Row) -> tuple[str, int, int, int]:
+def figures(job: BulkJobRow) -> tuple[str, int, int, int]:
     return job["state"], job["matched"], job["done"], job["changed"]
 
 

@@ -28,9 +28,9 @@ class Counting:
         self.questions = 0
         self.meanwhile: Any = None
 
-    async def fetchrow(self, *question: Any) -> Any:
+    async def fetchrow(self, *question: Any, **options: Any) -> Any:
         self.questions += 1
-        answer = await self.pool.fetchrow(*question)
+        answer = await self.pool.fetchrow(*question, **options)
         if self.meanwhile is not None:
             await self.meanwhile()
         return answer

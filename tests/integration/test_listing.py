@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 import asyncpg
 import msgspec
 import pytest
+from asyncpg import Record as Row
 
 from tests.support.engine.store import A_FAILURE, RULES, Engine, a_submission, an_ending, on_the_engine
 from windlass.shared import db
-from windlass.shared.db import Row
 from windlass.shared.filters import Filter
 from windlass.shared.settings import Settings
 from windlass.shared.states import State

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import httpx
 import pytest
+from asyncpg import Record as Row
 
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.providers.small_server import HANG, Reply, answer, serving
@@ -22,7 +23,6 @@ from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.rates import Rates
 from windlass.services.actors.worker.writing.writer import Writer
-from windlass.shared.db import Row
 from windlass.shared.errors import Forbidden, InvalidInput, NetworkTimeout, SubmitUnknown, TimedOut
 from windlass.shared.payloads import MediaPayload
 from windlass.shared.providers import leonardo

@@ -3,8 +3,9 @@
 import asyncio
 from uuid import UUID
 
+from asyncpg import Record as Row
+
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.shared.db import Row
 from windlass.shared.store.operating import queues, workers
 
 

@@ -36,9 +36,9 @@ class Counting:
         self.pool = pool
         self.questions = 0
 
-    async def fetchrow(self, *question: Any) -> Any:
+    async def fetchrow(self, *question: Any, **options: Any) -> Any:
         self.questions += 1
-        return await self.pool.fetchrow(*question)
+        return await self.pool.fetchrow(*question, **options)
 
 
 @dataclass
@@ -174,9 +174,9 @@ async def test_a_doubt_is_asked_about_again_when_another_comes_during_the_questi
         with house.keyring.stay(eve, lambda: None) as stay:
             asking: Callable[..., Any] = house.counting.fetchrow
 
-            async def overtaken(*question: Any) -> Any:
+            async def overtaken(*question: Any, **options: Any) -> Any:
                 house.counting.fetchrow = asking  # type: ignore[method-assign]
-                row = await asking(*question)
+                row = await asking(*question, **options)
                 await engine.sql(*revoked_unheard(eve.key_id))
                 house.keyring.forget(eve.key_id)
                 return row

@@ -10,13 +10,13 @@ from datetime import datetime
 from itertools import pairwise
 from uuid import UUID
 
+from asyncpg import Record
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from tests.support.engine.store import Engine, an_engine
 from tests.support.engine.store_steps import PROVIDERS, Step, Submit, World, steps, submissions
-from windlass.shared import db
 from windlass.shared.states import TERMINAL, TRANSITIONS, WAITING, State, allows
 from windlass.shared.store.operating import queues
 from windlass.shared.store.tasks import dependencies
@@ -137,16 +137,18 @@ class StoreMachine(RuleBasedStateMachine):
         )
         return {row["name"]: {row["configured_limit"]} for row in rows}
 
-    async def _read(self) -> tuple[dict[UUID, db.Row], dict[UUID, list[db.Row]], list[tuple[UUID, UUID]]]:
+    async def _read(
+        self,
+    ) -> tuple[dict[UUID, Record], dict[UUID, list[Record]], list[tuple[UUID, UUID]]]:
         rows = await self.world.pool.fetch("SELECT * FROM tasks")
-        events: dict[UUID, list[db.Row]] = {}
+        events: dict[UUID, list[Record]] = {}
         for event in await self.world.pool.fetch("SELECT * FROM task_events ORDER BY task_id, seq"):
             events.setdefault(event["task_id"], []).append(event)
         edges = await self.world.pool.fetch("SELECT parent_id, child_id FROM task_dependencies")
         return {row["task_id"]: row for row in rows}, events, [(edge[0], edge[1]) for edge in edges]
 
 
-def check_history(row: db.Row, events: list[db.Row]) -> None:
+def check_history(row: Record, events: list[Record]) -> None:
     """The events are numbered without a gap and lead, by legal transitions only, to where the task is."""
     assert [event["seq"] for event in events] == list(range(1, row["last_seq"] + 1)), "seq has no gap"
     assert all(one["at"] <= other["at"] for one, other in pairwise(events)), "time goes one way"
@@ -160,7 +162,7 @@ def check_history(row: db.Row, events: list[db.Row]) -> None:
     assert ends == lives - (state not in TERMINAL), "a life has one end"
 
 
-def follow(event: db.Row, state: State | None, attempt: int) -> tuple[State, int]:
+def follow(event: Record, state: State | None, attempt: int) -> tuple[State, int]:
     """Where a task is after an event."""
     kind = event["type"]
     if kind not in TRANSITIONS:
@@ -179,7 +181,7 @@ def follow(event: db.Row, state: State | None, attempt: int) -> tuple[State, int
     return target, attempt
 
 
-def check_parents(row: db.Row, parents: list[str]) -> None:
+def check_parents(row: Record, parents: list[str]) -> None:
     """A blocked task knows how many of its parents have not completed, and waits for none that has failed."""
     unmet = sum(status != "completed" for status in parents)
     if row["status"] == "blocked":

@@ -6,10 +6,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from asyncpg import Record as Row
 
 from tests.support.engine.store import Engine, a_submission, on_the_engine
 from tests.support.installation import NOBODY
-from windlass.shared.db import Row
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency, submission_keys
 

@@ -18,6 +18,7 @@ from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db
 from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
+from windlass.shared.store.rows import TaskEventRow
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 GOOD = 30
@@ -137,7 +138,7 @@ def test_reports_are_written_a_few_times_a_second_and_joined(database_url: str, 
         context.output(f"{number} ")
         context.progress(f"Step {number}")
 
-    async def events(engine: Engine) -> list[db.Row]:
+    async def events(engine: Engine) -> list[TaskEventRow]:
         return (await engine.history(attempt.task_id))[2:]
 
     written = wait_until("it is written", lambda: ask(database_url, events))

@@ -1,13 +1,14 @@
 """What each role is shown of a task's error, its provider's job and its history."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.tasks.schemas import error_for, event_document, provider_job_for
-from windlass.shared.db import Row
+from windlass.shared.store.rows import TaskEventRow
 
 ADMIN, VIEWER, USER = (Caller("k", role, "ann") for role in ("admin", "viewer", "user"))
 
@@ -50,7 +51,7 @@ def test_a_provider_s_job_is_not_shown_to_users() -> None:
 
 def test_history_shows_each_role_what_the_task_itself_would() -> None:
     data = {"status": "retrying", "error": error(body="overloaded"), "provider_job_id": "job-7"}
-    row = cast(Row, {"seq": 1, "type": "retry", "at": datetime.now(UTC), "attempt": 1, "data": data})
+    row = cast(TaskEventRow, SimpleNamespace(seq=1, type="retry", at=datetime.now(UTC), attempt=1, data=data))
     assert event_document(row, ADMIN)["data"] == data
     shown = event_document(row, USER)["data"]
     assert (shown["error"]["stack_trace"], shown["error"]["details"], shown["provider_job_id"]) == (None, None, None)

@@ -4,7 +4,9 @@ import asyncio
 import re
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -101,21 +103,30 @@ def test_a_call_s_result_is_told_by_its_error(error: Exception, result: str) -> 
 
 def test_ends_are_counted_with_the_dependents_that_they_bury() -> None:
     kept = Kept(FINISHED)
-    common = {"actor": "probe", "provider": "unit", "age_seconds": 1.0}
-    rows: Any = [
-        {"claim_token": 1, "status": "dead", **common},
-        {"claim_token": None, "status": "dead", **common, "provider": "unit-child"},
-        {"claim_token": 2, "status": "retrying", **common},
-        {"claim_token": 3, "status": "cancelled", **common},
-    ]
+    tokens = [uuid4() for _ in range(4)]
 
+    @dataclass
+    class Ended:
+        claim_token: UUID | None
+        status: str
+        actor: str = "probe"
+        provider: str = "unit"
+        age_seconds: float | None = 1.0
+
+    @dataclass
     class Ending:
-        def __init__(self, claim_token: int, error: str) -> None:
-            self.claim_token = claim_token
-            self.error = {"type": error}
+        claim_token: UUID
+        error: dict[str, Any] | None
 
+    outcomes = [
+        Ended(tokens[0], "dead"),
+        Ended(None, "dead", provider="unit-child"),
+        Ended(tokens[1], "retrying"),
+        Ended(tokens[2], "cancelled"),
+    ]
+    errors = ("RateLimited", "TimedOut", "TimedOut", "lost")
     counting.attempts_ended(
-        [Ending(1, "RateLimited"), Ending(2, "TimedOut"), Ending(3, "TimedOut"), Ending(4, "lost")], rows
+        [Ending(token, {"type": error}) for token, error in zip(tokens, errors, strict=True)], outcomes
     )
     assert kept["probe", "unit", "dead", "provider"]._value.get() == 1
     assert kept["probe", "unit-child", "dead", "user"]._value.get() == 1

@@ -1,6 +1,7 @@
 """One row of history is at most one server-sent event; which one, and what it carries."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -11,9 +12,11 @@ from windlass.services.api.http.errors import Problem
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.streams.messages import encode, message_of
 from windlass.services.api.streams.one_task import read_position
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.settings import Settings
 from windlass.shared.states import TRANSITIONS
+from windlass.shared.store.reading.events import EventWithState
+from windlass.shared.store.rows import TaskRow
 
 AT = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 LINKS = MediaLinks(Settings(), cast(Database, None))
@@ -30,23 +33,23 @@ ERROR = {
 }
 
 
-def event(kind: str, status: str | None = None, *, seq: int = 5, **data: Any) -> Row:
+def event(kind: str, status: str | None = None, *, seq: int = 5, **data: Any) -> dict[str, Any]:
     if status is not None:
         data["status"] = status
-    return cast(Row, {"seq": seq, "type": kind, "at": AT, "attempt": 2, "data": data})
+    return {"seq": seq, "type": kind, "at": AT, "attempt": 2, "data": data}
 
 
-def task(status: str, *, last_seq: int = 5, result: Any = None, error: dict[str, Any] | None = None) -> Row:
-    return cast(Row, {"actor": "probe", "status": status, "last_seq": last_seq, "result": result, "error": error})
+def task(status: str, *, last_seq: int = 5, result: Any = None, error: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"actor": "probe", "status": status, "last_seq": last_seq, "result": result, "error": error}
 
 
-def as_message(event: Row, task: Row, caller: Caller) -> bytes | None:
+def as_message(event: dict[str, Any], task: dict[str, Any], caller: Caller) -> bytes | None:
     """The event and its task's state, as one row of the store holds them."""
-    message = message_of(cast(Row, {**event, **task}), caller, LINKS)
+    message = message_of(cast(EventWithState, SimpleNamespace(**event, **task)), caller, LINKS)
     return None if message is None else encode(str(event["seq"]), *message)
 
 
-def told(event: Row, task: Row, caller: Caller = ADMIN) -> tuple[int, str, Any]:
+def told(event: dict[str, Any], task: dict[str, Any], caller: Caller = ADMIN) -> tuple[int, str, Any]:
     """Reads the event as a browser would."""
     message = as_message(event, task, caller)
     assert message is not None
@@ -164,11 +167,11 @@ def test_a_message_is_one_event_whatever_the_text_holds() -> None:
 
 @pytest.mark.parametrize(("last_seen", "position"), [(None, 0), ("", 0), ("0", 0), ("3", 3), ("5", 5)])
 def test_a_client_goes_on_where_it_left_off(last_seen: str | None, position: int) -> None:
-    assert read_position(last_seen, task("running")) == position
+    assert read_position(last_seen, cast(TaskRow, SimpleNamespace(**task("running")))) == position
 
 
 @pytest.mark.parametrize("last_seen", ["6", "-1", "abc", "1.5", " 3", "٣", "9" * 5000], ids=lambda text: text[:5])
 def test_a_position_that_is_no_number_or_beyond_the_history_is_a_400(last_seen: str) -> None:
     with pytest.raises(Problem) as refused:
-        read_position(last_seen, task("running"))
+        read_position(last_seen, cast(TaskRow, SimpleNamespace(**task("running"))))
     assert (refused.value.status, refused.value.code) == (400, "invalid-event-id")

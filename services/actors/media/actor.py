@@ -13,7 +13,7 @@ from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.errors import InvalidInput
 from windlass.shared.order_states import OrderState
 from windlass.shared.payloads import MediaPayload
@@ -26,6 +26,7 @@ from windlass.shared.signing import MEDIA_URLS, media_url
 from windlass.shared.storage import UnusableStorage, claim_directory, open_storage
 from windlass.shared.store import orders
 from windlass.shared.store.access import secrets
+from windlass.shared.store.rows import GenerationRow
 
 
 class Media:
@@ -43,7 +44,7 @@ class Media:
         provider = context.task.provider
         orders = Orders(self._settings, context, payload, self._provider(provider), self._failpoints)
         order = orders.take_up(source_image)
-        if order["status"] != OrderState.COMPLETED:
+        if order.status != OrderState.COMPLETED:
             done = orders.wait(order)
             orders.begin_to_fetch(order, done)
             fetching = Fetching(self._settings, context, self._client(provider), self._storage, self._failpoints)
@@ -61,12 +62,12 @@ class Media:
         names = [queue.partition(".")[2] for queue in queues]
         await OpenJobs(self._settings, self._storage, names, self._provider, ask).run()
 
-    def _result(self, context: Context, order: Row, url_secret: bytes) -> dict[str, Any]:
-        kept = context.ask(orders.contents, order["generation_id"])
+    def _result(self, context: Context, order: GenerationRow, url_secret: bytes) -> dict[str, Any]:
+        kept = context.ask(orders.contents, order.generation_id)
         return {
-            "generation_id": str(order["generation_id"]),
-            "content_ids": [str(content["content_id"]) for content in kept],
-            "urls": [self._url(url_secret, content["content_id"]) for content in kept],
+            "generation_id": str(order.generation_id),
+            "content_ids": [str(content.content_id) for content in kept],
+            "urls": [self._url(url_secret, content.content_id) for content in kept],
         }
 
     def _source_image(self, context: Context, payload: MediaPayload, url_secret: bytes) -> str | None:

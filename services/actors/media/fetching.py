@@ -11,12 +11,12 @@ import uuid_utils.compat as uuid_utils
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.metrics import provider_call
-from windlass.shared.db import Row
 from windlass.shared.metrics.providers import MEDIA_BYTES
 from windlass.shared.providers.http.download import download
 from windlass.shared.settings import Settings
 from windlass.shared.storage import MediaStorage
 from windlass.shared.store.orders import NewContent
+from windlass.shared.store.rows import GenerationRow
 
 
 class Fetching:
@@ -36,8 +36,8 @@ class Fetching:
         self._storage = storage
         self._failpoints = failpoints
 
-    def fetch(self, order: Row, urls: Sequence[str]) -> list[NewContent]:
-        generation_id = order["generation_id"]
+    def fetch(self, order: GenerationRow, urls: Sequence[str]) -> list[NewContent]:
+        generation_id = order.generation_id
         self._context.run(sweep(self._settings, self._storage, generation_id))
         directory = downloads_of(self._settings, generation_id)
         directory.mkdir(parents=True)

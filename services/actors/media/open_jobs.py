@@ -8,7 +8,6 @@ from uuid import UUID
 
 from windlass.services.actors.media.fetching import sweep
 from windlass.shared import db
-from windlass.shared.db import Row
 from windlass.shared.errors import NotFound, TaskError
 from windlass.shared.order_states import OrderState
 from windlass.shared.payloads import MediaPayload
@@ -18,6 +17,7 @@ from windlass.shared.scrubbing import redact
 from windlass.shared.settings import Settings
 from windlass.shared.storage import MediaStorage
 from windlass.shared.store import orders
+from windlass.shared.store.orders import AbandonedOrder
 
 log = logging.getLogger("actors.open-jobs")
 
@@ -59,73 +59,73 @@ class OpenJobs:
         again = self._settings.safety_poll_seconds
         rows = await self._ask(lambda pool: orders.abandoned(pool, self._names, again_after_seconds=again))
         for order in rows:
-            with log_context.about(task_id=order["task_id"]):
+            with log_context.about(task_id=order.task_id):
                 try:
                     await self._look_after(order)
                 except db.AWAY_OR_BUSY:
                     raise
                 except TaskError as error:
-                    log.warning("generation %s: asking again later (%s)", order["generation_id"], error)
+                    log.warning("generation %s: asking again later (%s)", order.generation_id, error)
                     await self._give_up_in_time(order)
                 except Exception:
                     # One that cannot be understood must keep neither the others' slots nor its own for ever.
-                    log.exception("generation %s: asking again later", order["generation_id"])
+                    log.exception("generation %s: asking again later", order.generation_id)
                     await self._give_up_in_time(order)
 
-    async def _look_after(self, order: Row) -> None:
-        if order["status"] == OrderState.FETCHING:
-            await sweep(self._settings, self._storage, order["generation_id"])
+    async def _look_after(self, order: AbandonedOrder) -> None:
+        if order.status == OrderState.FETCHING:
+            await sweep(self._settings, self._storage, order.generation_id)
             await self._move(order, "fail")
             return
-        provider = self._provider(order["provider"])
-        job_id = order["provider_job_id"] or await self._found(provider, order)
+        provider = self._provider(order.provider)
+        job_id = order.provider_job_id or await self._found(provider, order)
         if job_id is None:
             await self._give_up_in_time(order)
             return
         try:
-            called_off = order["task_status"] == "cancelled" and await provider.cancel(job_id)
+            called_off = order.task_status == "cancelled" and await provider.cancel(job_id)
             answer = None if called_off else await provider.poll(job_id)
         except NotFound:
-            await self._move(order, "fail" if order["status"] == OrderState.OPEN else "refuse")
+            await self._move(order, "fail" if order.status == OrderState.OPEN else "refuse")
             return
-        if order["status"] != OrderState.OPEN:
+        if order.status != OrderState.OPEN:
             await self._move(order, "place", job_id=job_id)
         if isinstance(answer, Pending):
             await self._give_up_in_time(order)
         else:
             await self._move(order, "fail", response=None if answer is None else redact(answer.response))
 
-    async def _found(self, provider: MediaProvider, order: Row) -> str | None:
-        match await provider.find(_as_ordered(order), order["created_at"]):
+    async def _found(self, provider: MediaProvider, order: AbandonedOrder) -> str | None:
+        match await provider.find(_as_ordered(order), order.created_at):
             case Found(job_id) if not await self._is_anothers(order, job_id):
                 return job_id
             case NotThere():
                 await self._move(order, "refuse")
         return None
 
-    async def _is_anothers(self, order: Row, job_id: str) -> bool:
-        wanted: tuple[str, str, UUID] = (order["provider"], job_id, order["generation_id"])
+    async def _is_anothers(self, order: AbandonedOrder, job_id: str) -> bool:
+        wanted: tuple[str, str, UUID] = (order.provider, job_id, order.generation_id)
         known: bool = await self._ask(lambda pool: orders.is_anothers(pool, *wanted))
         return known
 
-    async def _give_up_in_time(self, order: Row) -> None:
-        generation_id = order["generation_id"]
-        if order["age_seconds"] > self._settings.abandoned_job_seconds:
+    async def _give_up_in_time(self, order: AbandonedOrder) -> None:
+        generation_id = order.generation_id
+        if order.age_seconds > self._settings.abandoned_job_seconds:
             log.warning("generation %s: nobody can tell when it ends; its slot is free", generation_id)
             await self._ask(lambda pool: orders.give_up(pool, generation_id))
 
-    async def _move(self, order: Row, move: str, **facts: Any) -> None:
-        generation_id = order["generation_id"]
+    async def _move(self, order: AbandonedOrder, move: str, **facts: Any) -> None:
+        generation_id = order.generation_id
         if await self._ask(lambda pool: orders.move(pool, None, generation_id, move, **facts)):
             log.info("generation %s: %s, though nobody waits for it any more", generation_id, move)
 
 
-def _as_ordered(order: Row) -> Order:
-    payload = MediaPayload.model_construct(**order["request"])
+def _as_ordered(order: AbandonedOrder) -> Order:
+    payload = MediaPayload.model_construct(**order.request)
     return Order(
-        action=order["operation"],
+        action=order.operation,
         prompt=payload.prompt,
-        reference=str(order["generation_id"]),
+        reference=str(order.generation_id),
         source_image=payload.source_image,
         params=payload.params,
     )

@@ -10,7 +10,6 @@ import uuid_utils.compat as uuid_utils
 
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.failpoints import Failpoints
-from windlass.shared.db import Row
 from windlass.shared.errors import InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TaskError
 from windlass.shared.order_states import OrderState
 from windlass.shared.payloads import MediaPayload
@@ -21,6 +20,7 @@ from windlass.shared.scrubbing import redact, scrub_document
 from windlass.shared.settings import Settings
 from windlass.shared.store import orders
 from windlass.shared.store.orders import Intent, NewContent
+from windlass.shared.store.rows import GenerationRow
 
 log = logging.getLogger("actors.media")
 
@@ -47,16 +47,16 @@ class Orders:
         self._provider = provider
         self._failpoints = failpoints
 
-    def take_up(self, source_image: str | None) -> Row:
+    def take_up(self, source_image: str | None) -> GenerationRow:
         """The task's order as it stands: the one that an earlier attempt placed, or a new one."""
         before = self._latest()
-        if before is None or before["status"] in {OrderState.FAILED, OrderState.REFUSED}:
+        if before is None or before.status in {OrderState.FAILED, OrderState.REFUSED}:
             return self._place(source_image)
-        if before["status"] in {OrderState.INTENDED, OrderState.UNKNOWN} and not self._is_found(before):
+        if before.status in {OrderState.INTENDED, OrderState.UNKNOWN} and not self._is_found(before):
             return self._place(source_image)
         return self._known()
 
-    def wait(self, order: Row) -> Done:
+    def wait(self, order: GenerationRow) -> Done:
         """Asks until the job has ended; the provider's callback only makes the next question come sooner."""
         try:
             return self._poll_to_the_end(order)
@@ -65,15 +65,15 @@ class Orders:
                 self._call_off(order)
             raise
 
-    def begin_to_fetch(self, order: Row, done: Done) -> None:
-        self._move(order["generation_id"], "fetch", response=done.response)
+    def begin_to_fetch(self, order: GenerationRow, done: Done) -> None:
+        self._move(order.generation_id, "fetch", response=done.response)
         self._failpoints.reach("media-job-done")
 
-    def complete(self, order: Row, contents: list[NewContent]) -> None:
-        self._move(order["generation_id"], "complete", contents=contents)
+    def complete(self, order: GenerationRow, contents: list[NewContent]) -> None:
+        self._move(order.generation_id, "complete", contents=contents)
         self._failpoints.reach("media-contents-kept")
 
-    def _place(self, source_image: str | None) -> Row:
+    def _place(self, source_image: str | None) -> GenerationRow:
         context, payload = self._context, self._payload
         self._refuse_what_it_does_not_take()
         token, generation_id = secrets.token_urlsafe(TOKEN_BYTES), UUID(bytes=uuid_utils.uuid7().bytes)
@@ -115,14 +115,14 @@ class Orders:
             where = {"/".join(map(str, fault.path)): fault.detail for fault in faults}
             raise InvalidInput("; ".join(f"{path}: {detail}" for path, detail in where.items()), faults=where)
 
-    def _is_found(self, order: Row) -> bool:
+    def _is_found(self, order: GenerationRow) -> bool:
         """Finds out whether an order arrived whose answer was lost. Where that is impossible the policy decides."""
-        generation_id, clue = order["generation_id"], order["provider_job_id"]
+        generation_id, clue = order.generation_id, order.provider_job_id
         if clue is not None and self._knows(clue):
             self._move(generation_id, "place", job_id=clue)
             return True
-        wanted = self._order(generation_id, order["request"].get("source_image"), token=None)
-        match self._context.run(self._provider.find(wanted, order["created_at"])):
+        wanted = self._order(generation_id, order.request.get("source_image"), token=None)
+        match self._context.run(self._provider.find(wanted, order.created_at)):
             case Found(job_id) if not self._is_anothers(job_id, generation_id):
                 log.info("task %s: its order had arrived as job %s", self._context.task_id, job_id)
                 self._move(generation_id, "place", job_id=job_id)
@@ -130,7 +130,7 @@ class Orders:
             case NotThere():
                 self._move(generation_id, "refuse")
                 return False
-        if order["status"] == OrderState.UNKNOWN:
+        if order.status == OrderState.UNKNOWN:
             return False  # somebody revived the task, or the policy did: both say that it is to be ordered again
         self._move(generation_id, "lose")
         error = SubmitUnknown(
@@ -153,13 +153,13 @@ class Orders:
             return False
         return True
 
-    def _poll_to_the_end(self, order: Row) -> Done:
-        context, missed = self._context, 0
+    def _poll_to_the_end(self, order: GenerationRow) -> Done:
+        context, missed, job_id = self._context, 0, _job_of(order)
         while True:
             try:
-                answer = context.run(self._provider.poll(order["provider_job_id"]))
+                answer = context.run(self._provider.poll(job_id))
             except NotFound:
-                self._move(order["generation_id"], "fail")
+                self._move(order.generation_id, "fail")
                 raise
             except TaskError as error:
                 missed += 1
@@ -173,17 +173,17 @@ class Orders:
                 case Done():
                     return answer
                 case Failed(reason, response):
-                    self._move(order["generation_id"], "fail", response=response)
+                    self._move(order.generation_id, "fail", response=response)
                     raise reason
                 case Pending(percent):
                     context.progress("Generating", percent=percent)
                     context.sleep_until_nudged(self._configured.poll_seconds)
 
-    def _call_off(self, order: Row) -> None:
+    def _call_off(self, order: GenerationRow) -> None:
         """The task is cancelled, and so is its job, if the provider can do that; else it keeps its slot to its end."""
         try:
-            if self._context.run(self._provider.cancel(order["provider_job_id"]), finish=True):
-                self._move(order["generation_id"], "fail")
+            if self._context.run(self._provider.cancel(_job_of(order)), finish=True):
+                self._move(order.generation_id, "fail")
         except Stopped:
             log.warning("task %s: its job could not be called off (no time)", self._context.task_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the task is cancelled all the same
@@ -200,10 +200,10 @@ class Orders:
             callback_url=token and f"{self._settings.address}/api/v1/callbacks/{token}",
         )
 
-    def _latest(self) -> Row | None:
+    def _latest(self) -> GenerationRow | None:
         return self._context.ask(orders.latest, self._context.task_id)
 
-    def _known(self) -> Row:
+    def _known(self) -> GenerationRow:
         order = self._latest()
         assert order is not None, "an order that was written down stays"
         return order
@@ -223,3 +223,8 @@ class Orders:
 def _said(error: Exception) -> dict[str, Any]:
     details = error.details if isinstance(error, TaskError) else {}
     return {"error": {"type": type(error).__name__, "message": str(error), **details}}
+
+
+def _job_of(order: GenerationRow) -> str:
+    assert order.provider_job_id is not None, "an order that is open has its job's id"
+    return order.provider_job_id

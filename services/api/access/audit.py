@@ -9,9 +9,9 @@ from litestar.datastructures import State
 from litestar.params import FromQuery, QueryParameter
 
 from windlass.services.api.access.auth import Caller, require_overview
-from windlass.shared import store
-from windlass.shared.db import Row
 from windlass.shared.scrubbing import scrub_document
+from windlass.shared.store.access import audit as audit_log
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import Submission
 
 LARGEST_ID = 2**63 - 1
@@ -28,10 +28,10 @@ async def list_audit(  # noqa: PLR0917 - Litestar passes them by name
 ) -> dict[str, Any]:
     """What admins did as operators, newest first; `user_id` is the admin who did it."""
     require_overview(request.user)
-    rows = await store.audit.newest(state.pool, action=action, user_id=user_id, before=cursor, limit=limit + 1)
+    rows = await audit_log.newest(state.pool, action=action, user_id=user_id, before=cursor, limit=limit + 1)
     document: dict[str, Any] = {"items": [dict(row) for row in rows[:limit]]}
     if len(rows) > limit:
-        document["next_cursor"] = str(rows[limit - 1]["audit_id"])
+        document["next_cursor"] = str(rows[limit - 1].audit_id)
     return document
 
 
@@ -45,7 +45,7 @@ async def audit(
     an entry, now and then, whose action failed. What users do to their own things is no operator's action."""
     if not request.user.sees_everything:
         return
-    await store.audit.record(
+    await audit_log.record(
         request.app.state.pool,
         key_id=request.user.key_id,
         user_id=request.user.user_id,
@@ -63,10 +63,10 @@ async def audit_foreign_submissions(request: Request[Caller, Any, State], submis
         await audit(request, "task.submit", target, {"owners": owners})
 
 
-async def audit_foreign_task(request: Request[Caller, Any, State], action: str, task: Row) -> None:
+async def audit_foreign_task(request: Request[Caller, Any, State], action: str, task: TaskRow) -> None:
     """An operator's hand on somebody else's task; on its own it is a user like any other."""
-    if task["user_id"] != request.user.user_id:
-        await audit(request, action, task["task_id"], {"owner": task["user_id"], "status": task["status"]})
+    if task.user_id != request.user.user_id:
+        await audit(request, action, task.task_id, {"owner": task.user_id, "status": task.status})
 
 
 HANDLERS = [list_audit]

@@ -12,8 +12,9 @@ from functools import partial
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.access.stay import Stay
 from windlass.services.api.streams.single_flight import SingleFlight
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.store.access import keys
+from windlass.shared.store.access.keys import LivingKey
 
 KEPT_SECONDS = 10.0
 """How long a revoked key may still open an api that cannot hear of it: its listener has lost Postgres."""
@@ -98,10 +99,10 @@ class Keyring:
         """One question, however many streams of that key ask at once."""
         return await self._reads.once(key_id, partial(keys.valid, self._db, key_id)) is not None
 
-    def _caller(self, row: Row, now: float, changes: int) -> Caller:
-        left = row["seconds_left"]
+    def _caller(self, row: LivingKey, now: float, changes: int) -> Caller:
+        left = row.seconds_left
         until = None if left is None else now + left
-        return Caller(row["key_id"], row["role"], row["user_id"], until=until, as_of=changes)
+        return Caller(row.key_id, row.role, row.user_id, until=until, as_of=changes)
 
     def _keep(self, name: bytes, kept: Kept) -> None:
         self._kept[name] = kept

@@ -46,7 +46,7 @@ async def create_key(request: Asked, state: State) -> dict[str, Any]:
     await audit(request, "key.create", parts[0], wanted.model_dump())
     row = await keys.create(state.pool, key, **wanted.model_dump(), created_by=request.user.user_id)
     shown = {name: row[name] for name in ("role", "user_id", "name", "created_at", "expires_at")}
-    return {"key_id": row["key_id"], "key": key, **shown}
+    return {"key_id": row.key_id, "key": key, **shown}
 
 
 @get("/keys", summary="List the keys")
@@ -61,7 +61,7 @@ async def list_keys(
     rows = await keys.newest(state.pool, before=cursor, limit=limit + 1)
     document: dict[str, Any] = {"items": [dict(row) for row in rows[:limit]]}
     if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1]["key_id"]
+        document["next_cursor"] = rows[limit - 1].key_id
     return document
 
 

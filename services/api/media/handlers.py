@@ -15,9 +15,10 @@ from windlass.services.api.media.ranges import Unsatisfiable, is_named, still_ap
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.tasks.listing import Cursor, Limit
 from windlass.services.api.tasks.schemas import provider_job_for
-from windlass.shared.db import Row
 from windlass.shared.storage import MediaStorage, MissingMedia, StorageError
 from windlass.shared.store import orders
+from windlass.shared.store.orders import OrderWithContents, OwnedContent
+from windlass.shared.store.rows import ContentRow
 
 log = logging.getLogger("api")
 
@@ -62,20 +63,20 @@ async def list_workflow_run_media(
     items = [await generation_document(row, request.user, state) for row in rows[:limit]]
     document: dict[str, Any] = {"items": items}
     if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1]["generation_id"]
+        document["next_cursor"] = rows[limit - 1].generation_id
     return document
 
 
-async def visible_content(request: Viewing, state: State, content_id: UUID) -> Row:
+async def visible_content(request: Viewing, state: State, content_id: UUID) -> OwnedContent:
     """Who came by a signed url sees that one file; to everybody else a foreign one is as if it did not exist."""
     row = await orders.content(state.pool, content_id)
-    if row is None or not (request.user is None or request.user.may_see(row["user_id"])):
+    if row is None or not (request.user is None or request.user.may_see(row.user_id)):
         raise Problem(404, "media-not-found", f"there is no media {content_id}")
     return row
 
 
-async def file_response(request: Viewing, state: State, row: Row, *, with_body: bool) -> FileResponse:
-    size, etag = row["size_bytes"], f'"{row["sha256"]}"'
+async def file_response(request: Viewing, state: State, row: OwnedContent, *, with_body: bool) -> FileResponse:
+    size, etag = row.size_bytes, f'"{row.sha256}"'
     headers = headers_of(row, etag)
     if is_named(etag, request.headers.getall("if-none-match", [])):
         return FileResponse(304, headers)
@@ -94,15 +95,15 @@ async def file_response(request: Viewing, state: State, row: Row, *, with_body: 
     if part is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     patience_seconds = PATIENCE * state.settings.stream_patience_seconds
-    pieces = storage.read(row["place"], start, end)
+    pieces = storage.read(row.place, start, end)
     return FileResponse(206 if part else 200, headers, pieces, patience_seconds=patience_seconds)
 
 
-def headers_of(row: Row, etag: str) -> dict[str, str]:
+def headers_of(row: ContentRow, etag: str) -> dict[str, str]:
     """The file is somebody else's work: a browser takes it for what the row says, and runs nothing of it."""
     return {
-        "Content-Type": row["media_type"],
-        "Content-Disposition": f'inline; filename="{row["content_id"]}.{row["extension"].lstrip(".")}"',
+        "Content-Type": row.media_type,
+        "Content-Disposition": f'inline; filename="{row.content_id}.{row.extension.lstrip(".")}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, max-age=31536000, immutable",
@@ -112,10 +113,10 @@ def headers_of(row: Row, etag: str) -> dict[str, str]:
     }
 
 
-async def require_file(storage: MediaStorage, row: Row) -> None:
+async def require_file(storage: MediaStorage, row: OwnedContent) -> None:
     """Asked before anything is answered: half of a file with a 200 in front would be believed."""
     try:
-        size = await storage.size(row["place"])
+        size = await storage.size(row.place)
     except MissingMedia:
         size = None
     except StorageError as error:
@@ -123,20 +124,20 @@ async def require_file(storage: MediaStorage, row: Row) -> None:
         headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
         detail = "the media storage cannot be reached at the moment"
         raise Problem(503, "storage-unavailable", detail, headers=headers) from error
-    if size != row["size_bytes"]:
-        found = "is not there" if size is None else f"has {size} bytes instead of {row['size_bytes']}"
-        log.error("media %s of task %s: the file %s %s", row["content_id"], row["task_id"], row["place"], found)
+    if size != row.size_bytes:
+        found = "is not there" if size is None else f"has {size} bytes instead of {row.size_bytes}"
+        log.error("media %s of task %s: the file %s %s", row.content_id, row.task_id, row.place, found)
         detail = "the file is missing in the media storage; the server's log says which one it is"
         raise Problem(500, "media-missing", detail)
 
 
-async def generation_document(row: Row, caller: Caller, state: State) -> dict[str, Any]:
+async def generation_document(row: OrderWithContents, caller: Caller, state: State) -> dict[str, Any]:
     shown = ("generation_id", "task_id", "provider", "operation", "status", "request", "source_data", "prompt_id",
              "interaction_id", "created_at")  # fmt: skip
     return {
         **{name: row[name] for name in shown},
-        "provider_job_id": provider_job_for(caller, row["provider_job_id"]),
-        "contents": [await content_document(each, caller, state) for each in row["contents"]],
+        "provider_job_id": provider_job_for(caller, row.provider_job_id),
+        "contents": [await content_document(each, caller, state) for each in row.contents],
     }
 
 

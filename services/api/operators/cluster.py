@@ -75,29 +75,33 @@ class ClusterMetrics:
             yield family(cluster.UNACCOUNTED, [([], self._read.unaccounted)])
 
     def _of_queues(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
-        rows = [(row, [row["queue"], row["actor"], row["provider"]]) for row in read.queues if row["queue"] is not None]
+        rows = [
+            (row, [row.queue, row.actor, row.provider])
+            for row in read.queues
+            if row.queue is not None and row.actor is not None
+        ]
         yield family(
             cluster.TASKS, [([*labels[1:], state], row[state.value]) for row, labels in rows for state in State]
         )
         yield family(
             cluster.QUEUE_DEPTH, [([*labels, lane], row[lane]) for row, labels in rows for lane in ("fresh", "retry")]
         )
-        yield family(cluster.QUEUE_SCHEDULED, [(labels, row["scheduled"]) for row, labels in rows])
-        yield family(cluster.QUEUE_OLDEST_SECONDS, [(labels, row["oldest_age_seconds"] or 0) for row, labels in rows])
-        yield family(cluster.QUEUE_WORKERS, [(labels, row["workers"]) for row, labels in rows])
+        yield family(cluster.QUEUE_SCHEDULED, [(labels, row.scheduled) for row, labels in rows])
+        yield family(cluster.QUEUE_OLDEST_SECONDS, [(labels, row.oldest_age_seconds or 0) for row, labels in rows])
+        yield family(cluster.QUEUE_WORKERS, [(labels, row.workers) for row, labels in rows])
 
     def _of_providers(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
-        rows = [(row, [row["provider"]]) for row in read.providers]
+        rows = [(row, [row.provider]) for row in read.providers]
         yield family(
             cluster.QUEUE_CAPACITY,
-            [([row["queue"], row["actor"], row["provider"]], row["capacity"]) for row in read.providers],
+            [([row.queue, row.actor, row.provider], row.capacity) for row in read.providers],
         )
-        yield family(cluster.SLOTS_HELD, [(name, row["held"]) for row, name in rows])
-        yield family(cluster.SLOTS_LIMIT, [(name, row["limit"]) for row, name in rows if row["limit"] is not None])
+        yield family(cluster.SLOTS_HELD, [(name, row.held) for row, name in rows])
+        yield family(cluster.SLOTS_LIMIT, [(name, row.limit) for row, name in rows if row.limit is not None])
         yield family(
             cluster.BREAKER_STATE,
             [
-                ([*name, state.replace("-", "_")], float(row["breaker_state"] == state))
+                ([*name, state.replace("-", "_")], float(row.breaker_state == state))
                 for row, name in rows
                 for state in BREAKER_STATES
             ],
@@ -106,7 +110,7 @@ class ClusterMetrics:
             cluster.PAUSED,
             [([*name, by], float(row[column])) for row, name in rows for by, column in PAUSED_BY.items()],
         )
-        yield family(cluster.LEASE_AGE_SECONDS, [(name, row["lease_age_seconds"]) for row, name in rows])
+        yield family(cluster.LEASE_AGE_SECONDS, [(name, row.lease_age_seconds) for row, name in rows])
 
 
 PAUSED_BY = {"operator": "paused", "provider": "rests"}

@@ -114,8 +114,8 @@ async def look_at_components(pool: db.Database, room: Room, settings: Settings) 
     if refusal := await room.refusal():
         postgres |= {"status": "degraded", "detail": REFUSALS[refusal]}
     said = await reports.recent(pool, within_seconds=settings.report_seconds)
-    dispatchers = [row for row in said if row["service"] == "dispatcher"]
-    janitors = [row for row in said if row["service"] == "janitor"]
+    dispatchers = [row for row in said if row.service == "dispatcher"]
+    janitors = [row for row in said if row.service == "janitor"]
     open_breakers = await flow.open_breakers(pool)
     live_workers = await workers.count_live(pool, heard_within_seconds=settings.lease_seconds)
     unserved = await workers.unserved_queues(pool, for_seconds=settings.unserved_seconds)
@@ -123,7 +123,7 @@ async def look_at_components(pool: db.Database, room: Room, settings: Settings) 
         "postgres": postgres,
         "broker": broker_health(reports.broker_among(said)),
         "dispatcher": of(bool(dispatchers), f"{len(dispatchers)} heard of lately"),
-        "janitor": of(any(row["healthy"] for row in janitors), f"{len(janitors)} heard of lately"),
+        "janitor": of(any(row.healthy for row in janitors), f"{len(janitors)} heard of lately"),
         "workers": workers_health(live_workers, unserved),
         "breakers": {"status": "degraded", "detail": "not closed: " + ", ".join(open_breakers)}
         if open_breakers

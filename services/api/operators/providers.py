@@ -13,10 +13,9 @@ from windlass.services.api.access.auth import Caller, require_admin, require_ove
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.handlers import Asked
-from windlass.shared.db import Row
 from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import flow
-from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.flow_control.flow import Holder, ProviderOverview, Rules
 from windlass.shared.toml_tables import LaneSettings, Rate
 
 
@@ -78,11 +77,11 @@ async def list_provider_events(
     rows = await flow.events(state.pool, name, before=cursor, limit=limit + 1)
     document: dict[str, Any] = {"items": [dict(row) for row in rows[:limit]]}
     if len(rows) > limit:
-        document["next_cursor"] = str(rows[limit - 1]["event_id"])
+        document["next_cursor"] = str(rows[limit - 1].event_id)
     return document
 
 
-async def read(state: State, only: str | None = None) -> list[Row]:
+async def read(state: State, only: str | None = None) -> list[ProviderOverview]:
     settings: Settings = state.settings
     return await flow.overview(
         state.pool, Rules.of(settings), settings.lanes, heard_within_seconds=settings.lease_seconds, only=only
@@ -97,44 +96,46 @@ async def document_of(request: Asked, state: State, name: str) -> dict[str, Any]
     return provider_document(rows[0], holders, request.user, state.settings.lanes)
 
 
-def ended_pause(row: Row, wanted: dict[str, Any]) -> dict[str, Any]:
+def ended_pause(row: ProviderOverview, wanted: dict[str, Any]) -> dict[str, Any]:
     """The provider's own pause, after a 429, that a change ends although nobody had set it."""
-    if "paused" not in wanted or wanted["paused"] or row["paused_until"] is None:
+    if "paused" not in wanted or wanted["paused"] or row.paused_until is None:
         return {}
-    return {"ended_pause": {"until": row["paused_until"], "reason": row["pause_reason"]}}
+    return {"ended_pause": {"until": row.paused_until, "reason": row.pause_reason}}
 
 
 def unknown_provider(name: str) -> Problem:
     return Problem(404, "provider-not-found", f"there is no provider {name}; GET /api/v1/providers lists them")
 
 
-def provider_document(row: Row, holders: Sequence[Row], caller: Caller, lanes: LaneSettings) -> dict[str, Any]:
+def provider_document(
+    row: ProviderOverview, holders: Sequence[Holder], caller: Caller, lanes: LaneSettings
+) -> dict[str, Any]:
     """A provider as every endpoint returns it; to users it shows counts, not whose work it is nor why it failed."""
     all_of_it = caller.sees_everything
-    pause = {"until": row["paused_until"], "reason": row["pause_reason"] if all_of_it else None}
+    pause = {"until": row.paused_until, "reason": row.pause_reason if all_of_it else None}
     return {
-        "name": row["name"],
-        "actor": row["actor"],
-        "queue": row["queue"],
-        "limit": setting(row["configured_limit"], row["limit_override"]),
-        "rate": setting(row["configured_rate"], row["rate_override"]),
+        "name": row.name,
+        "actor": row.actor,
+        "queue": row.queue,
+        "limit": setting(row.configured_limit, row.limit_override),
+        "rate": setting(row.configured_rate, row.rate_override),
         "slots": {
-            "held": row["held"],
-            "holders": holder_documents(holders, row["name"]) if all_of_it else None,
+            "held": row.held,
+            "holders": holder_documents(holders, row.name) if all_of_it else None,
         },
-        "paused": row["paused"],
-        "pause": pause if row["paused_until"] is not None else None,
+        "paused": row.paused,
+        "pause": pause if row.paused_until is not None else None,
         "breaker": {
-            "mode": row["breaker_mode"],
-            "state": row["breaker_state"],
-            "until": row["breaker_ends_at"],
-            "reason": row["breaker_reason"] if all_of_it else None,
-            "failures": row["failures"],
-            "results": row["results"],
+            "mode": row.breaker_mode,
+            "state": row.breaker_state,
+            "until": row.breaker_ends_at,
+            "reason": row.breaker_reason if all_of_it else None,
+            "failures": row.failures,
+            "results": row.results,
         },
-        "lane_credit": row["lane_credit"],
-        "retry_ratio": lanes.retry_share(row["waiting_retries"]) / 100,
-        "workers": row["workers"],
+        "lane_credit": row.lane_credit,
+        "retry_ratio": lanes.retry_share(row.waiting_retries) / 100,
+        "workers": row.workers,
     }
 
 
@@ -142,11 +143,11 @@ def setting(configured: Any, override: Any) -> dict[str, Any]:
     return {"configured": configured, "override": override, "effective": configured if override is None else override}
 
 
-def holder_documents(holders: Sequence[Row], provider: str) -> list[dict[str, Any]]:
+def holder_documents(holders: Sequence[Holder], provider: str) -> list[dict[str, Any]]:
     return [
-        {"task_id": row["task_id"], "worker_id": row["worker_id"], "since": row["since"]}
+        {"task_id": row.task_id, "worker_id": row.worker_id, "since": row.since}
         for row in holders
-        if row["provider"] == provider
+        if row.provider == provider
     ]
 
 

@@ -6,8 +6,8 @@ from litestar import get
 from litestar.datastructures import State
 
 from windlass.services.api.tasks.handlers import Asked
-from windlass.shared.db import Row
 from windlass.shared.store.operating import queues
+from windlass.shared.store.operating.queues import QueueStatus
 from windlass.shared.toml_tables import LaneSettings
 
 
@@ -23,18 +23,18 @@ async def queue_status(request: Asked, state: State) -> dict[str, Any]:
     )
     lanes = state.settings.lanes
     return {
-        "queues": [queue_document(row, lanes) for row in rows if row["queue"] is not None],
+        "queues": [queue_document(row, lanes) for row in rows if row.queue is not None],
         "states": states,
-        "retry_ratio": lanes.retry_share(sum(row["retry"] for row in rows)) / 100,
+        "retry_ratio": lanes.retry_share(sum(row.retry for row in rows)) / 100,
     }
 
 
-def queue_document(row: Row, lanes: LaneSettings) -> dict[str, Any]:
+def queue_document(row: QueueStatus, lanes: LaneSettings) -> dict[str, Any]:
     names = ("queue", "actor", "provider", "fresh", "retry", "scheduled", "blocked", "running", "dead", "workers")
     return {
         **{name: row[name] for name in names},
-        "oldest_age_seconds": row["oldest_age_seconds"],
-        "retry_ratio": lanes.retry_share(row["retry"]) / 100,
+        "oldest_age_seconds": row.oldest_age_seconds,
+        "retry_ratio": lanes.retry_share(row.retry) / 100,
     }
 
 

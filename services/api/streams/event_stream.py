@@ -8,8 +8,8 @@ from litestar import Request, Response
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from windlass.services.api.http.sending import send_all
-from windlass.shared.db import Row
 from windlass.shared.metrics.services import STREAM_CLIENTS, STREAMS_CUT
+from windlass.shared.store.reading.events import EventJustRead
 
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 PING = b": ping\n\n"
@@ -50,7 +50,7 @@ def retry_hint() -> bytes:
     return f"retry: {random.randint(800, 2500)}\n\n".encode()  # noqa: S311 - guards no secret
 
 
-def delay_of(event: Row) -> float:
+def delay_of(event: EventJustRead) -> float:
     """From the moment in which an event was written to its reading, both by Postgres' clock: ours may differ."""
-    seconds: float = (event["read_at"] - event["at"]).total_seconds()
+    seconds: float = (event.read_at - event.at).total_seconds()
     return max(seconds, 0.0)

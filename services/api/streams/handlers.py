@@ -41,9 +41,9 @@ async def list_events(  # noqa: PLR0917 - Litestar passes them by name
         state.pool, task_id, after=after, most_rows=limit + 1, most_bytes=PAGE_BYTES, types=event_type
     )
     document: dict[str, Any] = {"items": [event_document(row, request.user) for row in rows[:limit]]}
-    is_cut = len(rows) > limit or (rows and rows[-1]["bytes"] >= PAGE_BYTES)
-    if is_cut or (rows and event_type is None and rows[-1]["seq"] < task["last_seq"]):
-        document["next_cursor"] = str(rows[:limit][-1]["seq"])
+    is_cut = len(rows) > limit or (rows and rows[-1].bytes >= PAGE_BYTES)
+    if is_cut or (rows and event_type is None and rows[-1].seq < task.last_seq):
+        document["next_cursor"] = str(rows[:limit][-1].seq)
     return document
 
 

@@ -18,11 +18,13 @@ from windlass.services.api.streams.event_stream import PING, EventStream, delay_
 from windlass.services.api.streams.messages import encode, message_of
 from windlass.shared import db
 from windlass.shared.backoff import Backoff
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.metrics.services import STREAM_DELAY_SECONDS
 from windlass.shared.store.operating import restoring
 from windlass.shared.store.reading import commit_order
-from windlass.shared.store.reading.commit_order import Position, Wanted
+from windlass.shared.store.reading.commit_order import Position, SettledEvent, Wanted
+from windlass.shared.store.reading.events import EventWithState
+from windlass.shared.store.rows import TaskEventRow
 
 LOOK_ROWS = 1000
 PAGE_ROWS = 200
@@ -36,7 +38,7 @@ LONGEST_SETTLING_SECONDS = 0.5
 class Page:
     """The wanted events up to a position, and what lies beyond it."""
 
-    events: Sequence[Row]
+    events: Sequence[SettledEvent]
     end: Position
     has_more: bool
     has_unsettled: bool
@@ -118,12 +120,12 @@ async def next_page(pool: Database, after: Position, wanted: Wanted) -> Page:
     if look.end == after:
         return Page([], after, has_more=False, has_unsettled=look.has_unsettled)
     rows = await commit_order.between(pool, after, look.end, wanted, most_rows=PAGE_ROWS, most_bytes=PAGE_BYTES)
-    if rows and (len(rows) == PAGE_ROWS or rows[-1]["bytes"] >= PAGE_BYTES):
+    if rows and (len(rows) == PAGE_ROWS or rows[-1].bytes >= PAGE_BYTES):
         return Page(rows, position_of(rows[-1]), has_more=True, has_unsettled=look.has_unsettled)
     return Page(rows, look.end, has_more=look.is_full, has_unsettled=look.has_unsettled)
 
 
-async def in_order(pool: Database, page: Page, cursor: Cursor) -> AsyncIterator[tuple[Row | None, Cursor]]:
+async def in_order(pool: Database, page: Page, cursor: Cursor) -> AsyncIterator[tuple[EventWithState | None, Cursor]]:
     """Each event with the cursor that stands behind it, and the page's own end; per task always by `seq`.
 
     Where a younger transaction was faster, its events come first, although their turn is later; the cursor remembers
@@ -131,10 +133,10 @@ async def in_order(pool: Database, page: Page, cursor: Cursor) -> AsyncIterator[
     """
     position, ahead = cursor.position, cursor.ahead
     for event in page.events:
-        key = (event["task_id"], event["seq"])
-        if (event["previous_xid"] or 0) > event["xid"]:
-            for earlier in await commit_order.overtaken(pool, key[0], before=key[1], xid=event["xid"]):
-                if (earlier_key := (earlier["task_id"], earlier["seq"])) not in ahead:
+        key = (event.task_id, event.seq)
+        if (event.previous_xid or 0) > event.xid:
+            for earlier in await commit_order.overtaken(pool, key[0], before=key[1], xid=event.xid):
+                if (earlier_key := (earlier.task_id, earlier.seq)) not in ahead:
                     ahead |= {earlier_key}
                     yield earlier, Cursor(position, ahead)
         position = position_of(event)
@@ -145,12 +147,12 @@ async def in_order(pool: Database, page: Page, cursor: Cursor) -> AsyncIterator[
     yield None, Cursor(page.end, ahead)
 
 
-def say(event: Row, at: Cursor, caller: Caller, links: MediaLinks) -> bytes:
+def say(event: EventWithState, at: Cursor, caller: Caller, links: MediaLinks) -> bytes:
     message = message_of(event, caller, links)
     if message is None:
         return b""
     name, data = message
-    return encode(str(at), name, {"task_id": event["task_id"], "seq": event["seq"], **data})
+    return encode(str(at), name, {"task_id": event.task_id, "seq": event.seq, **data})
 
 
 def place(cursor: Cursor) -> bytes:
@@ -158,5 +160,5 @@ def place(cursor: Cursor) -> bytes:
     return f"id: {cursor}\n\n".encode()
 
 
-def position_of(event: Row) -> Position:
-    return Position(event["xid"], event["task_id"], event["seq"])
+def position_of(event: TaskEventRow) -> Position:
+    return Position(event.xid, event.task_id, event.seq)

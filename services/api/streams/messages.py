@@ -8,25 +8,25 @@ from windlass.services.api.access.auth import Caller
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.tasks.progress import present
 from windlass.services.api.tasks.schemas import error_for
-from windlass.shared.db import Row
 from windlass.shared.states import State
+from windlass.shared.store.reading.events import EventWithState
 
 UNTOLD = {"dispatch", "cancel-requested"}
 """They change neither state nor progress."""
 ENDS = {State.COMPLETED: "complete", State.DEAD: "error", State.CANCELLED: "cancelled"}
 
 
-def message_of(event: Row, caller: Caller, links: MediaLinks) -> tuple[str, dict[str, Any]] | None:
+def message_of(event: EventWithState, caller: Caller, links: MediaLinks) -> tuple[str, dict[str, Any]] | None:
     """One row of history is at most one event; an end is told as an end only if it made the present state.
 
     The row holds the event and its task's `actor`, `status`, `last_seq`, `result` and `error`, all seen at one moment.
     """
-    data, attempt, kind = event["data"], event["attempt"], event["type"]
+    data, attempt, kind = event.data, event.attempt, event.type
     if kind in UNTOLD:
         return None
     if kind == "output":
         return "output", {"attempt": attempt, **data}
-    if event["seq"] == event["last_seq"] and event["status"] in ENDS:
+    if event.seq == event.last_seq and event.status in ENDS:
         return _end_of(event, caller, links)
     body = {"status": data["status"], "attempt": attempt, "progress": _progress_of(event)}
     if "error" in data:
@@ -34,23 +34,23 @@ def message_of(event: Row, caller: Caller, links: MediaLinks) -> tuple[str, dict
     return "progress", body
 
 
-def _end_of(event: Row, caller: Caller, links: MediaLinks) -> tuple[str, dict[str, Any]]:
-    name = ENDS[event["status"]]
+def _end_of(event: EventWithState, caller: Caller, links: MediaLinks) -> tuple[str, dict[str, Any]]:
+    name = ENDS[State(event.status)]
     if name == "complete":
-        return name, {"attempt": event["attempt"], "result": links.renewed(event["actor"], event["result"])}
+        return name, {"attempt": event.attempt, "result": links.renewed(event.actor, event.result)}
     if name == "error":
-        return name, {"attempt": event["attempt"], "error": error_for(caller, event["error"])}
-    return name, {"attempt": event["attempt"]}
+        return name, {"attempt": event.attempt, "error": error_for(caller, event.error)}
+    return name, {"attempt": event.attempt}
 
 
-def _progress_of(event: Row) -> dict[str, Any]:
-    data = event["data"]
+def _progress_of(event: EventWithState) -> dict[str, Any]:
+    data = event.data
     return present(
         status=data["status"],
-        attempt=event["attempt"],
+        attempt=event.attempt,
         said=data.get("progress"),
         error=data.get("error"),
-        at=event["at"],
+        at=event.at,
         elapsed_ms=data.get("elapsed_ms", 0),
     )
 

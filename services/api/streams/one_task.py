@@ -14,10 +14,11 @@ from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.streams.event_stream import PING, EventStream, delay_of, retry_hint
 from windlass.services.api.streams.messages import encode, message_of
 from windlass.shared import db
-from windlass.shared.db import Row
 from windlass.shared.metrics.services import STREAM_DELAY_SECONDS
 from windlass.shared.states import TERMINAL
 from windlass.shared.store.reading import events
+from windlass.shared.store.reading.events import EventJustRead
+from windlass.shared.store.rows import TaskRow
 
 PAGE_ROWS = 200
 PAGE_BYTES = 131_072
@@ -27,15 +28,15 @@ PAGE_BYTES = 131_072
 class Page:
     """The next part of a story, and how far the whole goes at that moment. Streams at the same place share it."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.last_seq: int = rows[0]["last_seq"]
-        self.is_ended = rows[0]["status"] in TERMINAL
-        self.events = [row for row in rows if row["seq"] is not None]
+    def __init__(self, rows: Sequence[EventJustRead]) -> None:
+        self.last_seq: int = rows[0].last_seq
+        self.is_ended = rows[0].status in TERMINAL
+        self.events = [row for row in rows if row.seq is not None]
         self._told: dict[str, bytes] = {}
 
     def told_to(self, caller: Caller, links: MediaLinks) -> bytes:
         if caller.role not in self._told:
-            told = [(event["seq"], message_of(event, caller, links)) for event in self.events]
+            told = [(event.seq, message_of(event, caller, links)) for event in self.events]
             self._told[caller.role] = b"".join(encode(str(seq), *message) for seq, message in told if message)
         return self._told[caller.role]
 
@@ -43,20 +44,20 @@ class Page:
 async def stream_task(state: State, task_id: UUID, caller: Caller, last_seen: str | None) -> Response[Any]:
     """204 when the story is over and the client has read all of it: that stops an EventSource."""
     row = await events.state(state.pool, task_id)
-    if row is None or not caller.may_see(row["user_id"]):
+    if row is None or not caller.may_see(row.user_id):
         raise Problem(404, "task-not-found", f"there is no task {task_id}")
     after = read_position(last_seen, row)
-    if row["status"] in TERMINAL and after == row["last_seq"]:
+    if row.status in TERMINAL and after == row.last_seq:
         return Response(None, status_code=204)
     return EventStream(tell(state, task_id, caller, after), patience_seconds=state.settings.stream_patience_seconds)
 
 
-def read_position(last_seen: str | None, row: Row) -> int:
+def read_position(last_seen: str | None, row: TaskRow) -> int:
     if last_seen is None or last_seen == "":
         return 0
-    readable = last_seen.isascii() and last_seen.isdigit() and len(last_seen) <= len(str(row["last_seq"]))
-    if not readable or int(last_seen) > row["last_seq"]:
-        detail = f"the last event seen is a number from 0 to {row['last_seq']}, not {last_seen[:40]!r}"
+    readable = last_seen.isascii() and last_seen.isdigit() and len(last_seen) <= len(str(row.last_seq))
+    if not readable or int(last_seen) > row.last_seq:
+        detail = f"the last event seen is a number from 0 to {row.last_seq}, not {last_seen[:40]!r}"
         raise Problem(400, "invalid-event-id", detail)
     return int(last_seen)
 
@@ -85,7 +86,7 @@ async def tell(state: State, task_id: UUID, caller: Caller, after: int) -> Async
                 continue
             if is_following and page.events:
                 delay.observe(delay_of(page.events[0]))
-            after = page.events[-1]["seq"] if page.events else after
+            after = page.events[-1].seq if page.events else after
             if told := page.told_to(caller, state.media_links):
                 yield told
             if after < page.last_seq:

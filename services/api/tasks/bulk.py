@@ -14,8 +14,8 @@ from windlass.services.api.access.auth import require_writer
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.handlers import Asked
-from windlass.shared.db import Row
 from windlass.shared.filters import Filter
+from windlass.shared.store.rows import BulkJobRow
 from windlass.shared.store.tasks import bulk
 
 
@@ -50,7 +50,7 @@ async def change_many(request: Asked, state: State) -> Response[dict[str, Any]]:
 async def get_bulk(request: Asked, state: State, bulk_id: FromPath[UUID]) -> dict[str, Any]:
     """How far a change to many tasks has come."""
     job = await bulk.get(state.pool, bulk_id)
-    if job is None or not request.user.may_see(job["user_id"]):
+    if job is None or not request.user.may_see(job.user_id):
         raise Problem(404, "bulk-not-found", f"there is no bulk job {bulk_id}")
     return bulk_document(job)
 
@@ -90,11 +90,11 @@ async def start(
     return Response({"bulk_id": bulk_id, "matched": matched}, status_code=202)
 
 
-def bulk_document(job: Row) -> dict[str, Any]:
+def bulk_document(job: BulkJobRow) -> dict[str, Any]:
     names = ("bulk_id", "action", "filter", "state", "matched", "done", "changed", "reason", "created_at", "updated_at")
     document = {name: job[name] for name in names}
-    if job["canary"] is not None:
-        document["canary"] = {"wanted": job["canary"], "task_ids": job["canary_ids"]}
+    if job.canary is not None:
+        document["canary"] = {"wanted": job.canary, "task_ids": job.canary_ids}
     return document
 
 

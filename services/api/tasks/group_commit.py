@@ -8,13 +8,14 @@ import asyncio
 from collections import deque
 from contextvars import Context
 
-from windlass.shared.db import UNSTORABLE, Database, Row
+from windlass.shared.db import UNSTORABLE, Database
 from windlass.shared.store import tasks
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import Submission
 
 MOST_PER_CALL = 100
 
-Waiting = tuple[Submission, "asyncio.Future[Row]"]
+Waiting = tuple[Submission, "asyncio.Future[TaskRow]"]
 
 
 class GroupCommit:
@@ -25,8 +26,8 @@ class GroupCommit:
         self._gathered: deque[Waiting] = deque()
         self._writing: asyncio.Task[None] | None = None
 
-    async def submit(self, submission: Submission) -> Row:
-        future: asyncio.Future[Row] = asyncio.get_running_loop().create_future()
+    async def submit(self, submission: Submission) -> TaskRow:
+        future: asyncio.Future[TaskRow] = asyncio.get_running_loop().create_future()
         self._gathered.append((submission, future))
         if self._writing is None:
             # What it writes about is not the one request that happened to begin it.
@@ -49,7 +50,7 @@ class GroupCommit:
         except Exception as error:  # noqa: BLE001 - raised again in the requests that wait for it
             fail(batch, error)
         else:
-            stored = {row["task_id"]: row for row in rows}
+            stored = {row.task_id: row for row in rows}
             for submission, future in batch:
                 if not future.done():
                     future.set_result(stored[submission.task_id])

@@ -19,9 +19,11 @@ from windlass.services.api.tasks.long_poll import KeyEnded, wait_for_end
 from windlass.services.api.tasks.relatives import refuse_unknown_parents
 from windlass.services.api.tasks.schemas import Sweep, task_document
 from windlass.services.api.tasks.submission import accept, check_idempotency_key, read, under_idempotency_key
-from windlass.shared import store, tracing
-from windlass.shared.db import Database, Row
+from windlass.shared import tracing
+from windlass.shared.db import Database
 from windlass.shared.states import State as TaskState
+from windlass.shared.store import tasks
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
 
 MOST_PER_BATCH = 1000
@@ -94,7 +96,7 @@ async def submit_batch(
         await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
         await audit_foreign_submissions(request, submissions)
         with refusals_explained(submissions, batch=True):
-            answers = await store.tasks.submit_batch(state.pool, submissions)
+            answers = await tasks.submit_batch(state.pool, submissions)
         span.note(messaging__batch__message_count=len(answers))
     documents = [{"task_id": task_id, "deduplicated": deduplicated} for task_id, deduplicated in answers]
     replayed = all(deduplicated for _, deduplicated in answers)
@@ -131,9 +133,9 @@ async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> d
     require_writer(request.user)
     before = await visible_task(state.pool, request.user, task_id)
     await audit_foreign_task(request, "task.retry", before)
-    row = await store.tasks.revive(state.pool, task_id)
-    if row is None or row["last_seq"] == before["last_seq"]:
-        detail = f"only a dead or cancelled task can be revived; this one is {before['status']}"
+    row = await tasks.revive(state.pool, task_id)
+    if row is None or row.last_seq == before.last_seq:
+        detail = f"only a dead or cancelled task can be revived; this one is {before.status}"
         raise Problem(409, "not-revivable", detail)
     return task_document(row, request.user, state.media_links)
 
@@ -148,9 +150,7 @@ async def requeue_orphaned(request: Asked, state: State) -> dict[str, Any]:
     except ValidationError as error:
         raise invalid_fields(error, "invalid-request") from error
     await audit(request, "tasks.requeue-orphaned", details=sweep.model_dump())
-    rows = await store.tasks.stall(
-        state.pool, expired_for_seconds=sweep.max_age_seconds, retries=state.settings.retries
-    )
+    rows = await tasks.stall(state.pool, expired_for_seconds=sweep.max_age_seconds, retries=state.settings.retries)
     return {"recovered": len(rows)}
 
 
@@ -173,29 +173,29 @@ async def submit_one(
         await audit_foreign_submissions(request, [submission])
         with refusals_explained([submission]):
             row, deduplicated = await store_one(state, submission)
-        span.note(windlass__task_id=str(row["task_id"]), messaging__destination__name=row["queue"])
+        span.note(windlass__task_id=str(row.task_id), messaging__destination__name=row.queue)
     status = 200 if deduplicated else 201
     if wait is not None:
         try:
-            row, ended = await wait_for_end(state, request.user, row["task_id"], wait)
+            row, ended = await wait_for_end(state, request.user, row.task_id, wait)
         except KeyEnded:
             ended = False  # it is stored, and its submitter has to know; what became of it is for a key that opens
         status = 200 if ended else 202
     document = task_document(row, request.user, state.media_links)
-    headers = {"Location": f"/api/v1/tasks/{row['task_id']}"}
+    headers = {"Location": f"/api/v1/tasks/{row.task_id}"}
     if deduplicated:
         document["deduplicated"] = True
         headers |= REPLAYED
     return json_response(document, status, headers)
 
 
-async def store_one(state: State, submission: Submission) -> tuple[Row, bool]:
+async def store_one(state: State, submission: Submission) -> tuple[TaskRow, bool]:
     """The task that the submission came to, and whether it was there before."""
     if submission.has_keys:
-        (row,) = await store.tasks.submit_keyed(state.pool, [submission])
-        return row, row["deduplicated"]
+        (keyed,) = await tasks.submit_keyed(state.pool, [submission])
+        return keyed, keyed.deduplicated
     if submission.depends_on:
-        (row,) = await store.tasks.submit(state.pool, [submission])
+        (row,) = await tasks.submit(state.pool, [submission])
         return row, False
     return await state.group_commit.submit(submission), False
 
@@ -226,19 +226,19 @@ async def cancel(request: Asked, state: State, task_id: UUID) -> Response[dict[s
     require_writer(request.user)
     before = await visible_task(state.pool, request.user, task_id)
     await audit_foreign_task(request, "task.cancel", before)
-    row = await store.tasks.cancel(state.pool, task_id)
+    row = await tasks.cancel(state.pool, task_id)
     assert row is not None, "tasks are never deleted"
-    if row["status"] in {TaskState.COMPLETED, TaskState.DEAD}:
-        raise Problem(409, "not-cancellable", f"the task is {row['status']} already")
-    stopping = row["status"] != TaskState.CANCELLED
+    if row.status in {TaskState.COMPLETED, TaskState.DEAD}:
+        raise Problem(409, "not-cancellable", f"the task is {row.status} already")
+    stopping = row.status != TaskState.CANCELLED
     document = task_document(row, request.user, state.media_links)
     return Response(document, status_code=202 if stopping else 200)
 
 
-async def visible_task(db: Database, caller: Caller, task_id: UUID) -> Row:
+async def visible_task(db: Database, caller: Caller, task_id: UUID) -> TaskRow:
     """A foreign task is as if it did not exist."""
-    row = await store.tasks.get(db, task_id)
-    if row is None or not caller.may_see(row["user_id"]):
+    row = await tasks.get(db, task_id)
+    if row is None or not caller.may_see(row.user_id):
         raise Problem(404, "task-not-found", f"there is no task {task_id}")
     return row
 

@@ -16,9 +16,9 @@ from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import Problem, escape
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.tasks.schemas import error_for, list_document
-from windlass.shared import store
-from windlass.shared.db import Row
 from windlass.shared.filters import FILTERS, LONGEST_SEARCH, SHORTEST_SEARCH, Filter, description_of
+from windlass.shared.store.reading import listing
+from windlass.shared.store.rows import TaskRow
 
 Limit = Annotated[int, QueryParameter(ge=1, le=500, description="How many at most.")]
 Cursor = Annotated[UUID | None, QueryParameter(description="The `next_cursor` of the page before.")]
@@ -64,17 +64,17 @@ async def list_tasks(  # noqa: PLR0917 - Litestar passes them by name
 async def page(
     state: State, caller: Caller, wanted: Filter, *, cursor: UUID | None, limit: int, full: bool
 ) -> dict[str, Any]:
-    rows = await store.listing.newest(state.lists, wanted, owner=caller.own, before=cursor, limit=limit + 1, full=full)
+    rows = await listing.newest(state.lists, wanted, owner=caller.own, before=cursor, limit=limit + 1, full=full)
     document: dict[str, Any] = {"items": await documents(state, caller, rows[:limit], full=full)}
     if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1]["task_id"]
+        document["next_cursor"] = rows[limit - 1].task_id
     return document
 
 
-async def documents(state: State, caller: Caller, rows: Sequence[Row], *, full: bool) -> list[dict[str, Any]]:
+async def documents(state: State, caller: Caller, rows: Sequence[TaskRow], *, full: bool) -> list[dict[str, Any]]:
     items = [list_document(row, caller, state.media_links, full=full) for row in rows]
     if full and items:
-        histories = await store.listing.error_histories(state.lists, [row["task_id"] for row in rows])
+        histories = await listing.error_histories(state.lists, [row.task_id for row in rows])
         for item in items:
             item["error_history"] = [error_for(caller, error) for error in histories[item["task_id"]]]
     return items

@@ -8,10 +8,10 @@ from litestar.datastructures import State
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import Problem
-from windlass.shared.db import Row
 from windlass.shared.states import TERMINAL
 from windlass.shared.store import tasks
 from windlass.shared.store.reading import events
+from windlass.shared.store.rows import TaskRow
 
 
 class KeyEnded(Problem):
@@ -22,7 +22,7 @@ class KeyEnded(Problem):
         super().__init__(401, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})
 
 
-async def wait_for_end(state: State, caller: Caller, task_id: UUID, seconds: float) -> tuple[Row, bool]:
+async def wait_for_end(state: State, caller: Caller, task_id: UUID, seconds: float) -> tuple[TaskRow, bool]:
     """The task as it is then, and whether it has ended."""
     until = time.monotonic() + seconds
     with state.hub.subscribe([task_id]) as subscription, state.keyring.stay(caller, subscription.wake) as stay:
@@ -30,12 +30,12 @@ async def wait_for_end(state: State, caller: Caller, task_id: UUID, seconds: flo
             subscription.clear()
             now = await state.hub.reads.once(("state", task_id), partial(events.state, state.pool, task_id))
             left = until - time.monotonic()
-            if now["status"] in TERMINAL or left <= 0 or not await stay.goes_on():
+            if now.status in TERMINAL or left <= 0 or not await stay.goes_on():
                 break
-            subscription.seen = now["last_seq"]
+            subscription.seen = now.last_seq
             await subscription.news(left)
         row = await tasks.get(state.pool, task_id)
         assert row is not None, "tasks are never deleted"
         if not await stay.goes_on():
             raise KeyEnded
-    return row, row["status"] in TERMINAL
+    return row, row.status in TERMINAL

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import Problem
-from windlass.shared import store
 from windlass.shared.db import Database
+from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Submission
 
 
@@ -16,7 +16,7 @@ async def refuse_unknown_parents(
     parents = {each.parent_task_id for each in submissions if each.parent_task_id is not None}
     if not parents:
         return
-    unknown = parents - await store.tasks.existing(db, list(parents), of_user=caller.own)
+    unknown = parents - await tasks.existing(db, list(parents), of_user=caller.own)
     errors = [
         {
             "pointer": f"/tasks/{number}/parent_task_id" if batch else "/parent_task_id",

@@ -9,10 +9,10 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.tasks.progress import present
-from windlass.shared.db import Row
 from windlass.shared.filters import Label, Name
 from windlass.shared.retry_delays import TaskDelays
 from windlass.shared.scrubbing import withhold_label
+from windlass.shared.store.rows import TaskEventRow, TaskRow
 from windlass.shared.store.tasks import TASK_FIELDS
 
 LAST_YEAR = 3000
@@ -113,19 +113,19 @@ class Sweep(BaseModel):
     ] = 0
 
 
-def task_document(row: Row, caller: Caller, links: MediaLinks) -> dict[str, Any]:
+def task_document(row: TaskRow, caller: Caller, links: MediaLinks) -> dict[str, Any]:
     """A task as every endpoint returns it."""
     document = {name: row[name] for name in TASK_FIELDS}
-    document["result"] = links.renewed(row["actor"], row["result"])
-    document["error"] = error_for(caller, row["error"])
-    document["provider_job_id"] = provider_job_for(caller, row["provider_job_id"])
+    document["result"] = links.renewed(row.actor, row.result)
+    document["error"] = error_for(caller, row.error)
+    document["provider_job_id"] = provider_job_for(caller, row.provider_job_id)
     document["progress"] = present(
-        status=row["status"],
-        attempt=row["attempt"],
-        said=row["progress"],
-        error=row["error"],
-        at=row["updated_at"],
-        elapsed_ms=_elapsed_ms(row["started_at"], row["completed_at"] or row["updated_at"]),
+        status=row.status,
+        attempt=row.attempt,
+        said=row.progress,
+        error=row.error,
+        at=row.updated_at,
+        elapsed_ms=_elapsed_ms(row.started_at, row.completed_at or row.updated_at),
     )
     return document
 
@@ -134,7 +134,7 @@ def _elapsed_ms(started_at: datetime | None, until: datetime) -> int:
     return 0 if started_at is None else max(0, round((until - started_at).total_seconds() * 1000))
 
 
-def list_document(row: Row, caller: Caller, links: MediaLinks, *, full: bool) -> dict[str, Any]:
+def list_document(row: TaskRow, caller: Caller, links: MediaLinks, *, full: bool) -> dict[str, Any]:
     """A task in a list: without its payload, result and stack trace unless they are asked for."""
     document = task_document(row, caller, links)
     if not full:
@@ -144,13 +144,13 @@ def list_document(row: Row, caller: Caller, links: MediaLinks, *, full: bool) ->
     return document
 
 
-def event_document(row: Row, caller: Caller) -> dict[str, Any]:
-    data = row["data"]
+def event_document(row: TaskEventRow, caller: Caller) -> dict[str, Any]:
+    data = row.data
     if "error" in data:
         data = {**data, "error": error_for(caller, data["error"])}
     if "provider_job_id" in data:
         data = {**data, "provider_job_id": provider_job_for(caller, data["provider_job_id"])}
-    return {"seq": row["seq"], "type": row["type"], "at": row["at"], "attempt": row["attempt"], "data": data}
+    return {"seq": row.seq, "type": row.type, "at": row.at, "attempt": row.attempt, "data": data}
 
 
 def error_for(caller: Caller, error: dict[str, Any] | None) -> dict[str, Any] | None:

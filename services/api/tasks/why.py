@@ -11,11 +11,14 @@ from litestar.params import FromPath
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.operators.providers import holder_documents
 from windlass.services.api.tasks.handlers import Asked, visible_task
-from windlass.shared import store
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.explanation import explain
 from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
+from windlass.shared.store.flow_control import flow, providers
+from windlass.shared.store.operating import reports
+from windlass.shared.store.reading.why import look_at
+from windlass.shared.store.rows import TaskRow
 
 
 @get("/tasks/{task_id:uuid}/why")
@@ -25,15 +28,15 @@ async def why(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str
     return await explanation_of(state.pool, row, request.user, state.settings)
 
 
-async def explanation_of(db: Database, row: Row, caller: Caller, settings: Settings) -> dict[str, Any]:
-    task = await store.why.look_at(db, row)
-    (view,) = await store.providers.look(db, heard_within_seconds=settings.lease_seconds, only=row["provider"])
-    backlog = await store.providers.waiting_retries(db, settings.lanes, only=row["provider"])
-    said = await store.reports.recent(db, within_seconds=settings.report_seconds)
-    broker = store.reports.broker_among(said)
+async def explanation_of(db: Database, row: TaskRow, caller: Caller, settings: Settings) -> dict[str, Any]:
+    task = await look_at(db, row)
+    (view,) = await providers.look(db, heard_within_seconds=settings.lease_seconds, only=row.provider)
+    backlog = await providers.waiting_retries(db, settings.lanes, only=row.provider)
+    said = await reports.recent(db, within_seconds=settings.report_seconds)
+    broker = reports.broker_among(said)
     view = replace(
         view,
-        waiting_retries=backlog.get(row["provider"], 0),
+        waiting_retries=backlog.get(row.provider, 0),
         broker=broker.state if broker else "connected",
         lanes=settings.lanes,
     )
@@ -42,7 +45,7 @@ async def explanation_of(db: Database, row: Row, caller: Caller, settings: Setti
     if explanation.reason is Reason.PROVIDER_LIMIT:
         details["holders"] = None
         if caller.sees_everything:
-            details["holders"] = holder_documents(await store.flow.holders(db, row["provider"]), row["provider"])
+            details["holders"] = holder_documents(await flow.holders(db, row.provider), row.provider)
     return {"reason": explanation.reason, "message": explanation.message, "details": details}
 
 

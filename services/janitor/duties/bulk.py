@@ -5,9 +5,9 @@ import time
 from uuid import UUID
 
 from windlass.shared import db
-from windlass.shared.db import Row
 from windlass.shared.metrics.services import JANITOR_DUTY_FAILURES
 from windlass.shared.settings import Settings
+from windlass.shared.store.rows import BulkJobRow
 from windlass.shared.store.tasks import bulk
 
 log = logging.getLogger("janitor")
@@ -27,36 +27,36 @@ class BulkRunner:
 
     async def do_a_round(self) -> float:
         """A chunk of every job; returns how long the next round has time."""
-        jobs = [job for job in await bulk.unfinished(self._pool) if not self._is_aside(job["bulk_id"])]
+        jobs = [job for job in await bulk.unfinished(self._pool) if not self._is_aside(job.bulk_id)]
         moved = [await self._move(job) for job in jobs]
         if any(moved):
             return 0
-        waiting = any(job["state"] == "waiting-for-canary" for job in jobs)
+        waiting = any(job.state == "waiting-for-canary" for job in jobs)
         poll = self._settings.safety_poll_seconds
         return min(CANARY_SECONDS, poll) if waiting else poll
 
-    async def _move(self, job: Row) -> bool:
+    async def _move(self, job: BulkJobRow) -> bool:
         """Whether the job has come on by us; if not, it waits, or another process is at it."""
         try:
-            if job["state"] == "waiting-for-canary":
-                after = await bulk.judge_canaries(self._pool, job["bulk_id"])
+            if job.state == "waiting-for-canary":
+                after = await bulk.judge_canaries(self._pool, job.bulk_id)
             else:
                 after = await bulk.advance(self._pool, job, await bulk.next_chunk(self._pool, job))
         except db.CONTENDED as error:
-            log.warning("bulk %s: trying again later (%s)", job["bulk_id"], error)
+            log.warning("bulk %s: trying again later (%s)", job.bulk_id, error)
             return False
         except db.UNAVAILABLE:
             raise
         except db.UNSTORABLE as error:
-            await bulk.stop(self._pool, job["bulk_id"], reason=f"its filter cannot be applied: {error}")
+            await bulk.stop(self._pool, job.bulk_id, reason=f"its filter cannot be applied: {error}")
             return True
         except Exception:
             JANITOR_DUTY_FAILURES.labels("bulk").inc()
-            log.exception("bulk %s cannot be done just now; the others go on", job["bulk_id"])
-            self._aside[job["bulk_id"]] = time.monotonic() + self._settings.safety_poll_seconds
+            log.exception("bulk %s cannot be done just now; the others go on", job.bulk_id)
+            self._aside[job.bulk_id] = time.monotonic() + self._settings.safety_poll_seconds
             return False
-        if after is not None and after["state"] in {"finished", "stopped"}:
-            log.info("bulk %s of %d tasks %s", job["action"], after["changed"], after["state"])
+        if after is not None and after.state in {"finished", "stopped"}:
+            log.info("bulk %s of %d tasks %s", job.action, after.changed, after.state)
         return after is not None
 
     def _is_aside(self, bulk_id: UUID) -> bool:

@@ -17,6 +17,6 @@ async def recover_stale(
     """Takes back every task whose lease has run out, unless Postgres has been out of reach meanwhile."""
     while rows := await tasks.stall(db, heard_at=heard_at, patience_seconds=patience_seconds, retries=retries):
         for row in rows:
-            known = {"task_id": row["task_id"], "attempt": row["attempt"], "traceparent": row["traceparent"]}
-            with log_context.about(worker=row["worker_id"], **known):
-                log.warning("task %s: its worker %s was lost; now %s", row["task_id"], row["worker_id"], row["status"])
+            known = {"task_id": row.task_id, "attempt": row.attempt, "traceparent": row.traceparent}
+            with log_context.about(worker=row.worker_id, **known):
+                log.warning("task %s: its worker %s was lost; now %s", row.task_id, row.worker_id, row.status)

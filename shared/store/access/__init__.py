@@ -1,0 +1,1 @@
+"""Who may do what, what the processes keep secret, and what operators did."""

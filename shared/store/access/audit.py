@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
+from windlass.shared.store.record import fetch
+from windlass.shared.store.rows import AuditEntryRow
 
 
 async def record(
@@ -18,9 +20,13 @@ async def record(
     )
 
 
-async def newest(db: Database, *, action: str | None, user_id: str | None, before: int | None, limit: int) -> list[Row]:
+async def newest(
+    db: Database, *, action: str | None, user_id: str | None, before: int | None, limit: int
+) -> list[AuditEntryRow]:
     """A page of entries older than the last one that the reader has seen."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        AuditEntryRow,
         """
         SELECT audit_id, at, key_id, user_id, action, target, details FROM audit_log
         WHERE ($1::text IS NULL OR action = $1) AND ($2::text IS NULL OR user_id = $2)

@@ -6,7 +6,9 @@ import re
 import secrets
 import string
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
+from windlass.shared.store.record import fetch, fetchrow
+from windlass.shared.store.rows import ApiKeyRow
 
 CHANNEL = "windlass_keys"
 """Told the id of every key that changes: an api that keeps verified keys in memory drops it."""
@@ -22,6 +24,12 @@ NOTED = """
     SELECT created_by, created_by, 'key.create', key_id, jsonb_build_object('role', role, 'user_id', user_id) FROM made
 """
 """In the statement that makes a key without any other key to answer for it: neither is there without the other."""
+
+
+class LivingKey(ApiKeyRow):
+    """A key that opens, and for how long; none is for ever."""
+
+    seconds_left: float | None
 
 
 def new_key() -> str:
@@ -75,9 +83,9 @@ async def ensure(db: Database, key: str, *, role: str, user_id: str, created_by:
         return None
     row = await get(db, key_id)
     assert row is not None, "keys are never deleted"
-    if row["revoked_at"] is not None:
-        return f"it was revoked at {row['revoked_at']:%Y-%m-%d %H:%M:%S} UTC"
-    return "there is another key of the same id" if row["expires_at"] is None else "it has expired"
+    if row.revoked_at is not None:
+        return f"it was revoked at {row.revoked_at:%Y-%m-%d %H:%M:%S} UTC"
+    return "there is another key of the same id" if row.expires_at is None else "it has expired"
 
 
 async def create(
@@ -89,10 +97,12 @@ async def create(
     name: str | None = None,
     expires_in_seconds: float | None = None,
     created_by: str | None = None,
-) -> Row:
+) -> ApiKeyRow:
     """Stores a new key; returns what may be shown of it."""
     key_id, secret = _required_parts(key)
-    row = await db.fetchrow(
+    row = await fetchrow(
+        db,
+        ApiKeyRow,
         f"""
         INSERT INTO api_keys (key_id, secret_hash, role, user_id, name, created_by, expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + make_interval(secs => $7)) RETURNING {SHOWN}
@@ -109,10 +119,12 @@ async def create(
     return row
 
 
-async def create_first(db: Database, key: str, *, role: str, user_id: str, created_by: str) -> Row | None:
+async def create_first(db: Database, key: str, *, role: str, user_id: str, created_by: str) -> ApiKeyRow | None:
     """Stores a key, and an entry in the audit log, only where no admin's key is alive: none when one is."""
     key_id, secret = _required_parts(key)
-    return await db.fetchrow(
+    return await fetchrow(
+        db,
+        ApiKeyRow,
         f"""
         WITH made AS (
             INSERT INTO api_keys (key_id, secret_hash, role, user_id, created_by)
@@ -129,13 +141,15 @@ async def create_first(db: Database, key: str, *, role: str, user_id: str, creat
     )
 
 
-async def get(db: Database, key_id: str) -> Row | None:
-    return await db.fetchrow(f"SELECT {SHOWN} FROM api_keys WHERE key_id = $1", key_id)  # noqa: S608
+async def get(db: Database, key_id: str) -> ApiKeyRow | None:
+    return await fetchrow(db, ApiKeyRow, f"SELECT {SHOWN} FROM api_keys WHERE key_id = $1", key_id)  # noqa: S608
 
 
-async def newest(db: Database, *, before: str | None, limit: int) -> list[Row]:
+async def newest(db: Database, *, before: str | None, limit: int) -> list[ApiKeyRow]:
     """A page of keys, the latest first, after the one that the reader has seen last."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        ApiKeyRow,
         f"""
         SELECT {SHOWN} FROM api_keys
         WHERE $1::text IS NULL
@@ -147,9 +161,11 @@ async def newest(db: Database, *, before: str | None, limit: int) -> list[Row]:
     )
 
 
-async def revoke(db: Database, key_id: str) -> Row | None:
+async def revoke(db: Database, key_id: str) -> ApiKeyRow | None:
     """Ends a key at once in every api; none when there is no such key. Doing it again changes nothing."""
-    return await db.fetchrow(
+    return await fetchrow(
+        db,
+        ApiKeyRow,
         f"""
         WITH revoked AS (
             UPDATE api_keys SET revoked_at = coalesce(revoked_at, clock_timestamp()) WHERE key_id = $1 RETURNING {SHOWN}
@@ -161,24 +177,28 @@ async def revoke(db: Database, key_id: str) -> Row | None:
     )
 
 
-async def authenticate(db: Database, key: str) -> Row | None:
+async def authenticate(db: Database, key: str) -> LivingKey | None:
     """The key's row (`key_id, role, user_id, seconds_left`) when it is known, unexpired and not revoked."""
     parts = split(key)
     if parts is None:
         return None
-    row = await db.fetchrow(
+    row = await fetchrow(
+        db,
+        LivingKey,
         f"""
         SELECT key_id, secret_hash, role, user_id, {SECONDS_LEFT} FROM api_keys WHERE key_id = $1 AND {LIVING}
         """,  # noqa: S608
         parts[0],
     )
-    expected = row["secret_hash"] if row else bytes(32)
+    expected = row.secret_hash if row else bytes(32)
     return row if hmac.compare_digest(expected, fingerprint(parts[1])) else None
 
 
-async def valid(db: Database, key_id: str) -> Row | None:
+async def valid(db: Database, key_id: str) -> LivingKey | None:
     """The same row for a key whose owner has proven it before, as long as it is neither expired nor revoked."""
-    return await db.fetchrow(
+    return await fetchrow(
+        db,
+        LivingKey,
         f"SELECT key_id, role, user_id, {SECONDS_LEFT} FROM api_keys WHERE key_id = $1 AND {LIVING}",  # noqa: S608
         key_id,
     )

@@ -1,10 +1,14 @@
 """Flow control as operators see and change it: how a provider is set, who holds its slots, what happened to it."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Self
+from uuid import UUID
 
-from windlass.shared.db import Database, Row, as_json
+from windlass.shared.db import Database, as_json
 from windlass.shared.settings import Settings
+from windlass.shared.store.record import Record, fetch
+from windlass.shared.store.rows import ProviderEventRow, ProviderRow
 from windlass.shared.toml_tables import LaneSettings
 
 HOLDERS_SHOWN = 500
@@ -26,6 +30,27 @@ class Rules:
         return cls(**{name: getattr(settings, name) for name in cls.__dataclass_fields__})
 
 
+class ProviderOverview(ProviderRow):
+    """A provider with its slots, its breaker's window and its workers."""
+
+    queue: str
+    breaker_ends_at: datetime | None
+    results: int
+    failures: int
+    held: int
+    waiting_retries: int
+    workers: int
+
+
+class Holder(Record):
+    """Who holds a slot; no worker while only a job is open."""
+
+    provider: str
+    task_id: UUID
+    worker_id: str | None
+    since: datetime
+
+
 async def change(db: Database, provider: str, changes: dict[str, Any]) -> bool:
     """Sets what is named over the configuration, null back to it; false when there is no such provider."""
     changed: bool = await db.fetchval("SELECT change_provider($1, $2::text::jsonb)", provider, as_json(changes))
@@ -34,9 +59,11 @@ async def change(db: Database, provider: str, changes: dict[str, Any]) -> bool:
 
 async def overview(
     db: Database, rules: Rules, lanes: LaneSettings, *, heard_within_seconds: float, only: str | None = None
-) -> list[Row]:
+) -> list[ProviderOverview]:
     """Every provider with its settings, its slots, its breaker's window and its workers."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        ProviderOverview,
         """
         SELECT p.*, p.actor || '.' || p.name AS queue, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
                recent.results, recent.failures,
@@ -55,9 +82,11 @@ async def overview(
     )
 
 
-async def holders(db: Database, provider: str | None = None) -> list[Row]:
+async def holders(db: Database, provider: str | None = None) -> list[Holder]:
     """Who holds slots, the longest first: `provider, task_id, worker_id, since`; no worker while only a job is open."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        Holder,
         """
         SELECT held.* FROM providers p CROSS JOIN LATERAL (
             SELECT t.provider, t.task_id, t.worker_id, t.started_at AS since
@@ -74,9 +103,11 @@ async def holders(db: Database, provider: str | None = None) -> list[Row]:
     )
 
 
-async def events(db: Database, provider: str, *, before: int | None, limit: int) -> list[Row]:
+async def events(db: Database, provider: str, *, before: int | None, limit: int) -> list[ProviderEventRow]:
     """What happened to a provider, newest first."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        ProviderEventRow,
         """
         SELECT event_id, at, type, reason, data FROM provider_events
         WHERE provider = $1 AND ($2::bigint IS NULL OR event_id < $2) ORDER BY event_id DESC LIMIT $3
@@ -89,8 +120,8 @@ async def events(db: Database, provider: str, *, before: int | None, limit: int)
 
 async def open_breakers(db: Database) -> list[str]:
     """The names of the providers whose breaker is not closed."""
-    rows = await db.fetch("SELECT name FROM providers WHERE breaker_state <> 'closed' ORDER BY name")
-    return [row["name"] for row in rows]
+    rows = await fetch(db, ProviderRow, "SELECT name FROM providers WHERE breaker_state <> 'closed' ORDER BY name")
+    return [row.name for row in rows]
 
 
 async def judge_windows(db: Database, rules: Rules) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.shared.admission import Admission, ProviderView
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.settings import Settings
 from windlass.shared.sql_fragments import due
+from windlass.shared.store.record import Record, fetch
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import TRACEPARENT
 from windlass.shared.toml_tables import LaneSettings
 
@@ -19,6 +21,13 @@ DUE_COUNTED = 256
 CHECKS_A_PLACE_IS_KEPT = 3
 """For a task that must run alone, until its doorbell was checked so often: about 14 seconds, in which the process that
 it needs can start. Should none come, a provider with few slots must not wait for it."""
+
+
+class Backlog(Record):
+    """How many retries are due at a provider."""
+
+    name: str
+    retries: int
 
 
 async def configure(db: Database, settings: Settings) -> None:
@@ -80,7 +89,9 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
 
 async def waiting_retries(db: Database, lanes: LaneSettings, *, only: str | None = None) -> dict[str, int]:
     """How many retries are due at each provider, or at just the one, as far as it makes a difference to its lanes."""
-    rows = await db.fetch(
+    rows = await fetch(
+        db,
+        Backlog,
         """
         SELECT p.name, count(waiting.*) AS retries
         FROM providers p CROSS JOIN generate_series(0, 9) AS level(priority)
@@ -97,19 +108,21 @@ async def waiting_retries(db: Database, lanes: LaneSettings, *, only: str | None
         lanes.very_many_retries + 1,
         only,
     )
-    return {row["name"]: row["retries"] for row in rows}
+    return {row.name: row.retries for row in rows}
 
 
 async def reserve(
     db: Database, view: ProviderView, admission: Admission, token: UUID, *, traced: bool = False
-) -> list[Row]:
+) -> list[TaskRow]:
     """Marks so many rows of each lane as about to be rung for; returns `task_id, queue, actor` in starting order, for
     who asks with their `traceparent`.
 
     None come back when the provider was changed since it was looked at: look again.
     """
     wanted = f"*, {TRACEPARENT}" if traced else "*"
-    return await db.fetch(
+    return await fetch(
+        db,
+        TaskRow,
         f"SELECT {wanted} FROM reserve_tasks($1, $2, $3, $4, $5, $6, $7, $8) AS answer",  # noqa: S608 - both are ours
         view.name,
         view.dispatch_version,
@@ -134,13 +147,15 @@ async def give_back(db: Database, token: UUID, task_ids: Sequence[UUID]) -> None
     )
 
 
-async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_seconds: float) -> list[Row]:
+async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_seconds: float) -> list[TaskRow]:
     """Rows that were rung for, still wait and are due to be checked again: `task_id, queue, actor, doorbell_count,
     traceparent`.
 
     Each check doubles the time to the next one.
     """
-    return await db.fetch(
+    return await fetch(
+        db,
+        TaskRow,
         """
         WITH rung AS MATERIALIZED (
             -- All that were rung for, by their own index: a limit would make the planner walk through all that wait.

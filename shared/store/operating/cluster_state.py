@@ -2,8 +2,26 @@
 
 from dataclasses import dataclass
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.store.operating import queues, room
+from windlass.shared.store.operating.queues import QueueStatus
+from windlass.shared.store.record import Record, fetch
+
+
+class ProviderState(Record):
+    """A provider and its queue at this moment."""
+
+    provider: str
+    actor: str
+    queue: str
+    capacity: int
+    limit: int | None
+    held: int
+    breaker_state: str
+    paused: bool
+    rests: bool
+    unaccounted: int | None
+    lease_age_seconds: float
 
 
 @dataclass(frozen=True)
@@ -11,8 +29,8 @@ class ClusterState:
     """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, and why nothing
     can be stored, if that is so."""
 
-    queues: list[Row]
-    providers: list[Row]
+    queues: list[QueueStatus]
+    providers: list[ProviderState]
     unaccounted: int | None
     """None when no janitor has been heard of lately."""
     refusal: room.Refusal | None
@@ -20,7 +38,9 @@ class ClusterState:
 
 async def read(db: Database, *, workers_within_seconds: float, janitors_within_seconds: float) -> ClusterState:
     rows, _ = await queues.status(db, user_id=None, heard_within_seconds=workers_within_seconds)
-    providers = await db.fetch(
+    providers = await fetch(
+        db,
+        ProviderState,
         """
         WITH serving AS (
             SELECT queue, sum(w.capacity)::bigint AS capacity FROM workers w, unnest(w.queues) AS queue
@@ -41,4 +61,4 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         workers_within_seconds,
         janitors_within_seconds,
     )
-    return ClusterState(rows, providers, providers[0]["unaccounted"] if providers else None, await room.refusal(db))
+    return ClusterState(rows, providers, providers[0].unaccounted if providers else None, await room.refusal(db))

@@ -1,21 +1,44 @@
 """What waits, runs and has ended at each provider, in one statement: one snapshot, true under any load."""
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.states import State
+from windlass.shared.store.record import Record, fetch
 
 LOOKED_AT = 5000
 """Of one kind of waiting tasks: what there is more of is counted by the tallies alone."""
 
 
+class QueueStatus(Record):
+    """One provider's queue. One that is no longer configured has tasks, and neither a queue nor an actor."""
+
+    queue: str | None
+    actor: str | None
+    provider: str
+    fresh: int
+    retry: int
+    scheduled: int
+    blocked: int
+    queued: int
+    running: int
+    retrying: int
+    completed: int
+    dead: int
+    cancelled: int
+    oldest_age_seconds: float | None
+    workers: int
+
+
 async def status(
     db: Database, *, user_id: str | None, heard_within_seconds: float, looked_at: int = LOOKED_AT
-) -> tuple[list[Row], dict[str, int]]:
+) -> tuple[list[QueueStatus], dict[str, int]]:
     """Each provider's queue, and how many tasks are in each state; of one user's tasks, or of everybody's.
 
     What was submitted and has ended is counted already: `task_counts`, where `''` is everybody, and the tallies that
     have not been folded into it. Times are compared with `now()`, this statement's own.
     """
-    rows = await db.fetch(
+    rows = await fetch(
+        db,
+        QueueStatus,
         """
         WITH serving AS (
             SELECT queue, count(*) AS workers FROM workers w, unnest(w.queues) AS queue
@@ -38,7 +61,7 @@ async def status(
 STATES = ("blocked", "queued", "running", "retrying", "completed", "dead", "cancelled")
 
 
-def count_states(rows: list[Row]) -> dict[str, int]:
+def count_states(rows: list[QueueStatus]) -> dict[str, int]:
     return {state.value: sum(row[state] for row in rows) for state in State}
 
 

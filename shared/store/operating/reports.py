@@ -8,7 +8,9 @@ from typing import Any
 import asyncpg
 
 from windlass.shared.admission import Broker
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
+from windlass.shared.store.record import fetch
+from windlass.shared.store.rows import ServiceReportRow
 
 BEST_FIRST: tuple[Broker, ...] = ("connected", "blocked", "away")
 
@@ -42,8 +44,10 @@ async def withdraw(db: Database, service: str, instance_id: str) -> None:
     await db.execute("DELETE FROM service_reports WHERE service = $1 AND instance_id = $2", service, instance_id)
 
 
-async def recent(db: Database, *, within_seconds: float) -> list[Row]:
-    return await db.fetch(
+async def recent(db: Database, *, within_seconds: float) -> list[ServiceReportRow]:
+    return await fetch(
+        db,
+        ServiceReportRow,
         """
         SELECT service, instance_id, healthy, details, reported_at FROM service_reports
         WHERE reported_at > clock_timestamp() - make_interval(secs => $1)
@@ -52,12 +56,12 @@ async def recent(db: Database, *, within_seconds: float) -> list[Row]:
     )
 
 
-def broker_among(said: Sequence[Row]) -> BrokerReport | None:
+def broker_among(said: Sequence[ServiceReportRow]) -> BrokerReport | None:
     """As the best placed dispatcher sees it, for one is enough to ring; none when no dispatcher was heard of."""
     seen = [
-        BrokerReport(row["details"].get("broker", "away"), row["details"].get("blocked_for"))
+        BrokerReport(row.details.get("broker", "away"), row.details.get("blocked_for"))
         for row in said
-        if row["service"] == "dispatcher"
+        if row.service == "dispatcher"
     ]
     return min(seen, key=lambda report: BEST_FIRST.index(report.state), default=None)
 

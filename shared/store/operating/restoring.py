@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.sql_fragments import words
 from windlass.shared.states import LIVE
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.reading.commit_order import Position
+from windlass.shared.store.record import Record, fetch
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import Ending, end
 
 ACTION = "after-restore"
@@ -28,26 +31,76 @@ SMALLEST_XID = 3
 WHY = "restored from a backup: whatever happened after it is not known here"
 
 
+class Connected(Record):
+    """Processes of one name that are connected."""
+
+    name: str
+    connections: int
+
+
+class HeardOf(Record):
+    """A process that has said something lately."""
+
+    name: str
+    seconds_ago: float
+
+
+class MovedOn(TaskRow):
+    """A task as it was moved on, and whether it had been rung for."""
+
+    was_rung: bool
+
+
+class Restart(Record):
+    """What restarts a sequence further on."""
+
+    statement: str
+
+
+class OpenOrder(Record):
+    """An order that had not ended."""
+
+    provider: str
+    task_id: UUID
+    generation_id: UUID
+    status: str
+    job_id: str | None
+    ordered_at: datetime
+
+
+class PaidProvider(Record):
+    """Who is paid for each order, and how many orders and tasks without one there are."""
+
+    name: str
+    actor: str
+    open_orders: int
+    unordered: int
+
+
 async def hold_still(db: Database) -> None:
     """Nobody else writes to tasks until this transaction has ended, however long it takes."""
     await db.execute("SET LOCAL statement_timeout = 0")
     await db.execute("LOCK TABLE tasks IN SHARE ROW EXCLUSIVE MODE")
 
 
-async def connected(db: Database) -> list[Row]:
+async def connected(db: Database) -> list[Connected]:
     """The processes of Windlass that are connected to this database, but for the caller: `name, connections`."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        Connected,
         """
         SELECT application_name AS name, count(*) AS connections FROM pg_stat_activity
         WHERE datname = current_database() AND application_name LIKE 'windlass-%' AND pid <> pg_backend_pid()
         GROUP BY 1 ORDER BY 1
-        """
+        """,
     )
 
 
-async def heard_of(db: Database, *, within_seconds: float) -> list[Row]:
+async def heard_of(db: Database, *, within_seconds: float) -> list[HeardOf]:
     """Workers, dispatchers and janitors that have said something so lately: `name, seconds_ago`."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        HeardOf,
         """
         SELECT name, extract(epoch FROM clock_timestamp() - heard_at)::float AS seconds_ago FROM (
             SELECT 'worker ' || worker_id AS name, heartbeat_at AS heard_at FROM workers
@@ -90,14 +143,16 @@ async def renumber_transactions(db: Database) -> int:
     return _count(status)
 
 
-async def move_on(db: Database, *, all_of_them: bool) -> list[Row]:
+async def move_on(db: Database, *, all_of_them: bool) -> list[MovedOn]:
     """Takes every live task beyond whatever may have become of it since the backup: a `seq` that no client has seen,
     an attempt that no worker has had, another token in place of one that a worker may still hold, and no doorbell that
     was rung. Its history says why. Returns `task_id, status, attempt, claim_token, was_rung` of each.
 
     Those that nothing has happened to since they were moved on are left as they are, unless all of them are meant.
     """
-    return await db.fetch(
+    return await fetch(
+        db,
+        MovedOn,
         f"""
         WITH outdated AS (
             SELECT t.task_id, t.doorbell_token IS NOT NULL AS was_rung FROM tasks t
@@ -127,12 +182,12 @@ async def move_on(db: Database, *, all_of_them: bool) -> list[Row]:
     )
 
 
-async def give_back(db: Database, taken: Sequence[Row], rules: Rules) -> None:
+async def give_back(db: Database, taken: Sequence[MovedOn], rules: Rules) -> None:
     """Interrupts the running ones among the tasks that were moved on, under the tokens that they have now."""
     running = [
-        Ending(row["task_id"], row["attempt"], row["claim_token"], "interrupt", proof={"reason": WHY})
+        Ending(row.task_id, row.attempt, row.claim_token, "interrupt", proof={"reason": WHY})
         for row in taken
-        if row["status"] == "running"
+        if row.claim_token is not None  # those that run
     ]
     if running:
         await end(db, running, rules)
@@ -148,7 +203,9 @@ async def advance_numbers(db: Database) -> int:
 
     Unlike `setval`, restarting a sequence is undone with its transaction.
     """
-    statements = await db.fetch(
+    statements = await fetch(
+        db,
+        Restart,
         """
         SELECT format('ALTER SEQUENCE %I.%I RESTART WITH %s', schemaname, sequencename,
                       coalesce(last_value, 0) + $1::bigint) AS statement
@@ -157,26 +214,30 @@ async def advance_numbers(db: Database) -> int:
         NUMBER_STEP,
     )
     for row in statements:
-        await db.execute(row["statement"])
+        await db.execute(row.statement)
     return len(statements)
 
 
-async def open_orders(db: Database) -> list[Row]:
+async def open_orders(db: Database) -> list[OpenOrder]:
     """What was ordered and had not ended at the time of the backup: `provider, task_id, generation_id, status, job_id,
     ordered_at`."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        OpenOrder,
         """
         SELECT g.provider, g.task_id, g.generation_id, g.status, g.provider_job_id AS job_id, g.created_at AS ordered_at
         FROM generations g WHERE g.status IN ('intended', 'open', 'fetching', 'unknown') AND NOT g.given_up
         ORDER BY g.provider, g.generation_id
-        """
+        """,
     )
 
 
-async def paid_providers(db: Database) -> list[Row]:
+async def paid_providers(db: Database) -> list[PaidProvider]:
     """Those who are paid for each order: `name, actor, open_orders`, and `unordered`, the live tasks for which no order
     is known here, so that they will be ordered, or ordered again."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        PaidProvider,
         f"""
         SELECT p.name, p.actor,
                (SELECT count(*) FROM generations g WHERE g.provider = p.name AND NOT g.given_up
@@ -185,7 +246,7 @@ async def paid_providers(db: Database) -> list[Row]:
                   AND NOT EXISTS (SELECT FROM generations g WHERE g.task_id = t.task_id
                     AND g.status NOT IN ('failed', 'refused'))) AS unordered
         FROM providers p WHERE p.actor IN ('media', 'summarize') ORDER BY p.name
-        """  # noqa: S608 - the states' own words
+        """,  # noqa: S608 - the states' own words
     )
 
 

@@ -3,7 +3,9 @@
 from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
+from windlass.shared.store.record import fetch
+from windlass.shared.store.rows import TaskQueueMetricRow
 
 
 def first_id_of(day: date) -> UUID:
@@ -35,9 +37,11 @@ async def keep_figures(db: Database, day: date) -> None:
     )
 
 
-async def newest(db: Database, *, days: int) -> list[Row]:
+async def newest(db: Database, *, days: int) -> list[TaskQueueMetricRow]:
     """The figures of so many days, the latest first."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        TaskQueueMetricRow,
         """
         SELECT day, actor, created, completed, failed, average_latency_seconds, error_rate, heartbeat_delay_seconds,
                updated_at

@@ -3,8 +3,31 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.metrics.services import WORKERS_LOST
+from windlass.shared.store.record import Record, fetch
+from windlass.shared.store.rows import WorkerRow
+
+
+class Renewal(Record):
+    """What a heartbeat found of a task that its worker holds."""
+
+    claim_token: UUID
+    owned: bool
+    skipped: bool
+    cancel_requested: bool
+
+
+class Unserved(Record):
+    """A queue that nobody serves."""
+
+    queue: str
+
+
+class BusyWorker(WorkerRow):
+    """A worker, and how many tasks it runs."""
+
+    running: int
 
 
 async def register(
@@ -24,10 +47,12 @@ async def register(
     await db.execute("SELECT wake_dispatcher()")
 
 
-async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seconds: float) -> list[Row]:
+async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seconds: float) -> list[Renewal]:
     """One heartbeat; returns `claim_token, owned, skipped, cancel_requested` for each task held. One whose row somebody
     else has locked is skipped: neither renewed nor lost."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        Renewal,
         "SELECT * FROM renew_leases($1, $2, $3, $4)",
         worker_id,
         list(held.values()),
@@ -46,9 +71,11 @@ async def leave(db: Database, worker_id: str, *, state: str, reason: str) -> Non
     )
 
 
-async def lose_silent(db: Database, *, silent_for_seconds: float) -> list[Row]:
+async def lose_silent(db: Database, *, silent_for_seconds: float) -> list[WorkerRow]:
     """Marks as `lost` the workers that were not heard of for so long; returns their `worker_id`."""
-    rows = await db.fetch(
+    rows = await fetch(
+        db,
+        WorkerRow,
         """
         UPDATE workers SET state = 'lost', stop_reason = 'no heartbeat'
         WHERE state IN ('active', 'stopping') AND heartbeat_at < clock_timestamp() - make_interval(secs => $1)
@@ -77,7 +104,9 @@ async def unserved_queues(db: Database, *, for_seconds: float) -> list[str]:
     A pool that is scaled from none, or replaced, takes a while: its queue is not unserved meanwhile, nor one whose
     provider was held back and may go on only since a moment ago.
     """
-    rows = await db.fetch(
+    rows = await fetch(
+        db,
+        Unserved,
         """
         SELECT p.actor || '.' || p.name AS queue FROM providers p CROSS JOIN LATERAL oldest_due(p.name) AS oldest
         WHERE oldest IS NOT NULL AND NOT p.paused AND coalesce(p.limit_override, p.configured_limit) IS DISTINCT FROM 0
@@ -93,12 +122,14 @@ async def unserved_queues(db: Database, *, for_seconds: float) -> list[str]:
         """,
         for_seconds,
     )
-    return [row["queue"] for row in rows]
+    return [row.queue for row in rows]
 
 
-async def newest(db: Database, *, limit: int = 500) -> list[Row]:
+async def newest(db: Database, *, limit: int = 500) -> list[BusyWorker]:
     """Workers with the number of tasks that each one runs: the living first, then the latest."""
-    return await db.fetch(
+    return await fetch(
+        db,
+        BusyWorker,
         """
         SELECT w.worker_id, w.hostname, w.pid, w.queues, w.capacity, w.state, w.started_at, w.heartbeat_at,
                w.stop_reason, (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id)

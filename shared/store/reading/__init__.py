@@ -1,0 +1,1 @@
+"""What people and streams read about tasks: lists, histories, the reason why one does not start."""

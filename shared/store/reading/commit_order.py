@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.sql_fragments import FINISHED
-from windlass.shared.store.reading.events import PRESENT_STATE
+from windlass.shared.store.reading.events import PRESENT_STATE, EventJustRead, EventWithState
+from windlass.shared.store.record import fetch, fetchrow
+from windlass.shared.store.rows import TaskEventRow
 
 
 @dataclass(frozen=True, order=True)
@@ -56,6 +58,21 @@ class Wanted:
     """The only user whose tasks may be seen; none where all may."""
 
 
+class Farthest(TaskEventRow):
+    """The last of `number` settled events; where there are none, nothing but the line is known."""
+
+    number: int
+    line: int
+    has_unsettled: bool
+
+
+class SettledEvent(EventJustRead):
+    """An event in its place: the transaction of the same task's event before, and the bytes up to this one."""
+
+    previous_xid: int | None
+    bytes: int
+
+
 async def is_known(db: Database, position: Position) -> bool:
     """Whether there is such an event; one that was given out and is no more is from a future that a restore undid."""
     known: bool = await db.fetchval(
@@ -69,29 +86,35 @@ async def is_known(db: Database, position: Position) -> bool:
 
 async def newest(db: Database) -> Position:
     """The last event of all, settled or not."""
-    row = await db.fetchrow(
+    row = await fetchrow(
+        db,
+        TaskEventRow,
         """
         SELECT e.xid::text::bigint AS xid, e.task_id, e.seq FROM task_events e
         ORDER BY e.xid DESC, e.task_id DESC, e.seq DESC LIMIT 1
-        """
+        """,
     )
     return _position(row)
 
 
 async def newest_settled(db: Database) -> Position:
-    row = await db.fetchrow(
+    row = await fetchrow(
+        db,
+        TaskEventRow,
         """
         SELECT e.xid::text::bigint AS xid, e.task_id, e.seq FROM task_events e
         WHERE e.xid < pg_snapshot_xmin(pg_current_snapshot())
         ORDER BY e.xid DESC, e.task_id DESC, e.seq DESC LIMIT 1
-        """
+        """,
     )
     return _position(row)
 
 
 async def look(db: Database, after: Position, *, at_most: int) -> Look:
     """Looks over the settled events that follow, whosever they are."""
-    row = await db.fetchrow(
+    row = await fetchrow(
+        db,
+        Farthest,
         """
         WITH line AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid),
         seen AS MATERIALIZED (
@@ -111,19 +134,21 @@ async def look(db: Database, after: Position, *, at_most: int) -> Look:
         at_most,
     )
     assert row is not None, "a count always has a row"
-    end = _position(row) if row["number"] else after
-    return Look(end, row["line"], row["number"] == at_most, row["has_unsettled"])
+    end = _position(row) if row.number else after
+    return Look(end, row.line, row.number == at_most, row.has_unsettled)
 
 
 async def between(
     db: Database, after: Position, end: Position, wanted: Wanted, *, most_rows: int, most_bytes: int
-) -> list[Row]:
+) -> list[SettledEvent]:
     """The wanted events from behind one position up to another, with their tasks' present state.
 
     `previous_xid` is the transaction of the same task's event before. That the state may be younger than the look that
     found the events does no harm: between two settled positions nothing changes any more.
     """
-    return await db.fetch(
+    return await fetch(
+        db,
+        SettledEvent,
         f"""
         SELECT *, clock_timestamp() AS read_at FROM (
             SELECT *, sum(size) OVER (ORDER BY commit_xid, task_id, seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
@@ -162,14 +187,16 @@ async def between(
     )
 
 
-async def overtaken(db: Database, task_id: UUID, *, before: int, xid: int) -> list[Row]:
+async def overtaken(db: Database, task_id: UUID, *, before: int, xid: int) -> list[EventWithState]:
     """The events of a task just before the given one that were written by younger transactions.
 
     A transaction has its number from its first lock. While it then waits for a task, a younger one may write to that
     task and commit: of these two, the order of numbers is the wrong way round. Both are visible as soon as the older
     one has ended, wherever the line is.
     """
-    return await db.fetch(
+    return await fetch(
+        db,
+        EventWithState,
         f"""
         SELECT e.xid::text::bigint AS xid, e.task_id, e.seq, e.type, e.at, e.attempt, e.data, {PRESENT_STATE}
         FROM task_events e JOIN tasks t ON t.task_id = e.task_id
@@ -185,5 +212,5 @@ async def overtaken(db: Database, task_id: UUID, *, before: int, xid: int) -> li
     )
 
 
-def _position(row: Row | None) -> Position:
-    return Position(row["xid"], row["task_id"], row["seq"]) if row is not None else BEGINNING
+def _position(row: TaskEventRow | None) -> Position:
+    return Position(row.xid, row.task_id, row.seq) if row is not None else BEGINNING

@@ -1,23 +1,57 @@
 """A task's history, read in pages from the last `seq` that the reader has seen."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.sql_fragments import FINISHED
+from windlass.shared.store.record import Record, fetch, fetchrow
+from windlass.shared.store.rows import TaskEventRow, TaskRow
 
 NEXT_SEQ = "(SELECT min(seq)::bigint FROM task_events WHERE task_id = $1 AND seq > $2)"
 
 
+class MeasuredEvent(TaskEventRow):
+    """An event, and how many bytes the page holds up to it."""
+
+    bytes: int
+
+
+class EventWithState(TaskEventRow):
+    """An event with its task's present state, and what the task ended in if it made that state."""
+
+    actor: str
+    status: str
+    last_seq: int
+    result: Any
+    error: dict[str, Any] | None
+
+
+class EventJustRead(EventWithState):
+    """The same, and when it was read, by the clock that dated it."""
+
+    read_at: datetime
+
+
+class Output(Record):
+    """What an attempt has put out."""
+
+    text: str
+
+
 async def page(
     db: Database, task_id: UUID, *, after: int, most_rows: int, most_bytes: int, types: Sequence[str] | None = None
-) -> list[Row]:
+) -> list[MeasuredEvent]:
     """The next events, up to so many, or fewer once they hold so many bytes; `bytes` counts them up to each row.
 
     `seq` has no gaps but where a restore went on beyond what had been seen: from the next event on, the range says how
     far to read even where the planner would sort a long history before its limit. A page ends before such a gap.
     """
-    return await db.fetch(
+    return await fetch(
+        db,
+        MeasuredEvent,
         f"""
         SELECT seq, type, at, attempt, data, bytes FROM (
             SELECT *, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
@@ -45,14 +79,16 @@ PRESENT_STATE = f"""
 """An event's task as it is now; the event that made this state carries what the task ended in."""
 
 
-async def follow(db: Database, task_id: UUID, *, after: int, most_rows: int, most_bytes: int) -> list[Row]:
+async def follow(db: Database, task_id: UUID, *, after: int, most_rows: int, most_bytes: int) -> list[EventJustRead]:
     """The same page, each event with its task's present state.
 
     One statement sees one moment. Read apart, a state older than the events would take an end for one of an earlier
     life, and a newer one would close a stream over events that it has not told. Where there is nothing new, the one
     row that comes back has no `seq`.
     """
-    return await db.fetch(
+    return await fetch(
+        db,
+        EventJustRead,
         f"""
         SELECT e.seq, e.type, e.at, e.attempt, e.data, {PRESENT_STATE}, clock_timestamp() AS read_at
         FROM tasks t LEFT JOIN LATERAL (
@@ -70,15 +106,15 @@ async def follow(db: Database, task_id: UUID, *, after: int, most_rows: int, mos
     )
 
 
-async def state(db: Database, task_id: UUID) -> Row | None:
+async def state(db: Database, task_id: UUID) -> TaskRow | None:
     """`user_id, status, last_seq`: whether there is something to read, and for whom."""
-    return await db.fetchrow("SELECT user_id, status, last_seq FROM tasks WHERE task_id = $1", task_id)
+    return await fetchrow(db, TaskRow, "SELECT user_id, status, last_seq FROM tasks WHERE task_id = $1", task_id)
 
 
 async def newest(db: Database, task_ids: Sequence[UUID]) -> dict[UUID, int]:
     """The last `seq` of each task: one question for all the streams of a process."""
-    rows = await db.fetch("SELECT task_id, last_seq FROM tasks WHERE task_id = ANY ($1)", list(task_ids))
-    return {row["task_id"]: row["last_seq"] for row in rows}
+    rows = await fetch(db, TaskRow, "SELECT task_id, last_seq FROM tasks WHERE task_id = ANY ($1)", list(task_ids))
+    return {row.task_id: row.last_seq for row in rows}
 
 
 EARLIER_EVENTS = 4000
@@ -86,7 +122,9 @@ EARLIER_EVENTS = 4000
 
 async def earlier_output(db: Database, task_id: UUID, *, before_attempt: int, most_bytes: int) -> str:
     """The end of what earlier attempts of the task's present life have put out, oldest first; empty if nothing."""
-    rows = await db.fetch(
+    rows = await fetch(
+        db,
+        Output,
         """
         SELECT text FROM (
             SELECT seq, text, sum(size) OVER (ORDER BY seq DESC) - size AS bytes_after FROM (
@@ -103,5 +141,5 @@ async def earlier_output(db: Database, task_id: UUID, *, before_attempt: int, mo
         most_bytes,
         EARLIER_EVENTS,
     )
-    text = "".join(row["text"] for row in rows).encode()
+    text = "".join(row.text for row in rows).encode()
     return text[-most_bytes:].decode(errors="ignore")

@@ -13,10 +13,12 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.filters import Filter
 from windlass.shared.sql_fragments import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
 from windlass.shared.states import LIVE, TERMINAL, WAITING, State
+from windlass.shared.store.record import Record, fetch
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import TASK_FIELDS
 
 CLOCK_SKEW_SECONDS = 3600
@@ -136,6 +138,14 @@ def columns_of_a_list(*, full: bool) -> str:
     return ", ".join(light.get(name, name) for name in TASK_FIELDS)
 
 
+class Failure(Record):
+    """The error of an attempt."""
+
+    task_id: UUID
+    at: datetime
+    error: dict[str, Any]
+
+
 async def newest(
     db: Database,
     wanted: Filter,
@@ -144,18 +154,18 @@ async def newest(
     before: UUID | None = None,
     owner: str | None = None,
     full: bool = False,
-) -> list[Row]:
+) -> list[TaskRow]:
     """A page of tasks older than the last one that the reader has seen."""
 
-    async def page(from_id: UUID | None) -> list[Row]:
+    async def page(from_id: UUID | None) -> list[TaskRow]:
         selection = Selection(wanted, owner=owner)
         for condition, bound in (("task_id < {}", before), ("task_id >= {}", from_id)):
             if bound is not None:
                 selection.add(condition, bound)
         if not selection.branches():
             return []
-        return await db.fetch(
-            selection.page(columns_of_a_list(full=full), order="DESC", limit=limit), *selection.values
+        return await fetch(
+            db, TaskRow, selection.page(columns_of_a_list(full=full), order="DESC", limit=limit), *selection.values
         )
 
     if wanted.updated_after is not None and (from_id := await _start_of_the_newest(db, before, NEARBY * limit)):
@@ -180,7 +190,9 @@ async def _start_of_the_newest(db: Database, before: UUID | None, number: int) -
 
 async def error_histories(db: Database, task_ids: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
     """The error of every attempt of these tasks that failed, oldest first."""
-    rows = await db.fetch(
+    rows = await fetch(
+        db,
+        Failure,
         """
         SELECT task_id, at, data -> 'error' AS error FROM task_events
         WHERE task_id = ANY ($1) AND type IN ('retry', 'stall', 'bury') AND data ? 'error' ORDER BY task_id, seq
@@ -189,7 +201,7 @@ async def error_histories(db: Database, task_ids: Sequence[UUID]) -> dict[UUID, 
     )
     histories: dict[UUID, list[dict[str, Any]]] = {task_id: [] for task_id in task_ids}
     for row in rows:
-        histories[row["task_id"]].append({**row["error"], "at": row["at"]})
+        histories[row.task_id].append({**row.error, "at": row.at})
     return histories
 
 

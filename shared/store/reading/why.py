@@ -2,51 +2,53 @@
 
 from uuid import UUID
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.explanation import TaskView
 from windlass.shared.states import Lane, State
+from windlass.shared.store.record import fetch
+from windlass.shared.store.rows import TaskRow
 
 AHEAD_COUNTED = 1000
 """Who stands further back than this is told "at least": looking costs the same however long the backlog is."""
 
 
-async def look_at(db: Database, task: Row) -> TaskView:
-    rung = task["doorbell_token"] is not None
-    runs_alone = await db.fetchval("SELECT runs_alone($1)", task["suspicion"])
+async def look_at(db: Database, task: TaskRow) -> TaskView:
+    rung = task.doorbell_token is not None
+    runs_alone = await db.fetchval("SELECT runs_alone($1)", task.suspicion)
     counted = await (_count_rung_before(db, task) if rung else _count_due_before(db, task))
     return TaskView(
-        status=State(task["status"]),
-        lane=Lane(task["lane"]),
-        available_at=task["available_at"],
-        expires_at=task["expires_at"],
-        worker_id=task["worker_id"],
-        started_at=task["started_at"],
-        completed_at=task["completed_at"],
+        status=State(task.status),
+        lane=Lane(task.lane),
+        available_at=task.available_at,
+        expires_at=task.expires_at,
+        worker_id=task.worker_id,
+        started_at=task.started_at,
+        completed_at=task.completed_at,
         rung=rung,
-        holds_a_slot=task["job_open"],
+        holds_a_slot=task.job_open,
         runs_alone=runs_alone,
         alone_before=await _count_alone_before(db, task) if runs_alone else 0,
         ahead=counted,
         all_counted=counted < AHEAD_COUNTED,
-        unmet=await _unmet(db, task["task_id"]) if task["status"] == State.BLOCKED else (),
+        unmet=await _unmet(db, task.task_id) if task.status == State.BLOCKED else (),
     )
 
 
-async def _count_due_before(db: Database, task: Row) -> int:
+async def _count_due_before(db: Database, task: TaskRow) -> int:
     """The due tasks of its provider and lane that go before it: by priority, then by age."""
     number: int = await db.fetchval(
         "SELECT due_before($1, $2, $3, $4, $5, $6)",
-        task["provider"],
-        task["lane"],
-        task["priority"],
-        task["available_at"],
-        task["task_id"],
+        task.provider,
+        task.lane,
+        task.priority,
+        task.available_at,
+        task.task_id,
         AHEAD_COUNTED,
     )
     return number
 
 
-async def _count_rung_before(db: Database, task: Row) -> int:
+async def _count_rung_before(db: Database, task: TaskRow) -> int:
     """No more are rung for than there are places, so all of them are looked at: a limit would make the planner walk
     through all that live instead."""
     number: int = await db.fetchval(
@@ -57,16 +59,16 @@ async def _count_rung_before(db: Database, task: Row) -> int:
         ) AS rung
         WHERE NOT runs_alone(rung.suspicion) AND (rung.priority, rung.available_at, rung.task_id) < ($2, $3, $4)
         """,
-        task["provider"],
-        task["priority"],
-        task["available_at"],
-        task["task_id"],
+        task.provider,
+        task.priority,
+        task.available_at,
+        task.task_id,
         AHEAD_COUNTED,
     )
     return number
 
 
-async def _count_alone_before(db: Database, task: Row) -> int:
+async def _count_alone_before(db: Database, task: TaskRow) -> int:
     """Of all providers: the processes for those that run alone take whoever comes first."""
     number: int = await db.fetchval(
         """
@@ -78,15 +80,17 @@ async def _count_alone_before(db: Database, task: Row) -> int:
         WHERE runs_alone(t.suspicion) AND t.task_id <> $3
           AND (t.status = 'running' OR (t.priority, t.available_at, t.task_id) < ($1, $2, $3))
         """,
-        task["priority"],
-        task["available_at"],
-        task["task_id"],
+        task.priority,
+        task.available_at,
+        task.task_id,
     )
     return number
 
 
 async def _unmet(db: Database, task_id: UUID) -> list[dict[str, object]]:
-    rows = await db.fetch(
+    rows = await fetch(
+        db,
+        TaskRow,
         """
         SELECT p.task_id, p.status FROM task_dependencies d JOIN tasks p ON p.task_id = d.parent_id
         WHERE d.child_id = $1 AND p.status <> 'completed' ORDER BY p.task_id

@@ -8,18 +8,28 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from windlass.shared.db import Database, Row
+from windlass.shared.db import Database
 from windlass.shared.filters import Filter
 from windlass.shared.metrics import counting
+from windlass.shared.metrics.counting import Counts
 from windlass.shared.sql_fragments import words
 from windlass.shared.states import CANCEL, REVIVE
 from windlass.shared.store.reading.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at
+from windlass.shared.store.record import fetch, fetchrow
+from windlass.shared.store.rows import BulkJobRow, TaskRow
 
 CHANNEL = "windlass_bulk"
 """Called when there is a new job."""
 
 CHUNK = 200
 ACTIONS = {"retry": REVIVE, "cancel": CANCEL}
+
+
+class Advanced(BulkJobRow):
+    """A job that was moved on, with the tasks that were revived and have ended by it."""
+
+    revived: list[Counts]
+    ended: list[Counts]
 
 
 def changeable(
@@ -61,9 +71,11 @@ async def accept(
     user_id: str,
     scope_user_id: str | None,
     canary: int | None = None,
-) -> Row:
+) -> BulkJobRow:
     """Stores a job and calls the janitors: from here on it is done, by one of them or another."""
-    row = await db.fetchrow(
+    row = await fetchrow(
+        db,
+        BulkJobRow,
         f"""
         WITH job AS (
             INSERT INTO bulk_jobs (bulk_id, action, filter, user_id, scope_user_id, matched, canary)
@@ -89,37 +101,42 @@ def stored(wanted: Filter) -> dict[str, Any]:
     return {name: value for name, value in asdict(wanted).items() if value is not None}
 
 
-async def get(db: Database, bulk_id: UUID) -> Row | None:
-    return await db.fetchrow("SELECT * FROM bulk_jobs WHERE bulk_id = $1", bulk_id)
+async def get(db: Database, bulk_id: UUID) -> BulkJobRow | None:
+    return await fetchrow(db, BulkJobRow, "SELECT * FROM bulk_jobs WHERE bulk_id = $1", bulk_id)
 
 
-async def unfinished(db: Database) -> list[Row]:
-    return await db.fetch(
-        "SELECT * FROM bulk_jobs WHERE state IN ('running', 'waiting-for-canary') ORDER BY bulk_id LIMIT 100"
+async def unfinished(db: Database) -> list[BulkJobRow]:
+    return await fetch(
+        db,
+        BulkJobRow,
+        "SELECT * FROM bulk_jobs WHERE state IN ('running', 'waiting-for-canary') ORDER BY bulk_id LIMIT 100",
     )
 
 
-async def next_chunk(db: Database, job: Row) -> list[UUID]:
+async def next_chunk(db: Database, job: BulkJobRow) -> list[UUID]:
     """The next tasks of a job, oldest first."""
     selection = changeable(
-        job["action"], msgspec.convert(job["filter"], Filter), owner=job["scope_user_id"], accepted_at=job["created_at"]
+        job.action, msgspec.convert(job.filter, Filter), owner=job.scope_user_id, accepted_at=job.created_at
     )
-    if job["last_task_id"] is not None:
-        selection.add("task_id > {}", job["last_task_id"])
+    if job.last_task_id is not None:
+        selection.add("task_id > {}", job.last_task_id)
     if not selection.branches():
         return []
-    first = job["canary"] is not None and job["last_task_id"] is None
-    statement = selection.page("task_id", order="ASC", limit=min(CHUNK, job["canary"]) if first else CHUNK)
-    return [row["task_id"] for row in await db.fetch(statement, *selection.values)]
+    most = CHUNK if job.canary is None or job.last_task_id is not None else min(CHUNK, job.canary)
+    statement = selection.page("task_id", order="ASC", limit=most)
+    return [row.task_id for row in await fetch(db, TaskRow, statement, *selection.values)]
 
 
-async def advance(db: Database, job: Row, chunk: list[UUID]) -> Row | None:
+async def advance(db: Database, job: BulkJobRow, chunk: list[UUID]) -> Advanced | None:
     """Does a chunk and moves the job on; none when somebody else has moved it meanwhile."""
     while True:
         try:
             query = "SELECT (job).*, revived, ended FROM advance_bulk($1, $2, $3)"
-            row = await db.fetchrow(query, job["bulk_id"], job["last_task_id"], chunk)
-            return row and counting.changed(row)
+            row = await fetchrow(db, Advanced, query, job.bulk_id, job.last_task_id, chunk)
+            if row is not None:
+                counting.revived(row.revived)
+                counting.ended(row.ended)
+            return row
         except asyncpg.DeadlockDetectedError:
             # As with a single revival: generation by generation it may come across a claim the other way round.
             continue
@@ -134,9 +151,11 @@ async def stop(db: Database, bulk_id: UUID, *, reason: str) -> None:
     )
 
 
-async def judge_canaries(db: Database, bulk_id: UUID) -> Row | None:
+async def judge_canaries(db: Database, bulk_id: UUID) -> BulkJobRow | None:
     """Lets a job go on when all its canaries have completed, stops it when one has failed; none while it waits."""
-    return await db.fetchrow(
+    return await fetchrow(
+        db,
+        BulkJobRow,
         f"""
         WITH canary AS (
             SELECT count(*) FILTER (WHERE t.status = 'completed') AS completed, count(*) AS all_of_them,

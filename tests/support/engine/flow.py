@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
+from asyncpg import Record as Row
+
 from tests.support.engine.store import RULES, Engine
 from windlass.services.actors.worker.retries import ending_of_failure
 from windlass.shared.admission import Admission, ProviderView, admit
-from windlass.shared.db import Row
 from windlass.shared.errors import InvalidInput, RateLimited, ServiceUnavailable
 from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks

@@ -18,11 +18,12 @@ import windlass.shared.models  # noqa: F401 - declares the tables
 from tests.support.servers.databases import execute
 from tests.support.servers.private_servers import Servers
 from windlass.shared import db
-from windlass.shared.db import Row
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import workers
+from windlass.shared.store.record import fetch
+from windlass.shared.store.rows import TaskEventRow, TaskRow
 from windlass.shared.store.tasks import Claim, Claimed, Ending, Refused, Report, Submission
 
 CONNECTIONS = 12
@@ -207,7 +208,7 @@ class Engine:
 
     # What a reader sees
 
-    async def row(self, task_id: UUID) -> Row:
+    async def row(self, task_id: UUID) -> TaskRow:
         row = await tasks.get(self.pool, task_id)
         assert row is not None
         return row
@@ -218,8 +219,10 @@ class Engine:
     async def statuses(self, task_ids: list[UUID]) -> list[str]:
         return [await self.status(task_id) for task_id in task_ids]
 
-    async def history(self, task_id: UUID) -> list[Row]:
-        return await self.pool.fetch("SELECT * FROM task_events WHERE task_id = $1 ORDER BY seq", task_id)
+    async def history(self, task_id: UUID) -> list[TaskEventRow]:
+        return await fetch(
+            self.pool, TaskEventRow, "SELECT * FROM task_events WHERE task_id = $1 ORDER BY seq", task_id
+        )
 
     async def story(self, task_id: UUID) -> list[str]:
         return [event["type"] for event in await self.history(task_id)]

@@ -91,15 +91,15 @@ class Heartbeat:
         sent_at = boot_time()
         rows = await workers.renew(connection, self._worker_id, self._attempts.leases(), self._settings.lease_seconds)
         self._renewed_at = sent_at
-        renewed = [row["claim_token"] for row in rows if row["owned"]]
+        renewed = [row.claim_token for row in rows if row.owned]
         self._lease_watch.renewed(renewed, sent_at + self._settings.lease_seconds)
         for row in rows:
-            is_lost = not row["owned"] and not row["skipped"]
-            if row["cancel_requested"] or is_lost:
-                self._attempts.stop(row["claim_token"], "cancelled" if row["cancel_requested"] else "lost")
+            is_lost = not row.owned and not row.skipped
+            if row.cancel_requested or is_lost:
+                self._attempts.stop(row.claim_token, "cancelled" if row.cancel_requested else "lost")
             if is_lost:
-                self._lease_watch.let_go(row["claim_token"])
-        skipped = any(row["skipped"] for row in rows)
+                self._lease_watch.let_go(row.claim_token)
+        skipped = any(row.skipped for row in rows)
         return self._settings.heartbeat_seconds / (SOONER_AFTER_SKIPPING if skipped else 1)
 
     async def _keep_watch(self) -> None:

@@ -21,6 +21,6 @@ async def take_back(
         return
     while rows := await tasks.stall(db, expired_for_seconds=None, proofs=predecessors, retries=retries):
         for row in rows:
-            with log_context.about(task_id=row["task_id"], attempt=row["attempt"], traceparent=row["traceparent"]):
-                log.warning("task %s: taken back from %s; now %s", row["task_id"], row["worker_id"], row["status"])
+            with log_context.about(task_id=row.task_id, attempt=row.attempt, traceparent=row.traceparent):
+                log.warning("task %s: taken back from %s; now %s", row.task_id, row.worker_id, row.status)
     await workers.mark_lost(db, list(predecessors), reason="died")

@@ -1,0 +1,97 @@
+"""What an attempt says while it runs, and how it ends: kept as long as it owns its task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from windlass.shared.db import Database, as_json
+from windlass.shared.metrics import counting
+from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.record import Record, fetch
+from windlass.shared.store.tasks.patience import BRIEFLY, patient
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a running attempt says, to be kept if it still owns the task."""
+
+    task_id: UUID
+    attempt: int
+    claim_token: UUID
+    number: int
+    progress: dict[str, Any] | None = None
+    checkpoint: Any = None
+    events: Sequence[dict[str, Any]] = ()
+
+
+class Ending(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How an attempt ended, as its owner decided; `events` are numbered before the end itself. Postgres knows the
+    defaults, and need not read them."""
+
+    task_id: UUID
+    attempt: int
+    claim_token: UUID
+    transition: str
+    result: Any = None
+    error: dict[str, Any] | None = None
+    exit_code: int | None = None
+    delay_seconds: float = 0
+    retry_cost: int = 0
+    rate_limited: bool = False
+    provider_failed: bool = False
+    hopeless_if_others_pass: bool = False
+    timeout_factor: float = 1
+    progress: dict[str, Any] | None = None
+    checkpoint: Any = None
+    events: Sequence[dict[str, Any]] = ()
+    proof: dict[str, Any] | None = None
+    """What was done to the attempt's processes, as far as it had any: kept in the event of the end."""
+
+
+class Told(Record):
+    """A task whose report was kept, or was `skipped` since somebody else has locked its row."""
+
+    task_id: UUID
+    skipped: bool
+
+
+class Ended(Record):
+    """What has become of a task, and how old it was at its end; those that were buried with it have no token."""
+
+    claim_token: UUID | None
+    status: str
+    actor: str
+    provider: str
+    age_seconds: float | None
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What became of reports: whose task is still their own, and whose row somebody else has locked: to be offered
+    again. The others have lost it."""
+
+    kept: set[UUID]
+    skipped: set[UUID]
+
+
+async def report(db: Database, reports: Sequence[Report]) -> Heard:
+    """Keeps progress, output and checkpoints, and waits for nobody."""
+    rows = await fetch(db, Told, "SELECT * FROM report_tasks($1::text::jsonb, skip_locked => true)", as_json(reports))
+    return Heard({row.task_id for row in rows if not row.skipped}, {row.task_id for row in rows if row.skipped})
+
+
+async def end(db: Database, endings: Sequence[Ending], rules: Rules, *, briefly: bool = False) -> list[str | None]:
+    """Ends attempts and returns each task's status after it, or none where it no longer belonged to the caller.
+
+    What they say about their providers opens and closes breakers and pauses providers, by the rules. For a lock it
+    waits long, or only briefly.
+    """
+    called = f"end_tasks($1::text::jsonb, {patient('$2::text::jsonb', briefly=briefly)}) AS answer"
+    query = f"SELECT answer.* FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - both are written here
+    rows = await fetch(db, Ended, query, as_json(endings), as_json(rules))
+    counting.attempts_ended(endings, rows)
+    statuses = {row.claim_token: row.status for row in rows}
+    return [statuses.get(ending.claim_token) for ending in endings]

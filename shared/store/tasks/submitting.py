@@ -1,0 +1,116 @@
+"""New tasks: stored all or none, by their keys where they have some."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import msgspec
+
+from windlass.shared.db import Database, as_json
+from windlass.shared.metrics import counting
+from windlass.shared.store.record import Kind, Record, fetch
+from windlass.shared.store.rows import TaskRow
+
+
+class UnknownDependency(Exception):
+    """A task cannot depend on one that does not exist."""
+
+    def __init__(self, missing: Sequence[str]) -> None:
+        super().__init__(f"no such task: {', '.join(missing)}")
+        self.missing = missing
+
+
+class KeyInFlight(Exception):
+    """Somebody else is just submitting under the same key, and has not come to an end."""
+
+
+class KeyReused(Exception):
+    """The idempotency key belongs to another request."""
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A new task, as the API accepted it. There are thousands in a second: a frozen dataclass takes ten times as long
+    to make, and reading what is left empty would take Postgres as long as storing the rest. It knows the defaults."""
+
+    task_id: UUID
+    actor: str
+    provider: str
+    payload: dict[str, Any]
+    user_id: str
+    timeout_seconds: float
+    task_type: str | None = None
+    priority: int = 2
+    max_retries: int = 3
+    max_age_seconds: float | None = None
+    run_at: str | None = None
+    delay_seconds: float | None = None
+    tags: Sequence[str] = ()
+    project_id: str | None = None
+    workflow_id: str | None = None
+    workflow_run_id: str | None = None
+    interaction_id: str | None = None
+    parent_task_id: UUID | None = None
+    depends_on: Sequence[UUID] = ()
+    reach: str | None = None
+    """Whose tasks it may depend on: one user's, or everybody's."""
+    dedupe_key: str | None = None
+    dedupe_ttl_seconds: float = 86400
+    idempotency_key: str | None = None
+    idempotency_ttl_seconds: float = 86400
+    body_hash: str | None = None
+    traceparent: str | None = None
+    """The trace that its submit belongs to, while somebody traces."""
+    retry_delays: dict[str, Any] | None = None
+
+    @property
+    def has_keys(self) -> bool:
+        return self.dedupe_key is not None or self.idempotency_key is not None
+
+
+class KeyedTask(TaskRow):
+    """A task, and whether an earlier submit has stored it."""
+
+    deduplicated: bool
+
+
+async def submit(db: Database, submissions: Sequence[Submission]) -> list[TaskRow]:
+    """Stores all of them or none; once this returns they are durable. Their keys are not looked at."""
+    rows = await _submit(db, TaskRow, "SELECT * FROM submit_tasks($1::text::jsonb)", submissions)
+    counting.stored(rows)
+    return rows
+
+
+async def submit_keyed(db: Database, submissions: Sequence[Submission]) -> list[KeyedTask]:
+    """Stores those that were not submitted before under one of their keys, all or none; returns the task of each, in
+    their order, with `deduplicated`."""
+    query = "SELECT deduplicated, (task).* FROM submit_keyed_tasks($1::text::jsonb)"
+    rows = await _submit(db, KeyedTask, query, submissions)
+    counting.stored(row for row in rows if not row.deduplicated)
+    return rows
+
+
+async def submit_batch(db: Database, submissions: Sequence[Submission]) -> list[tuple[UUID, bool]]:
+    """Stores all of them or none, by their keys where they have some; returns each one's id, and whether it was there
+    before."""
+    if any(each.has_keys for each in submissions):
+        return [(row.task_id, row.deduplicated) for row in await submit_keyed(db, submissions)]
+    if any(each.depends_on for each in submissions):
+        await submit(db, submissions)
+    else:
+        await _submit(db, Record, "SELECT cardinality(store_tasks($1::text::jsonb))", submissions)
+        counting.submitted(submissions)
+    return [(each.task_id, False) for each in submissions]
+
+
+async def _submit(db: Database, kind: type[Kind], query: str, submissions: Sequence[Submission]) -> list[Kind]:
+    try:
+        return await fetch(db, kind, query, as_json(submissions))
+    except asyncpg.PostgresError as error:
+        if error.sqlstate == "WL404":
+            raise UnknownDependency(str(getattr(error, "detail", "")).split(",")) from error
+        if error.sqlstate == "WL409":
+            raise KeyInFlight from error
+        if error.sqlstate == "WL422":
+            raise KeyReused from error
+        raise
