@@ -49,7 +49,7 @@ def create_app(settings: Settings) -> Litestar:
     @asynccontextmanager
     async def connected(app: Litestar) -> AsyncIterator[None]:
         pool = await db.open_pool(settings, "api", most=8)
-        lists = await db.open_reading_pool(settings, "api-lists", most=2)
+        lists = await db.open_reading_pool(settings, "api", most=2)
         keyring = Keyring(pool)
         hub = Hub(settings, {keys.CHANNEL: keyring.forget})
         media_links = MediaLinks(settings, pool)

@@ -187,6 +187,11 @@ def path_of(descriptor: int) -> str:
     return f"/proc/self/fd/{descriptor}"
 
 
+def namespace_of(pid: int, kind: str) -> str:
+    """The link by which a process' namespace can be told from another's, and entered."""
+    return f"/proc/{pid}/ns/{kind}"
+
+
 def boot_id() -> str:
     """Another one each time the machine is started."""
     return Path("/proc/sys/kernel/random/boot_id").read_text()

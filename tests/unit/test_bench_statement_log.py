@@ -26,7 +26,7 @@ def test_every_statement_is_found_with_its_connection_and_in_one_line() -> None:
 
 
 def test_a_connection_belongs_to_a_process() -> None:
-    names = ["windlass-api-lists-lists", "windlass-heartbeat-listen", "windlass-actors-writer", "windlass-dispatcher"]
+    names = ["windlass-api-lists", "windlass-heartbeat-listen", "windlass-actors-writer", "windlass-dispatcher"]
     assert [owner_of(name) for name in names] == ["api", "worker", "worker", "dispatcher"]
     assert owner_of("psql") == "psql"
 

@@ -97,6 +97,13 @@ def test_what_is_due_is_filled_in_for_the_moment_that_is_named() -> None:
     assert functions.fill_in(":due_at(moment)") == due("moment")
 
 
+def test_no_line_of_a_function_is_longer_than_one_of_python() -> None:
+    """sqlfluff cannot tell: a body is a string to it."""
+    assert not [
+        line for each in functions.FOLDER.glob("*.sql") for line in each.read_text().split("\n") if len(line) > 120
+    ]
+
+
 def test_what_is_due_is_written_once() -> None:
     """In the code; a migration keeps the words of its day."""
     files = [each for each in SHARED.rglob("*") if each.suffix in {".py", ".sql"} and "versions" not in each.parts]

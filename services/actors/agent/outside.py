@@ -15,6 +15,8 @@ import struct
 import subprocess
 from ipaddress import IPv4Network
 
+from windlass.shared.process.procfs import namespace_of
+
 INFO_FD, BLOCK_FD, RESOLVER_FD = 10, 11, 12
 """Where bubblewrap finds the pipes of its keeper."""
 
@@ -123,8 +125,8 @@ def _shut_what_is_private(pid: int) -> bool:
 def _enter(pid: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     for name, kind in (("user", CLONE_NEWUSER), ("net", CLONE_NEWNET)):
-        theirs = f"/proc/{pid}/ns/{name}"
-        if os.stat(theirs).st_ino == os.stat(f"/proc/self/ns/{name}").st_ino:  # noqa: PTH116 - links into the kernel
+        theirs = namespace_of(pid, name)
+        if os.stat(theirs).st_ino == os.stat(namespace_of(os.getpid(), name)).st_ino:  # noqa: PTH116 - links into the kernel
             continue
         descriptor = os.open(theirs, os.O_RDONLY)
         if libc.setns(descriptor, kind) != 0:

@@ -49,7 +49,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dedupe-key", metavar="KEY", help="not twice while a task of this key lives or has completed")
     group.add_argument("--dedupe-ttl", dest="dedupe_ttl_seconds", type=seconds, metavar="SECONDS")
     group.add_argument("--idempotency-key", metavar="KEY", help="the same key is the same submit; else made up")
-    group.add_argument("--webhook-url", metavar="URL", help="is told how it ended")
+    group.add_argument("--webhook-url", metavar="URL", help="not supported yet: such a task is refused")
     group.add_argument("--user", dest="user_id", help="for somebody else; admins only")
 
 

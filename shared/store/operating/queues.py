@@ -58,9 +58,6 @@ async def status(
     return rows, count_states(rows)
 
 
-STATES = ("blocked", "queued", "running", "retrying", "completed", "dead", "cancelled")
-
-
 def count_states(rows: list[QueueStatus]) -> dict[str, int]:
     return {state.value: sum(row[state] for row in rows) for state in State}
 

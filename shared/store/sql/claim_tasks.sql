@@ -49,7 +49,8 @@ BEGIN
     ), moved AS (
         UPDATE tasks t SET
             status = :target_of_claim, attempt = t.attempt + 1, claim_token = r.token, worker_id = claimant,
-            started_at = moment, heartbeat_at = moment, lease_expires_at = moment + make_interval(secs => lease_seconds),
+            started_at = moment, heartbeat_at = moment,
+            lease_expires_at = moment + make_interval(secs => lease_seconds),
             progress = NULL, report_count = 0, doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
             updated_at = moment, last_seq = t.last_seq + 1
         FROM ready r LEFT JOIN gate ON gate.name = r.provider

@@ -29,7 +29,8 @@ BEGIN
     SELECT array_agg(e.task_id), array_agg(e.claim_token),
            array_agg(e.task_id) FILTER (WHERE e.rate_limited OR e.provider_failed)
     INTO wanted, tokens, telling
-    FROM jsonb_to_recordset(endings) AS e(task_id uuid, claim_token uuid, rate_limited boolean, provider_failed boolean);
+    FROM jsonb_to_recordset(endings)
+        AS e(task_id uuid, claim_token uuid, rate_limited boolean, provider_failed boolean);
     locked := lock_judged_providers(wanted, tokens, telling, rules);
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();

@@ -20,7 +20,8 @@ BEGIN
     INSERT INTO generations (
         generation_id, task_id, attempt, user_id, provider, operation, status, request, callback_hash, workflow_run_id,
         interaction_id, prompt_id, source_data, created_at, updated_at)
-    SELECT (new ->> 'generation_id')::uuid, t.task_id, t.attempt, t.user_id, t.provider, new ->> 'operation', 'intended',
+    SELECT (new ->> 'generation_id')::uuid, t.task_id, t.attempt, t.user_id, t.provider, new ->> 'operation',
+           'intended',
            new -> 'request', decode(new ->> 'callback_hash', 'hex'), t.workflow_run_id, t.interaction_id,
            new ->> 'prompt_id', new -> 'source_data', moment, moment
     FROM tasks t WHERE t.task_id = (fence ->> 'task_id')::uuid

@@ -12,7 +12,8 @@ DECLARE
     free    uuid[];
     renewed int;
 BEGIN
-    UPDATE workers w SET heartbeat_at = clock_timestamp(), state = CASE w.state WHEN 'lost' THEN 'active' ELSE w.state END
+    UPDATE workers w SET
+        heartbeat_at = clock_timestamp(), state = CASE w.state WHEN 'lost' THEN 'active' ELSE w.state END
     WHERE w.worker_id = (SELECT worker_id FROM workers WHERE worker_id = reporter FOR NO KEY UPDATE SKIP LOCKED);
     IF cardinality(held) = 0 THEN RETURN; END IF;
 

@@ -33,7 +33,8 @@ BEGIN
     ) AS chosen
     WHERE share.places > 0;
     reserved := reserved || ARRAY(
-        SELECT t.task_id FROM (SELECT * FROM tasks WHERE tasks.provider = provider_name AND tasks.job_open OFFSET 0) AS t
+        SELECT t.task_id
+        FROM (SELECT * FROM tasks WHERE tasks.provider = provider_name AND tasks.job_open OFFSET 0) AS t
         WHERE t.doorbell_token IS NULL AND :due_at(moment)
         ORDER BY t.priority, t.available_at, t.task_id LIMIT resumes);
     IF coalesce(cardinality(reserved), 0) = 0 THEN RETURN; END IF;

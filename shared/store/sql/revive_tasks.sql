@@ -30,9 +30,11 @@ BEGIN
         ), moved AS (
             UPDATE tasks t SET
                 status = CASE c.unmet WHEN 0 THEN 'queued' ELSE 'blocked' END, unmet = c.unmet, lane = 'retry',
-                retry_count = 0, interrupt_count = 0, stall_count = 0, suspicion = 0, rate_limited_count = 0, error = NULL,
+                retry_count = 0, interrupt_count = 0, stall_count = 0, suspicion = 0, rate_limited_count = 0,
+                error = NULL,
                 exit_code = NULL, progress = NULL,
-                provider_job_id = CASE WHEN t.job_open THEN t.provider_job_id END, cancel_requested = false, completed_at = NULL, claim_token = NULL,
+                provider_job_id = CASE WHEN t.job_open THEN t.provider_job_id END, cancel_requested = false,
+                completed_at = NULL, claim_token = NULL,
                 available_at = moment, expires_at = moment + make_interval(secs => t.max_age_seconds),
                 updated_at = moment, last_seq = t.last_seq + 1
             FROM counted c WHERE t.task_id = c.task_id

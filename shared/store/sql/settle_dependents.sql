@@ -101,7 +101,8 @@ DECLARE
     over    uuid[];
 BEGIN
     page := ARRAY(
-        SELECT t.task_id FROM tasks t WHERE t.status = 'blocked' AND t.task_id > after ORDER BY t.task_id LIMIT at_most);
+        SELECT t.task_id FROM tasks t WHERE t.status = 'blocked' AND t.task_id > after
+        ORDER BY t.task_id LIMIT at_most);
     reached := page[at_most];
     SELECT array_agg(c.task_id) INTO overdue FROM states_of_parents(page) AS c
     WHERE c.failed_parent IS NOT NULL OR c.unmet <> c.believed;
