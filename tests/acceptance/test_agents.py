@@ -242,7 +242,8 @@ def test_without_bubblewrap_only_agents_that_may_run_without_a_sandbox_do(windla
     assert log.count("NO SANDBOX: bubblewrap is not installed; these agents are refused: boxed, demo.") == 1
     assert log.count("NO SANDBOX: bubblewrap is not installed; these agents run without one: thinker") == 1
     assert "these agents run without a sandbox, as they are set: unruly" in log
-    assert "loopback and link-local addresses included: thinker" in log
+    assert "these agents have the network of this machine, loopback and link-local addresses included" in log
+    assert "public addresses alone): thinker" in log
     worker.send_signal(signal.SIGTERM)
     worker.wait(60)
 

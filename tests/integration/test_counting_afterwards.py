@@ -9,6 +9,7 @@ from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
 from windlass.shared.db import Database
 from windlass.shared.metrics.seam import counted_afterwards
 from windlass.shared.store import tasks
+from windlass.shared.store.record import Record
 from windlass.shared.store.tasks import Claim, Claimed
 
 
@@ -19,10 +20,29 @@ class WithoutColumn:
         self._pool = pool
         self._column = column
 
-    async def fetch(self, *statement: Any) -> list[dict[str, Any]]:
-        rows = await self._pool.fetch(*statement)
+    async def fetch(self, *statement: Any, record_class: type[Record]) -> list["Lacking"]:
+        rows = await self._pool.fetch(*statement, record_class=record_class)
         assert all(self._column in row for row in map(dict, rows)), "it is there to be missed"
-        return [{name: value for name, value in row.items() if name != self._column} for row in rows]
+        return [Lacking(row, self._column) for row in rows]
+
+
+class Lacking:
+    """A row as such a database would answer."""
+
+    def __init__(self, row: Record, column: str) -> None:
+        self._row = row
+        self._column = column
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._column:
+            raise KeyError(name)
+        return getattr(self._row, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [(name, value) for name, value in self._row.items() if name != self._column]
 
 
 @on_the_engine

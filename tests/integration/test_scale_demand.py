@@ -236,7 +236,7 @@ async def test_asking_costs_the_same_however_many_tasks_are_scheduled_for_later(
     await engine.sql("ANALYZE tasks")
     query = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT wanted FROM scale_demand WHERE queue = 'probe.probe'"
     async with engine.pool.acquire() as connection:
-        await connection.fetchval(query)  # which makes the plan, and reads the catalogue for it
-        plan = await connection.fetchval(query)
-    pages = json.loads(plan)[0]["Plan"]["Shared Hit Blocks"]
+        # Who makes the plan reads the catalogue for it, also when the autovacuum has just analyzed the table once more.
+        plans = [json.loads(await connection.fetchval(query)) for _ in range(5)]
+    pages = min(plan[0]["Plan"]["Shared Hit Blocks"] for plan in plans)
     assert pages < 120, "some probes of an index, and no walk over what waits for another day"

@@ -46,7 +46,7 @@ def settings_for(directory: Path, **agent: Any) -> Settings:
         data_dir=directory / "data",
         stop_grace_seconds=1,
         largest_result_bytes=200_000,
-        agents={"unruly": configured.model_dump()},
+        agents={"unruly": configured.model_dump(by_alias=True)},
     )
 
 
