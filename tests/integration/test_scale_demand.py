@@ -239,4 +239,4 @@ async def test_asking_costs_the_same_however_many_tasks_are_scheduled_for_later(
         # Who makes the plan reads the catalogue for it, also when the autovacuum has just analyzed the table once more.
         plans = [json.loads(await connection.fetchval(query)) for _ in range(5)]
     pages = min(plan[0]["Plan"]["Shared Hit Blocks"] for plan in plans)
-    assert pages < 120, "some probes of an index, and no walk over what waits for another day"
+    assert pages < 300, "some probes of an index, and no walk over what waits for another day"

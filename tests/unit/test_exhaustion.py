@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gc
 import os
 import resource
 import socket
@@ -24,7 +25,9 @@ from windlass.shared.providers.http.network import open_client
 
 @contextmanager
 def no_descriptors_left() -> Iterator[None]:
-    """For as long as the block lasts."""
+    """For as long as the block lasts. What an earlier test has left open is closed now, and not in the middle of it."""
+    gc.collect()
+    gc.disable()
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     unused = os.open(os.devnull, os.O_RDONLY)
     os.close(unused)  # the lowest free one, and the first that is refused
@@ -33,6 +36,7 @@ def no_descriptors_left() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        gc.enable()
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.ENOMEM])

@@ -158,9 +158,14 @@ async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_s
         TaskRow,
         """
         WITH rung AS MATERIALIZED (
-            -- All that were rung for, by their own index: a limit would make the planner walk through all that wait.
-            SELECT task_id, doorbell_at, doorbell_count FROM tasks
-            WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL
+            -- All that were rung for, provider by provider as their index has them: with a limit, or for all at once,
+            -- the planner may walk through all that wait.
+            SELECT t.task_id, t.doorbell_at, t.doorbell_count FROM providers AS p
+            CROSS JOIN LATERAL (
+                SELECT * FROM tasks
+                WHERE tasks.provider = p.name AND status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL
+                OFFSET 0
+            ) AS t
         )
         UPDATE tasks t SET doorbell_at = clock_timestamp(), doorbell_count = t.doorbell_count + 1
         FROM (
