@@ -215,7 +215,7 @@ class WorkerProcess:
         if left := len(self.attempts):
             log.error("%d attempts did not stop; the guardian ends them with this process", left)
         else:
-            self.worker.stop(timeout=round(self.settings.stop_grace_seconds * 1000))
+            self._stop_consuming()
         self.heartbeat.stop()
         self._leave("stopped")
         self.writer.close(timeout=self.settings.stop_grace_seconds)
@@ -224,6 +224,14 @@ class WorkerProcess:
         logging.shutdown()
         # Threads that still hang in a system call must not hold up the exit: the guardian buries what is left.
         os._exit(self.exit_code)
+
+    def _stop_consuming(self) -> None:
+        """Whatever RabbitMQ's client meets on its way out (no descriptors, a connection that is half closed): all has
+        been handed back, and the good-bye that follows tells why this worker went."""
+        try:
+            self.worker.stop(timeout=round(self.settings.stop_grace_seconds * 1000))
+        except Exception:
+            log.exception("the consumers did not close in order; they go with this process")
 
     def _drain_seconds(self) -> float:
         """Time for the work to end by itself; none when this process must go or nobody guards it any more."""
