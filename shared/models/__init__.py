@@ -8,20 +8,23 @@ from windlass.shared.models.access import ApiKey, AuditEntry, ServerSecret
 from windlass.shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
 from windlass.shared.models.demand import SCALE_DEMAND
 from windlass.shared.models.media import Content, Generation
-from windlass.shared.models.processes import ServiceReport, Worker
-from windlass.shared.models.providers import Provider, ProviderEvent, ProviderResult, RateCounter
-from windlass.shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag, Unsettled
+from windlass.shared.models.processes import FunctionSet, ServiceReport, Worker
+from windlass.shared.models.providers import Actor, Provider, ProviderEvent, ProviderResult, Queue, RateCounter
+from windlass.shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag, Unsettled, Untold
 
 __all__ = [
     "SCALE_DEMAND",
+    "Actor",
     "ApiKey",
     "AuditEntry",
     "BulkJob",
     "Content",
+    "FunctionSet",
     "Generation",
     "Provider",
     "ProviderEvent",
     "ProviderResult",
+    "Queue",
     "RateCounter",
     "ServerSecret",
     "ServiceReport",
@@ -34,5 +37,6 @@ __all__ = [
     "TaskTag",
     "TaskTally",
     "Unsettled",
+    "Untold",
     "Worker",
 ]

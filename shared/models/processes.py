@@ -49,3 +49,13 @@ class ServiceReport(SQLModel, table=True):
     healthy: bool
     details: dict[str, Any] = document(optional=False)
     reported_at: datetime = moment(optional=False)
+
+
+class FunctionSet(SQLModel, table=True):
+    """The functions of one build, in a schema of their own; `migrated_at` is when such a build last migrated."""
+
+    __tablename__ = "function_sets"
+
+    name: str = Field(primary_key=True)
+    level: int
+    migrated_at: datetime = moment(optional=False)

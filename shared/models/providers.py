@@ -5,11 +5,14 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
+    ARRAY,
     CheckConstraint,
     Column,
     Index,
+    Integer,
     text,
 )
+from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
@@ -26,6 +29,7 @@ class Provider(SQLModel, table=True):
         CheckConstraint("breaker_mode IN ('auto', 'open', 'closed')", name="breaker_mode"),
         CheckConstraint("breaker_state IN ('closed', 'open', 'half-open')", name="breaker_state"),
         CheckConstraint("(breaker_state = 'closed') = (breaker_until IS NULL)", name="breaker_until"),
+        CheckConstraint("cardinality(rate_moments) = cardinality(rate_counts)", name="rate_window"),
     )
 
     name: str = Field(primary_key=True)
@@ -45,6 +49,36 @@ class Provider(SQLModel, table=True):
     breaker_until: datetime | None = moment()
     breaker_reason: str | None = None
     breaker_changed_at: datetime | None = moment()
+    rate_moments: list[datetime] = Field(
+        default_factory=list,
+        sa_column=Column(ARRAY(TIMESTAMP(timezone=True)), nullable=False, server_default=text("'{}'")),
+    )
+    """The sliding window of its rate: when places were taken, and how many at each of these moments."""
+    rate_counts: list[int] = Field(
+        default_factory=list, sa_column=Column(ARRAY(Integer), nullable=False, server_default=text("'{}'"))
+    )
+
+
+class Queue(SQLModel, table=True):
+    """A pair of actor and provider that has been configured: what waits for it is carried by the queue of RabbitMQ
+    that has its name. None is ever taken away, for its tasks may still wait."""
+
+    __tablename__ = "queues"
+    __table_args__ = (Index("queues_provider", "provider"),)
+
+    queue: str = Field(primary_key=True)
+    provider: str
+    actor: str
+
+
+class Actor(SQLModel, table=True):
+    """What the functions must know of an actor: how many of its tasks with the same concurrency key may run at once."""
+
+    __tablename__ = "actors"
+    __table_args__ = (CheckConstraint("concurrency_limit > 0", name="concurrency_limit"),)
+
+    name: str = Field(primary_key=True)
+    concurrency_limit: int | None = None
 
 
 class ProviderResult(SQLModel, table=True):

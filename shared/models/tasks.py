@@ -100,6 +100,13 @@ class Task(SQLModel, table=True):
             f" AND (doorbell_token IS NULL OR status IN {words(WAITING)})",
             name="doorbell",
         ),
+        CheckConstraint("level >= 0 AND concerns >= 0 AND life >= 1", name="lives"),
+        CheckConstraint(
+            "(held = '{}') = (due_at IS NULL) AND (held = '{}') = (held_at IS NULL)"
+            " AND (held = '{}' OR (status IN ('blocked', 'queued', 'retrying') AND available_at = 'infinity'"
+            " AND doorbell_token IS NULL AND NOT job_open))",
+            name="held",
+        ),
         # The live work, each question its own small index: history costs them nothing however long it grows.
         Index(
             "tasks_due",
@@ -220,6 +227,19 @@ class Task(SQLModel, table=True):
     traceparent: str | None = None
     suspicion: int = counter()
     retry_delays: dict[str, Any] | None = document()
+    level: int = Field(default=0, sa_column=Column(SmallInteger, nullable=False, server_default=text("0")))
+    """What the functions that move it must know at least; 0 for a plain task."""
+    concerns: int = counter()
+    """Whom its moves are told, as bits: see `shared/concerns.py`."""
+    life: int = Field(default=1, sa_column_kwargs={"server_default": text("1")})
+    """Its first, or one more for each time it was revived."""
+    held: list[str] = Field(
+        default_factory=list, sa_column=Column(ARRAY(Text), nullable=False, server_default=text("'{}'"))
+    )
+    """For which reasons it stands still. While there is one, `available_at` is infinity, and its time is `due_at`."""
+    held_at: datetime | None = moment()
+    due_at: datetime | None = moment()
+    concurrency_key: str | None = None
 
 
 SEARCHED_TEXT_STATISTICS = f"CREATE STATISTICS tasks_searched_text ON ({SEARCHED_TEXT}) FROM tasks"
@@ -283,4 +303,20 @@ class Unsettled(SQLModel, table=True):
             PG_UUID(as_uuid=True), nullable=False, server_default=text("'00000000-0000-0000-0000-000000000000'")
         )
     )
+    since: datetime = moment(optional=False)
+
+
+class Untold(SQLModel, table=True):
+    """A move of a task that one of those concerned could not be told: an end does not fail because of whom it tells.
+    The janitor tells it again."""
+
+    __tablename__ = "untold"
+
+    untold_id: int = number()
+    subject: str
+    task_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=False))
+    seq: int
+    move: dict[str, Any] = document(optional=False)
+    error: str
+    tries: int = counter()
     since: datetime = moment(optional=False)

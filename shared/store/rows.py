@@ -7,6 +7,13 @@ from uuid import UUID
 from windlass.shared.store.record import Record
 
 
+class ActorRow(Record):
+    """A row of `actors`, or those of its columns that were selected."""
+
+    name: str
+    concurrency_limit: int | None
+
+
 class ApiKeyRow(Record):
     """A row of `api_keys`, or those of its columns that were selected."""
 
@@ -68,6 +75,14 @@ class ContentRow(Record):
     created_at: datetime
 
 
+class FunctionSetRow(Record):
+    """A row of `function_sets`, or those of its columns that were selected."""
+
+    name: str
+    level: int
+    migrated_at: datetime
+
+
 class GenerationRow(Record):
     """A row of `generations`, or those of its columns that were selected."""
 
@@ -115,6 +130,8 @@ class ProviderRow(Record):
     breaker_until: datetime | None
     breaker_reason: str | None
     breaker_changed_at: datetime | None
+    rate_moments: list[datetime]
+    rate_counts: list[int]
 
 
 class ProviderEventRow(Record):
@@ -136,6 +153,14 @@ class ProviderResultRow(Record):
     at: datetime
     failed: bool
     task_id: UUID
+
+
+class QueueRow(Record):
+    """A row of `queues`, or those of its columns that were selected."""
+
+    queue: str
+    provider: str
+    actor: str
 
 
 class RateCounterRow(Record):
@@ -231,6 +256,13 @@ class TaskRow(Record):
     traceparent: str | None
     suspicion: int
     retry_delays: dict[str, Any] | None
+    level: int
+    concerns: int
+    life: int
+    held: list[str]
+    held_at: datetime | None
+    due_at: datetime | None
+    concurrency_key: str | None
 
 
 class TaskCountRow(Record):
@@ -299,6 +331,19 @@ class UnsettledRow(Record):
     parent_id: UUID
     revived: bool
     settled_to: UUID
+    since: datetime
+
+
+class UntoldRow(Record):
+    """A row of `untold`, or those of its columns that were selected."""
+
+    untold_id: int
+    subject: str
+    task_id: UUID
+    seq: int
+    move: dict[str, Any]
+    error: str
+    tries: int
     since: datetime
 
 

@@ -132,11 +132,14 @@ A_TASK = {"task_id": uuid4(), "actor": "probe", "provider": "probe", "status": "
           "user_id": "ann"}  # fmt: skip
 A_RUNNING_TASK = {**A_TASK, "status": "running", "lease_expires_at": NOW, "claim_token": uuid4(), "worker_id": "w",
                   "attempt": 1}  # fmt: skip
+A_HELD_TASK = {**A_TASK, "held": ["workflow"], "held_at": NOW, "due_at": NOW,
+               "available_at": datetime.max.replace(tzinfo=UTC)}  # fmt: skip
 GOOD_ROWS: dict[str, dict[str, Any]] = {
     "tasks": A_TASK,
     "task_events": {"task_id": uuid4(), "seq": 1, "type": "submit", "attempt": 0},
     "task_dependencies": {"parent_id": uuid4(), "child_id": uuid4()},
     "providers": {"name": "somebody", "actor": "probe"},
+    "actors": {"name": "probe"},
     "submission_keys": {"user_id": "ann", "kind": "dedupe", "key": "k", "task_id": uuid4()},
     "generations": {
         "generation_id": uuid4(),
@@ -194,6 +197,16 @@ BAD_ROWS: list[tuple[str, dict[str, Any]]] = [
     ("tasks_doorbell_check", {"doorbell_token": uuid4()}),
     ("tasks_doorbell_check", {"doorbell_at": NOW}),
     ("tasks_doorbell_check", {**A_RUNNING_TASK, "doorbell_token": uuid4(), "doorbell_at": NOW}),
+    ("tasks_lives_check", {"life": 0}),
+    ("tasks_lives_check", {"level": -1}),
+    ("tasks_lives_check", {"concerns": -1}),
+    ("tasks_held_check", {"held": ["workflow"]}),
+    ("tasks_held_check", {"due_at": NOW, "held_at": NOW}),
+    ("tasks_held_check", {"held": ["workflow"], "due_at": NOW, "held_at": NOW}),
+    ("tasks_held_check", {**A_HELD_TASK, "held_at": None}),
+    ("tasks_held_check", {**A_HELD_TASK, "job_open": True}),
+    ("tasks_held_check", {**A_HELD_TASK, "doorbell_token": uuid4(), "doorbell_at": NOW}),
+    ("tasks_held_check", {**A_HELD_TASK, "status": "cancelled", "completed_at": NOW}),
     ("task_events_seq_check", {"seq": 0}),
     ("task_dependencies_no_loop_check", {"parent_id": SAME, "child_id": SAME}),
     ("providers_limit_check", {"configured_limit": -1}),
@@ -203,6 +216,8 @@ BAD_ROWS: list[tuple[str, dict[str, Any]]] = [
     ("providers_breaker_state_check", {"breaker_state": "ajar", "breaker_until": NOW}),
     ("providers_breaker_until_check", {"breaker_state": "open"}),
     ("providers_breaker_until_check", {"breaker_until": NOW}),
+    ("providers_rate_window_check", {"rate_counts": [1]}),
+    ("actors_concurrency_limit_check", {"concurrency_limit": 0}),
     ("submission_keys_kind_check", {"kind": "secret"}),
     ("generations_status_check", {"status": "lost"}),
     ("generations_job_check", {"status": "open"}),
@@ -228,8 +243,10 @@ def table_of(constraint: str) -> str:
 def test_the_database_refuses_every_row_that_must_never_be(database_url: str) -> None:
     async def try_them_all() -> None:
         connection = await asyncpg.connect(database_url)
-        for table, row in (*GOOD_ROWS.items(), ("tasks", {**A_RUNNING_TASK, "task_id": uuid4()})):
+        for table, row in GOOD_ROWS.items():
             await insert(connection, table, row)
+        for task in (A_RUNNING_TASK, A_HELD_TASK):
+            await insert(connection, "tasks", {**task, "task_id": uuid4()})
         for constraint, change in BAD_ROWS:
             table = table_of(constraint)
             with pytest.raises(asyncpg.CheckViolationError) as refused:

@@ -1,0 +1,77 @@
+"""What the second storey stands on: levels, concerns and lives, what is held and why, keys, rates in the claim."""
+
+from alembic import op
+
+revision = "0012"
+down_revision = "0011"
+
+TASKS = """
+ALTER TABLE tasks
+    ADD COLUMN level smallint DEFAULT 0 NOT NULL,
+    ADD COLUMN concerns integer DEFAULT 0 NOT NULL,
+    ADD COLUMN life integer DEFAULT 1 NOT NULL,
+    ADD COLUMN held text[] DEFAULT '{}' NOT NULL,
+    ADD COLUMN held_at timestamptz,
+    ADD COLUMN due_at timestamptz,
+    ADD COLUMN concurrency_key varchar,
+    ADD CONSTRAINT tasks_lives_check CHECK (level >= 0 AND concerns >= 0 AND life >= 1),
+    ADD CONSTRAINT tasks_held_check CHECK (
+        (held = '{}') = (due_at IS NULL) AND (held = '{}') = (held_at IS NULL)
+        AND (held = '{}' OR (status IN ('blocked', 'queued', 'retrying') AND available_at = 'infinity'
+                             AND doorbell_token IS NULL AND NOT job_open)))
+"""
+
+FUNCTION_SETS = """
+CREATE TABLE function_sets (
+    name varchar NOT NULL CONSTRAINT function_sets_pkey PRIMARY KEY,
+    level integer NOT NULL,
+    migrated_at timestamptz DEFAULT clock_timestamp() NOT NULL
+)
+"""
+
+UNTOLD = """
+CREATE TABLE untold (
+    untold_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT untold_pkey PRIMARY KEY,
+    subject varchar NOT NULL,
+    task_id uuid NOT NULL,
+    seq integer NOT NULL,
+    move jsonb DEFAULT '{}'::jsonb NOT NULL,
+    error varchar NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    since timestamptz DEFAULT clock_timestamp() NOT NULL
+)
+"""
+
+QUEUES = """
+CREATE TABLE queues (
+    queue varchar NOT NULL CONSTRAINT queues_pkey PRIMARY KEY,
+    provider varchar NOT NULL,
+    actor varchar NOT NULL
+)
+"""
+
+ACTORS = """
+CREATE TABLE actors (
+    name varchar NOT NULL CONSTRAINT actors_pkey PRIMARY KEY,
+    concurrency_limit integer,
+    CONSTRAINT actors_concurrency_limit_check CHECK (concurrency_limit > 0)
+)
+"""
+
+PROVIDERS = """
+ALTER TABLE providers
+    ADD COLUMN rate_moments timestamptz[] DEFAULT '{}' NOT NULL,
+    ADD COLUMN rate_counts integer[] DEFAULT '{}' NOT NULL,
+    ADD CONSTRAINT providers_rate_window_check CHECK (cardinality(rate_moments) = cardinality(rate_counts))
+"""
+
+
+def upgrade() -> None:
+    op.execute(TASKS)
+    op.execute(FUNCTION_SETS)
+    op.execute(UNTOLD)
+    op.execute(QUEUES)
+    op.execute("INSERT INTO queues (queue, provider, actor) SELECT actor || '.' || name, name, actor FROM providers")
+    op.execute("CREATE INDEX queues_provider ON queues (provider)")
+    op.execute(ACTORS)
+    op.execute(PROVIDERS)
