@@ -8,6 +8,9 @@ from windlass.shared.states import TRANSITIONS
 
 FOLDER = Path(__file__).parent / "sql"
 
+LEVEL = 1
+"""Raised when moves get new duties: no function moves a task whose level is above its own set's."""
+
 
 def definitions() -> list[str]:
     """Every function's CREATE statements. They are code, not data: each migration drops and creates them anew."""
@@ -24,8 +27,8 @@ def split(definition: str) -> list[str]:
 
 
 def fill_in(statement: str) -> str:
-    """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`, and
-    `:due_at(moment)` what makes task `t` due at that moment."""
+    """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`,
+    `:due_at(moment)` what makes task `t` due at that moment, and `:level` the level of this set."""
 
     def sources(match: re.Match[str]) -> str:
         return words(TRANSITIONS[match[1]].sources)
@@ -34,5 +37,6 @@ def fill_in(statement: str) -> str:
         (only,) = TRANSITIONS[match[1]].targets
         return f"'{only}'"
 
+    statement = re.sub(r":level\b", str(LEVEL), statement)
     statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]), statement)
     return re.sub(r":target_of_(\w+)", target, re.sub(r":sources_of_(\w+)", sources, statement))
