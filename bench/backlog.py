@@ -21,6 +21,7 @@ from windlass.shared import db
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues, reconciliation
 from windlass.shared.store.tasks import Claim, Claimed, Ending, dependencies
 
@@ -111,7 +112,7 @@ async def fill(url: str) -> None:
         for index in indexes:
             await connection.execute(index["definition"])
         await connection.execute(EDGES)
-        await connection.execute("SELECT mend_tallies()")
+        await connection.execute(f"SELECT {named('mend_tallies')}()")
         await connection.execute("VACUUM (ANALYZE) tasks")
     finally:
         await connection.close()

@@ -11,13 +11,15 @@ from pathlib import Path
 from tests.support.servers.databases import ask, execute
 
 PREFIX = "%a~"
-STATEMENT = re.compile(r"\| (?P<application>[^~|]*)~LOG:  (?:execute [^:]*|statement): ?(?P<statement>.*)")
+STATEMENT = re.compile(r"\| (?P<application>[^~| ]*)[^~|]*~LOG:  (?:execute [^:]*|statement): ?(?P<statement>.*)")
+SET = re.compile(r"\bwindlass_[0-9a-f]{12}\.")
+"""A build's own functions: the same statement in a report of another build, too."""
 CONTINUED = re.compile(r"\| \t(?P<more>.*)")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One statement of one connection; `application` is the name that it gave itself."""
+    """One statement of one connection; `application` is the name that it gave itself, without its functions'."""
 
     application: str
     statement: str
@@ -31,11 +33,15 @@ def statements(lines: Iterator[str]) -> Iterator[Asked]:
             words.append(more["more"])
             continue
         if application:
-            yield Asked(application, " ".join(" ".join(words).split()))
+            yield Asked(application, _in_one_line(words))
         begun = STATEMENT.search(line)
         application, words = (begun["application"], [begun["statement"]]) if begun else ("", [])
     if application:
-        yield Asked(application, " ".join(" ".join(words).split()))
+        yield Asked(application, _in_one_line(words))
+
+
+def _in_one_line(words: list[str]) -> str:
+    return SET.sub("", " ".join(" ".join(words).split()))
 
 
 @contextmanager

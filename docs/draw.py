@@ -1,8 +1,9 @@
-"""Draws the documents, and the one module, that come from code; with `--check` it fails when one of them is stale."""
+"""Draws the documents, and the two modules, that come from code; with `--check` it fails when one of them is stale."""
 
 import sys
 from pathlib import Path
 
+from docs.columns import COLUMNS, columns
 from docs.metrics import METRICS, metrics
 from docs.rows import ROWS, rows
 from docs.settings import SETTINGS, settings
@@ -55,7 +56,13 @@ def _words(states: tuple[State, ...]) -> str:
 
 
 def main() -> None:
-    drawn_pages = {STATE_MACHINE: state_machine(), METRICS: metrics(), SETTINGS: settings(), ROWS: rows()}
+    drawn_pages = {
+        STATE_MACHINE: state_machine(),
+        METRICS: metrics(),
+        SETTINGS: settings(),
+        ROWS: rows(),
+        COLUMNS: columns(),
+    }
     for file, drawn in drawn_pages.items():
         if "--check" not in sys.argv:
             file.write_text(drawn)

@@ -12,6 +12,7 @@ from windlass.shared.backoff import Backoff
 from windlass.shared.metrics import connections
 from windlass.shared.process.lifetime import until_set
 from windlass.shared.settings import Settings
+from windlass.shared.store import functions
 
 log = logging.getLogger(__name__)
 
@@ -74,8 +75,15 @@ UNSTORABLE: tuple[type[BaseException], ...] = (
 
 AWAY_OR_BUSY: tuple[type[BaseException], ...] = (*UNAVAILABLE, *CONTENDED)
 
-NOT_MIGRATED: tuple[type[BaseException], ...] = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError)
+NOT_MIGRATED: tuple[type[BaseException], ...] = (
+    asyncpg.UndefinedTableError,
+    asyncpg.UndefinedFunctionError,
+    asyncpg.InvalidSchemaNameError,  # this version's functions are in a schema of their own
+)
 """The schema is not there yet: whoever starts first waits for `windlass migrate`."""
+
+LONGEST_NAME = 63
+"""Of a connection: Postgres cuts off what is longer."""
 
 TIMEOUTS = {
     "lock_timeout": "4s",
@@ -141,11 +149,18 @@ async def _open(
         connection_class=impatient(patience_seconds),
         timeout=min(5, patience_seconds),
         max_inactive_connection_lifetime=0,
-        server_settings={**TIMEOUTS, **planning, "application_name": f"windlass-{service}"},
+        server_settings={**TIMEOUTS, **planning, "application_name": name_of(service)},
         **options,
     )
     connections.OPEN.watch(pool)
     return pool
+
+
+def name_of(service: str) -> str:
+    """Of its connections: `windlass-api windlass_ab12cd34ef56`. As long as one of them is there, `migrate` leaves the
+    functions alone that it calls."""
+    who = f"windlass-{service}"[: LONGEST_NAME - len(functions.schema()) - 1]
+    return f"{who} {functions.schema()}"
 
 
 def required_url(settings: Settings) -> str:
@@ -240,7 +255,7 @@ class Listener:
             direct_url(self._settings),
             timeout=min(5, self._patience_seconds),
             connection_class=impatient(self._patience_seconds),
-            server_settings={**TIMEOUTS, **PLANNING, "application_name": f"windlass-{self._service}-listen"},
+            server_settings={**TIMEOUTS, **PLANNING, "application_name": name_of(f"{self._service}-listen")},
         )
         connection.add_termination_listener(lambda _connection: self._wake.set())
         self._connections = 1

@@ -30,20 +30,27 @@ async def bring_to_the_newest(settings: Settings) -> None:
 
 
 async def wait_for_the_schema(settings: Settings) -> None:
-    """Until it is as new as this version, or newer: old and new processes run side by side during an upgrade."""
+    """Until its tables are as new as this version's, or newer, and this version's own functions are there."""
     pool = await db.open_pool(settings, "migrate", most=1)
-    needed, seen = newest_revision(), "unknown"
+    needed, seen = newest_revision(), None
 
     async def look() -> None:
         nonlocal seen
-        found = await reports.schema_revision(pool) or "none"
+        found = await reports.schema(pool)
         if found != seen:
-            log.info("the schema is at revision %s; this version needs %s", found, needed)
+            functions = "there" if found.has_functions else "missing"
+            log.info(
+                "the schema is at revision %s, and this version's functions are %s; this version needs %s",
+                found.revision or "none",
+                functions,
+                needed,
+            )
         seen = found
 
-    while seen in {"unknown", "none"} or seen < needed:
+    while seen is None or not seen.serves(needed):
+        if seen is not None:
+            await asyncio.sleep(LOOK_SECONDS)
         await db.until_available("migrate", look)
-        await asyncio.sleep(0 if seen >= needed else LOOK_SECONDS)
     await pool.close()
 
 

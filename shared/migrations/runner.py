@@ -1,4 +1,4 @@
-"""Brings a database to the newest schema: Alembic's revisions for the tables, then the functions as they are now."""
+"""Brings a database to the newest schema: Alembic's revisions for the tables, and this build's own functions."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from windlass.shared.store import functions
+from windlass.shared.migrations import sets
 
 
 def alembic_config() -> Config:
@@ -28,19 +28,20 @@ def newest_revision() -> str:
 async def migrate(database_url: str) -> str:
     """One transaction under an advisory lock: several may start at once, and one that fails leaves nothing behind.
 
-    Returns the schema's revision. One that is newer than ours is left alone: while a release is rolled out or back,
-    programs of two versions start.
+    Returns the schema's revision. Tables that are newer than ours are left alone: while a release is rolled out or
+    back, programs of two versions start. Our own functions are made on them all the same.
     """
     engine = create_async_engine(database_url.replace("postgresql://", "postgresql+asyncpg://", 1))
     try:
         async with engine.begin() as connection:
             await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('windlass migrate'))"))
             found = await connection.run_sync(_current_revision)
-            if found is not None and found > newest_revision():
-                return found
-            await connection.run_sync(_upgrade_tables)
-            await connection.run_sync(install_functions)
-            return newest_revision()
+            is_newer = found is not None and found > newest_revision()
+            if not is_newer:
+                await connection.run_sync(_upgrade_tables)
+            await connection.run_sync(sets.make_own)
+            await connection.run_sync(sets.drop_old)
+            return found if found is not None and is_newer else newest_revision()
     finally:
         await engine.dispose()
 
@@ -53,11 +54,3 @@ def _upgrade_tables(connection: Connection) -> None:
     config = alembic_config()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
-
-
-def install_functions(connection: Connection) -> None:
-    for name in functions.names():
-        connection.exec_driver_sql(f"DROP FUNCTION IF EXISTS {name}")
-    for definition in functions.definitions():
-        for statement in functions.split(definition):
-            connection.exec_driver_sql(statement)

@@ -1,10 +1,16 @@
-"""The engine's SQL functions: read from the files beside this one, their guards filled in from the state machine."""
+"""The engine's SQL functions: read from the files beside this one, their guards filled in from the state machine.
+
+All of them together are a set, in a schema of its own whose name is their hash: docs/decisions/0034.
+"""
 
 import re
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from windlass.shared.sql_fragments import due, words
 from windlass.shared.states import TRANSITIONS
+from windlass.shared.store.columns import COLUMNS
 
 FOLDER = Path(__file__).parent / "sql"
 
@@ -13,22 +19,45 @@ LEVEL = 1
 
 
 def definitions() -> list[str]:
-    """Every function's CREATE statements. They are code, not data: each migration drops and creates them anew."""
+    """Every function's CREATE statements, as they are written but for what is filled in."""
     return [fill_in(path.read_text()) for path in sorted(FOLDER.glob("*.sql"))]
 
 
+@cache
 def names() -> list[str]:
     return re.findall(r"CREATE FUNCTION (\w+)", "\n".join(definitions()))
 
 
-def split(definition: str) -> list[str]:
-    """The driver takes one statement at a time; in these files each one begins with CREATE FUNCTION."""
-    return ["CREATE FUNCTION" + part for part in definition.split("CREATE FUNCTION")[1:]]
+@cache
+def schema() -> str:
+    """Where this build's functions are. Another text, level or column of a returned table is another schema, so that
+    no build ever calls, or changes, the functions of another."""
+    return f"windlass_{sha256(f'{LEVEL} {definitions()}'.encode()).hexdigest()[:12]}"
+
+
+@cache
+def named(function: str) -> str:
+    """A function's name as a statement has to call it: `windlass_ab12cd34ef56.claim_tasks`."""
+    if function not in names():
+        raise LookupError(f"there is no function {function} in {FOLDER}")
+    return f"{schema()}.{function}"
+
+
+def statements() -> list[str]:
+    """What makes the set, one statement after the other, as the driver takes them: in these files each one begins with
+    CREATE FUNCTION. Every call of an own function gets the schema's name, as does the function itself."""
+    own = re.compile(rf"(?<![\w.])({'|'.join(names())})(?=\s*\()")
+    qualified = [own.sub(rf"{schema()}.\1", definition) for definition in definitions()]
+    return ["CREATE FUNCTION" + part for each in qualified for part in each.split("CREATE FUNCTION")[1:]]
 
 
 def fill_in(statement: str) -> str:
     """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`,
-    `:due_at(moment)` what makes task `t` due at that moment, and `:level` the level of this set."""
+    `:due_at(moment)` what makes task `t` due at that moment, and `:level` the level of this set.
+
+    A function that returns whole rows names their columns, for a table's own row type changes under it:
+    `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
+    """
 
     def sources(match: re.Match[str]) -> str:
         return words(TRANSITIONS[match[1]].sources)
@@ -37,6 +66,14 @@ def fill_in(statement: str) -> str:
         (only,) = TRANSITIONS[match[1]].targets
         return f"'{only}'"
 
+    def columns(match: re.Match[str]) -> str:
+        return ", ".join(f"{name} {kind}" for name, kind in COLUMNS[match[1]].items())
+
+    def each(match: re.Match[str]) -> str:
+        return ", ".join(f"{match[2]}.{name}" for name in COLUMNS[match[1]])
+
     statement = re.sub(r":level\b", str(LEVEL), statement)
+    statement = re.sub(r":columns_of_(\w+)", columns, statement)
+    statement = re.sub(r":each_of_(\w+)\((\w+)\)", each, statement)
     statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]), statement)
     return re.sub(r":target_of_(\w+)", target, re.sub(r":sources_of_(\w+)", sources, statement))

@@ -23,7 +23,7 @@ from windlass.shared.store.access import keys
 
 LISTENS = """
 SELECT count(*) = 1 AS listens FROM pg_stat_activity
-WHERE datname = current_database() AND application_name = 'windlass-api-listen'
+WHERE datname = current_database() AND application_name LIKE 'windlass-api-listen %'
   AND query NOT LIKE 'LISTEN%' AND query <> ''
 """
 """It listens on every channel and has asked its first question: what it kept has been forgotten, not a moment later."""

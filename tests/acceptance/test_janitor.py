@@ -39,7 +39,7 @@ def test_whoever_ends_a_parent_of_many_wakes_the_janitor_to_tell_them(
     client = windlass.client
     parent = client.submit(delay_seconds=3600)["task_id"]
     client.submit_many([{"depends_on": [parent]}] * 600)
-    listens = "SELECT FROM pg_stat_activity WHERE application_name = 'windlass-janitor-listen' AND query <> ''"
+    listens = "SELECT FROM pg_stat_activity WHERE application_name LIKE 'windlass-janitor-listen %' AND query <> ''"
     wait_until("the janitor listens", lambda: ask(database_url, listens))
     client.http.post(f"/api/v1/tasks/{parent}/cancel").raise_for_status()
     waiting = "SELECT FROM tasks WHERE status = 'blocked' LIMIT 1"

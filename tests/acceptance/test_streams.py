@@ -167,7 +167,8 @@ async def test_a_hundred_idle_streams_add_no_query(api: Windlass, engine: Engine
 async def latest_queries(engine: Engine, application: str) -> dict[int, datetime]:
     """When each connection of a name was last asked something."""
     rows = await engine.pool.fetch(
-        "SELECT pid, query_start FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1",
+        "SELECT pid, query_start FROM pg_stat_activity"
+        " WHERE datname = current_database() AND application_name LIKE $1 || ' %'",
         application,
     )
     return {row["pid"]: row["query_start"] for row in rows}

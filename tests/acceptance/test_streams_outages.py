@@ -72,7 +72,7 @@ async def everybody_reading(url: str, task_id: UUID, *, readers: int) -> AsyncIt
     """Streams that were woken and are in the middle of their reads, which a lock holds up."""
     waiting = """
         SELECT count(*) FROM pg_stat_activity
-        WHERE application_name = 'windlass-api' AND wait_event_type = 'Lock' AND query LIKE '%task_events%'
+        WHERE application_name LIKE 'windlass-api %' AND wait_event_type = 'Lock' AND query LIKE '%task_events%'
     """
     connection = await asyncpg.connect(url)
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 import asyncpg
 
 from tests.chaos.violation import COMPLETED_WRONGLY, ORDERED_TWICE, OVER_THE_LIMIT, STREAM_BROKEN, UNFINISHED
+from windlass.shared.store.functions import named
 
 MUTATED = Path(__file__).parent / "mutated"
 """On the path of a process, it loads changed modules."""
@@ -39,7 +40,7 @@ class SourceChange:
 
 @dataclass(frozen=True)
 class FunctionChange:
-    """In a function of the schema, as the database has it."""
+    """In a function of this build's set, as the database has it: under its name, so that its processes run it."""
 
     function: str
     old: str
@@ -126,7 +127,7 @@ def alter(mutation: Mutation | None, database_url: str) -> None:
 async def _alter(change: FunctionChange, database_url: str) -> None:
     connection = await asyncpg.connect(database_url)
     try:
-        text = await connection.fetchval("SELECT pg_get_functiondef($1::text::regproc)", change.function)
+        text = await connection.fetchval("SELECT pg_get_functiondef($1::text::regproc)", named(change.function))
         await connection.execute(change.changed(text))
     finally:
         await connection.close()

@@ -13,6 +13,7 @@ from windlass.services.admin.after_restore import Report, put_right
 from windlass.services.cli import exit_codes
 from windlass.shared.settings import Settings
 from windlass.shared.store import orders
+from windlass.shared.store.functions import named
 from windlass.shared.store.operating import reports, restoring, workers
 from windlass.shared.store.reading import commit_order, events
 from windlass.shared.store.reading.commit_order import Position
@@ -69,7 +70,7 @@ async def test_a_cancel_that_was_asked_for_is_kept(engine: Engine) -> None:
 async def test_a_task_that_waited_can_be_rung_for_at_once(engine: Engine) -> None:
     task_id = await engine.submit()
     version = await engine.pool.fetchval("SELECT dispatch_version FROM providers WHERE name = 'probe'")
-    reserve = "SELECT task_id FROM reserve_tasks('probe', $1, 0, 1, 0, 0, false, $2)"
+    reserve = f"SELECT task_id FROM {named('reserve_tasks')}('probe', $1, 0, 1, 0, 0, false, $2)"
     reserved = await engine.pool.fetch(reserve, version, uuid7())
     assert [row["task_id"] for row in reserved] == [task_id]
     report = await restored(engine)

@@ -23,6 +23,7 @@ from tests.support.engine.store import RULES, Engine, on_the_engine
 from windlass.shared.errors import ServiceUnavailable
 from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
+from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 
@@ -100,7 +101,9 @@ async def test_late_results_of_earlier_attempts_decide_nothing(engine: Engine, h
     assert await breaker(engine) == "closed"
     for each in late[6:]:
         await VERDICTS[how](engine, each)
-    assert (await engine.pool.fetchval("SELECT (window_of(p, $1)).results FROM providers p", vars(RULES))) == 0
+    assert (
+        await engine.pool.fetchval(f"SELECT ({named('window_of')}(p, $1)).results FROM providers p", vars(RULES))
+    ) == 0
 
 
 @on_the_engine

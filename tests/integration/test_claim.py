@@ -11,6 +11,7 @@ from windlass.shared.admission import Admission
 from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import providers
+from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 ROUNDS = 20
@@ -93,7 +94,7 @@ async def test_a_claim_that_waits_behind_another_s_sees_the_slot_that_it_took(en
     """The second claim's first look was before the first one's commit."""
     await engine.provide("probe", limit=1)
     first, second = await engine.submit_many(2)
-    async with engine.holding("SELECT claim_tasks($1, $2, 'worker-1', 30)", [first], [uuid4()]):
+    async with engine.holding(f"SELECT {named('claim_tasks')}($1, $2, 'worker-1', 30)", [first], [uuid4()]):
         late = asyncio.create_task(engine.claim(second))
         await engine.until_waiting(1)
     assert await late == Refused(second, Reason.PROVIDER_LIMIT)
@@ -186,7 +187,7 @@ async def test_a_limit_set_while_claims_are_under_way_is_not_exceeded(engine: En
         first = asyncio.create_task(engine.claim(early))
         await engine.until_waiting(1)
         await engine.provide("probe", limit=1)
-        async with engine.holding("SELECT claim_tasks($1, $2, 'worker-2', 30)", [late], [uuid4()]):
+        async with engine.holding(f"SELECT {named('claim_tasks')}($1, $2, 'worker-2', 30)", [late], [uuid4()]):
             await somebody.aclose()
             await first
     assert await engine.count("status = 'running'") == 1

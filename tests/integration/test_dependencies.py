@@ -8,6 +8,7 @@ from tests.support.engine.graphs import COMPLETE_IT, ROUNDS, complete
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
 from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
+from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import Refused
 
 
@@ -116,7 +117,7 @@ async def test_a_completion_waits_for_a_child_that_is_just_being_submitted(engin
     """Else the edge would be committed after the completion had looked for edges."""
     attempt = await engine.running()
     child = uuid4()
-    async with engine.holding("SELECT submit_tasks($1::text::jsonb)", as_written(child, attempt.task_id)):
+    async with engine.holding(f"SELECT {named('submit_tasks')}($1::text::jsonb)", as_written(child, attempt.task_id)):
         ending = asyncio.create_task(engine.finish(attempt))
         await engine.until_waiting(1)
     assert await ending == "completed"
@@ -128,7 +129,7 @@ async def test_who_submits_on_the_same_parents_need_not_wait_for_each_other(engi
     """A parent with thousands of children must not make each new one wait for all the others."""
     parent = await engine.submit()
     sibling = await engine.submit(depends_on=[parent])
-    async with engine.holding("SELECT submit_tasks($1::text::jsonb)", as_written(uuid4(), parent, sibling)):
+    async with engine.holding(f"SELECT {named('submit_tasks')}($1::text::jsonb)", as_written(uuid4(), parent, sibling)):
         child = await asyncio.wait_for(engine.submit(depends_on=[parent, sibling]), 20)
     assert (await engine.row(child))["unmet"] == 2
 

@@ -197,7 +197,9 @@ async def _bulk_is(engine: Engine, bulk_id: object, state: str) -> bool:
 
 
 async def _listens(engine: Engine) -> bool:
-    query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'windlass-janitor-listen' AND query <> ''"
+    query = (
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'windlass-janitor-listen %' AND query <> ''"
+    )
     return bool(await engine.pool.fetchval(query))
 
 

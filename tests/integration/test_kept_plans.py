@@ -6,6 +6,7 @@ import asyncpg
 
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.db import as_json
+from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import Report
 
 OURS = 40
@@ -13,8 +14,8 @@ OTHERS = 3000
 MOST_READS_EACH = 10
 """Each is locked, looked at and written; a walk over all that run reads many times as much."""
 
-RENEW = "SELECT * FROM renew_leases('worker-1', $1, $2, 60)"
-REPORT = "SELECT * FROM report_tasks($1::text::jsonb, skip_locked => true)"
+RENEW = f"SELECT * FROM {named('renew_leases')}('worker-1', $1, $2, 60)"
+REPORT = f"SELECT * FROM {named('report_tasks')}($1::text::jsonb, skip_locked => true)"
 ROWS_READ = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'tasks'"
 RUN_THEM = """
     UPDATE tasks SET status = 'running', attempt = 1, claim_token = gen_random_uuid(), worker_id = 'another',

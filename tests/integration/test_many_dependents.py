@@ -7,6 +7,7 @@ from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
 from windlass.shared.filters import Filter
 from windlass.shared.states import State
 from windlass.shared.store import tasks
+from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues
 from windlass.shared.store.tasks import bulk, dependencies
 from windlass.shared.store.tasks.dependencies import DEPENDENTS_AT_ONCE
@@ -132,7 +133,7 @@ async def test_a_dependent_costs_the_same_however_many_have_ended(engine: Engine
     """The plan is kept from when there was nothing: it must not walk through all that ever failed."""
     async with engine.pool.acquire() as connection:
         await dependencies.settle_next(connection)
-        await connection.execute("SELECT settle_children(ARRAY[gen_random_uuid()])")
+        await connection.execute(f"SELECT {named('settle_children')}(ARRAY[gen_random_uuid()])")
         await engine.sql(
             """
             INSERT INTO tasks (task_id, actor, provider, status, payload, error, timeout_seconds, completed_at, user_id)

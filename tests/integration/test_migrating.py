@@ -18,6 +18,7 @@ from windlass.services.laptop.ports import free_port
 from windlass.shared import db
 from windlass.shared.migrations.runner import newest_revision
 from windlass.shared.settings import Settings
+from windlass.shared.store.functions import named, schema
 
 NEWER = "9999"
 
@@ -52,14 +53,25 @@ def test_an_older_schema_is_not_enough_and_a_newer_one_is(database_url: str, tmp
         assert process.wait(60) == 0
 
 
-def test_a_newer_schema_is_left_as_it_is(database_url: str) -> None:
+def test_the_tables_are_not_enough_without_our_functions(database_url: str, tmp_path: Path) -> None:
+    """New processes never start on what an older build's `migrate` has left."""
+    log = tmp_path / "log"
+    execute(database_url, f"DROP SCHEMA {schema()} CASCADE")
+    with waiting_for(database_url, log, "--wait") as process:
+        wait_until("it has looked", lambda: "this version's functions are missing" in log.read_text())
+        assert process.poll() is None
+        migrate(database_url)
+        assert process.wait(60) == 0
+
+
+def test_newer_tables_are_left_as_they_are_and_get_our_functions(database_url: str) -> None:
     """A release that is rolled back starts the older program on the newer schema."""
     execute(database_url, f"UPDATE alembic_version SET version_num = '{NEWER}'")
-    execute(database_url, "DROP FUNCTION wake_dispatcher")
+    execute(database_url, f"DROP SCHEMA {schema()} CASCADE")
     migrate(database_url)
     ((revision,),) = ask(database_url, "SELECT version_num FROM alembic_version")
     assert revision == NEWER > newest_revision()
-    assert ask(database_url, "SELECT 1 FROM pg_proc WHERE proname = 'wake_dispatcher'") == [], "nor are its functions"
+    ask(database_url, f"SELECT {named('wake_dispatcher')}()")
 
 
 @pytest.mark.parametrize("options", [(), ("--wait",)])

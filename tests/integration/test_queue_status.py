@@ -6,6 +6,7 @@ from uuid import UUID
 from asyncpg import Record as Row
 
 from tests.support.engine.store import Engine, on_the_engine
+from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues, workers
 
 
@@ -76,10 +77,10 @@ async def test_every_way_into_and_out_of_an_end_is_tallied(engine: Engine) -> No
     assert (await states(engine))["dead"] == 2, "one buried with its parent, one submitted to a failed parent"
     old = await engine.submit(max_age_seconds=60)
     await engine.outlive(old)
-    assert await engine.pool.fetchval("SELECT count(*) FROM expire_tasks(10)") == 1
+    assert await engine.pool.fetchval(f"SELECT count(*) FROM {named('expire_tasks')}(10)") == 1
     attempt = await engine.running(max_retries=0)
     await engine.lapse(attempt.task_id)
-    await engine.pool.fetch("SELECT * FROM stall_tasks(0, '{}', '{}', '{0}', 10, NULL, NULL)")
+    await engine.pool.fetch(f"SELECT * FROM {named('stall_tasks')}(0, '{{}}', '{{}}', '{{0}}', 10, NULL, NULL)")
     assert {name: number for name, number in (await states(engine)).items() if number} == {"cancelled": 1, "dead": 4}
     await queues.fold_tallies(engine.pool)
     await engine.revive(parent)

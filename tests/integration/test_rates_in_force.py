@@ -19,7 +19,7 @@ from windlass.shared.store.tasks import Claim, Claimed
 
 A_RATE = {"limit": 2, "per_seconds": 60}
 A_LIMITER = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
-WRITER = "application_name = 'windlass-actors-writer'"
+WRITER = "application_name LIKE 'windlass-actors-writer %'"
 
 
 def configured(rate: dict[str, int] | None) -> Settings:

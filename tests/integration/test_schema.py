@@ -17,7 +17,8 @@ from sqlmodel import SQLModel
 import windlass.shared.models  # noqa: F401 - declares the tables
 from tests.support.engine.store import Engine, an_engine, on_the_engine
 from windlass.shared.filters import Filter
-from windlass.shared.migrations.runner import alembic_config, install_functions, migrate, newest_revision
+from windlass.shared.migrations.runner import alembic_config, migrate, newest_revision
+from windlass.shared.migrations.sets import install_functions
 from windlass.shared.store import functions
 from windlass.shared.store.operating import queues, reports
 from windlass.shared.store.reading import dead_letters
@@ -53,9 +54,9 @@ CATALOGUE = {
     """,
     "functions": """
         SELECT p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), l.lanname::text,
-               p.provolatile::text, p.prosrc
-        FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
-        WHERE p.pronamespace = 'public'::regnamespace ORDER BY 1, 2
+               p.provolatile::text, p.prosrc, n.nspname::text
+        FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang JOIN pg_namespace n ON n.oid = p.pronamespace
+        WHERE n.nspname = 'public' OR n.nspname LIKE 'windlass%' ORDER BY 1, 2
     """,
     "views": """
         SELECT relname, pg_get_viewdef(oid), relacl::text FROM pg_class
@@ -102,7 +103,7 @@ def test_migrating_twice_is_harmless(database_url: str) -> None:
             task_id = await engine.submit()
             await migrate(database_url)
             assert await engine.status(task_id) == "queued"
-            assert await reports.schema_revision(engine.pool) == newest_revision()
+            assert await reports.schema(engine.pool) == reports.Schema(newest_revision(), has_functions=True)
             assert (await engine.start(task_id)).attempt == 1, "the functions work, also over connections from before"
         assert await catalogue(database_url) == before
 
@@ -120,7 +121,7 @@ def test_several_may_migrate_at_the_same_time(database_url: str, empty_database_
 def test_before_the_first_migration_there_is_no_revision(empty_database_url: str) -> None:
     async def ask() -> None:
         pool = await asyncpg.create_pool(empty_database_url, min_size=0, max_size=1)
-        assert await reports.schema_revision(pool) is None
+        assert await reports.schema(pool) == reports.Schema(None, has_functions=False)
         await pool.close()
 
     asyncio.run(ask())

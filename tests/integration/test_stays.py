@@ -145,7 +145,7 @@ async def test_what_was_revoked_while_nobody_listened_ends_when_somebody_does_ag
         others = asyncio.create_task(whole(tell(house.state, attempt.task_id, other, 0)))
         await engine.sql(*revoked_unheard(eve.key_id))
         listening = (
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'windlass-api-listen'"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'windlass-api-listen %'"
         )
         await engine.sql(listening + " AND datname = current_database()")
         await asyncio.gather(*hers)

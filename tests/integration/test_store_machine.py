@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.support.engine.store import Engine, an_engine
 from tests.support.engine.store_steps import PROVIDERS, Step, Submit, World, steps, submissions
 from windlass.shared.states import TERMINAL, TRANSITIONS, WAITING, State, allows
+from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues
 from windlass.shared.store.tasks import dependencies
 
@@ -45,7 +46,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     async def _begin(self) -> None:
         await self.world.engine.sql(
-            "CREATE OR REPLACE FUNCTION dependents_at_once() RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1'"
+            f"CREATE OR REPLACE FUNCTION {named('dependents_at_once')}() RETURNS int LANGUAGE sql IMMUTABLE"
+            " AS 'SELECT 1'"
         )
         await self.world.engine.sql(
             "TRUNCATE tasks, task_events, task_dependencies, unsettled, task_tallies, task_counts, providers,"
@@ -116,12 +118,12 @@ class StoreMachine(RuleBasedStateMachine):
         """
         known, self.on_trial_since = self.on_trial_since, {}
         for row in await self.world.pool.fetch(
-            """
-            SELECT p.name, p.paused, is_on_trial(p) AS on_trial, clock_timestamp() AS now,
+            f"""
+            SELECT p.name, p.paused, {named("is_on_trial")}(p) AS on_trial, clock_timestamp() AS now,
                    (SELECT coalesce(max(e.event_id), 0) FROM provider_events e
                     WHERE e.provider = p.name AND e.type <> 'half-open') AS last_event,
                    ARRAY(SELECT t.started_at FROM tasks t WHERE t.provider = p.name AND t.status = 'running') AS started
-            FROM providers p WHERE p.paused OR is_on_trial(p)
+            FROM providers p WHERE p.paused OR {named("is_on_trial")}(p)
             """
         ):
             last_event, since = known.get(row["name"], (None, row["now"]))

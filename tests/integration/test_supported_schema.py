@@ -20,7 +20,8 @@ from tests.support.installation import KEY
 from tests.support.servers.private_servers import Servers
 from windlass.services.api.main import create_app
 from windlass.services.api.operators.health import OLDEST_SUPPORTED_REVISION
-from windlass.shared.migrations.runner import alembic_config, install_functions
+from windlass.shared.migrations.runner import alembic_config
+from windlass.shared.migrations.sets import install_functions
 from windlass.shared.settings import Settings
 
 PROBE = {"actor": "probe", "tags": ["red"], "dedupe_key": "once", "project_id": "p", "workflow_id": "w"}

@@ -13,6 +13,7 @@ from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import providers
+from windlass.shared.store.functions import named
 from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Claimed, Refused
 
@@ -41,7 +42,9 @@ async def a_suspect(engine: Engine) -> UUID:
 
 
 async def is_suspected(engine: Engine, task_id: UUID) -> bool:
-    (found,) = await engine.pool.fetch("SELECT runs_alone(suspicion) AS it FROM tasks WHERE task_id = $1", task_id)
+    (found,) = await engine.pool.fetch(
+        f"SELECT {named('runs_alone')}(suspicion) AS it FROM tasks WHERE task_id = $1", task_id
+    )
     return bool(found["it"])
 
 

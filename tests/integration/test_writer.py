@@ -23,7 +23,7 @@ from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 GOOD = 30
 A_TASK = "SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE"
-WRITER = "application_name = 'windlass-actors-writer'"
+WRITER = "application_name LIKE 'windlass-actors-writer %'"
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ from bench.footprint import by_statement, owner_of
 from bench.statement_log import Asked, statements
 
 LOG = """\
-postgres | windlass-api-listen~LOG:  statement: SELECT 1
+postgres | windlass-api-listen windlass_0123456789ab~LOG:  statement: SELECT 1
 postgres | windlass-janitor~LOG:  execute __asyncpg_stmt_3__:
 postgres | \t    INSERT INTO service_reports (service)
 postgres | \t    VALUES ($1)
 postgres | windlass-janitor~DETAIL:  parameters: $1 = 'janitor'
 postgres | ~LOG:  checkpoint starting: time
 rabbitmq | something of another server
-postgres | windlass-api-listen~LOG:  statement: SELECT 1
+postgres | windlass-api-listen~LOG:  statement: SELECT windlass_0123456789ab.wake_dispatcher()
 """
 
 
@@ -21,7 +21,7 @@ def test_every_statement_is_found_with_its_connection_and_in_one_line() -> None:
     assert list(statements(iter(LOG.splitlines()))) == [
         Asked("windlass-api-listen", "SELECT 1"),
         Asked("windlass-janitor", "INSERT INTO service_reports (service) VALUES ($1)"),
-        Asked("windlass-api-listen", "SELECT 1"),
+        Asked("windlass-api-listen", "SELECT wake_dispatcher()"),
     ]
 
 

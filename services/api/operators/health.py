@@ -23,7 +23,7 @@ REFUSALS: dict[Refusal, str] = {
     "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
     "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
 }
-NOT_MIGRATED = "the schema is missing or too old: run `windlass migrate`"
+NOT_MIGRATED = "the schema is missing or too old, or has not this version's functions: run `windlass migrate`"
 NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
 
 
@@ -88,12 +88,12 @@ async def has_valid_key(request: Request[Any, Any, State]) -> bool:
 async def postgres_health(pool: db.Database) -> dict[str, Any]:
     try:
         async with asyncio.timeout(3):
-            revision = await reports.schema_revision(pool)
+            schema = await reports.schema(pool)
     except db.AWAY_OR_BUSY as error:
         return unreachable(error)
-    if revision is None or revision < OLDEST_SUPPORTED_REVISION:
+    if not schema.serves(OLDEST_SUPPORTED_REVISION):
         return {"status": "unhealthy", "detail": NOT_MIGRATED}
-    return {"status": "healthy", "revision": revision}
+    return {"status": "healthy", "revision": schema.revision}
 
 
 def unreachable(error: BaseException) -> dict[str, Any]:

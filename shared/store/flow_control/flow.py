@@ -7,6 +7,7 @@ from uuid import UUID
 
 from windlass.shared.db import Database, as_json
 from windlass.shared.settings import Settings
+from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.rows import ProviderEventRow, ProviderRow
 from windlass.shared.toml_tables import LaneSettings
@@ -53,7 +54,9 @@ class Holder(Record):
 
 async def change(db: Database, provider: str, changes: dict[str, Any]) -> bool:
     """Sets what is named over the configuration, null back to it; false when there is no such provider."""
-    changed: bool = await db.fetchval("SELECT change_provider($1, $2::text::jsonb)", provider, as_json(changes))
+    changed: bool = await db.fetchval(
+        f"SELECT {named('change_provider')}($1, $2::text::jsonb)", provider, as_json(changes)
+    )
     return changed
 
 
@@ -64,17 +67,17 @@ async def overview(
     return await fetch(
         db,
         ProviderOverview,
-        """
+        f"""
         SELECT p.*, p.actor || '.' || p.name AS queue, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
                recent.results, recent.failures,
-               held_slots(p.name) AS held,
-               due_since(p.name, 'retry', now(), $4::int) AS waiting_retries,
+               {named("held_slots")}(p.name) AS held,
+               {named("due_since")}(p.name, 'retry', now(), $4::int) AS waiting_retries,
                (SELECT count(*) FROM workers w WHERE w.state = 'active' AND p.actor || '.' || p.name = ANY (w.queues)
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $2)) AS workers
-        FROM providers p CROSS JOIN LATERAL window_of(p, $1::text::jsonb) AS recent
+        FROM providers p CROSS JOIN LATERAL {named("window_of")}(p, $1::text::jsonb) AS recent
         WHERE $3::text IS NULL OR p.name = $3
         ORDER BY p.name
-        """,
+        """,  # noqa: S608 - a name of our own
         as_json(rules),
         heard_within_seconds,
         only,
@@ -126,7 +129,7 @@ async def open_breakers(db: Database) -> list[str]:
 
 async def judge_windows(db: Database, rules: Rules) -> None:
     """Opens the breakers whose windows say so: results that came at the same moment may have missed each other."""
-    await db.execute("SELECT judge_windows($1::text::jsonb)", as_json(rules))
+    await db.execute(f"SELECT {named('judge_windows')}($1::text::jsonb)", as_json(rules))
 
 
 async def forget_results(db: Database, rules: Rules, *, at_most: int) -> int:

@@ -10,6 +10,7 @@ from windlass.shared.admission import Admission, ProviderView
 from windlass.shared.db import Database
 from windlass.shared.settings import Settings
 from windlass.shared.sql_fragments import due
+from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import TRACEPARENT
@@ -53,19 +54,20 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
     rows = await db.fetch(
         f"""
         SELECT p.name, p.dispatch_version, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,
-               held_slots(p.name) AS held, rung.others AS rung, rung.resumes AS resumes_rung,
+               {named("held_slots")}(p.name) AS held, rung.others AS rung, rung.resumes AS resumes_rung,
                (SELECT coalesce(sum(w.capacity), 0) FROM workers w WHERE w.state = 'active'
                    AND p.actor || '.' || p.name = ANY (w.queues)
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)) AS capacity,
                due.fresh AS fresh_due, due.retry AS retry_due, open.resumes AS resumes_due, now() AS at,
                p.paused, p.paused_until, p.breaker_state, nullif(p.breaker_until, 'infinity') AS breaker_until,
-               has_trial_running(p) AS trial_running
-        FROM providers p CROSS JOIN LATERAL due_counts(p.name, $2::int) AS due
+               {named("has_trial_running")}(p) AS trial_running
+        FROM providers p CROSS JOIN LATERAL {named("due_counts")}(p.name, $2::int) AS due
         CROSS JOIN LATERAL (
-            SELECT count(*) FILTER (WHERE NOT t.job_open AND NOT runs_alone(t.suspicion))
+            SELECT count(*) FILTER (WHERE NOT t.job_open AND NOT {named("runs_alone")}(t.suspicion))
                    -- Who must run alone waits for a process of its own: one place is kept for all of them, for a while.
                    + least(1, count(*) FILTER (
-                       WHERE NOT t.job_open AND runs_alone(t.suspicion) AND t.doorbell_count <= $4)) AS others,
+                       WHERE NOT t.job_open AND {named("runs_alone")}(t.suspicion)
+                         AND t.doorbell_count <= $4)) AS others,
                    count(*) FILTER (WHERE t.job_open) AS resumes
             FROM tasks t
             WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
@@ -123,7 +125,7 @@ async def reserve(
     return await fetch(
         db,
         TaskRow,
-        f"SELECT {wanted} FROM reserve_tasks($1, $2, $3, $4, $5, $6, $7, $8) AS answer",  # noqa: S608 - both are ours
+        f"SELECT {wanted} FROM {named('reserve_tasks')}($1, $2, $3, $4, $5, $6, $7, $8) AS answer",  # noqa: S608 - both are ours
         view.name,
         view.dispatch_version,
         admission.resumes,

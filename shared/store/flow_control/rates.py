@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windlass.shared.db import Database
+from windlass.shared.store.functions import named
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class RateInForce:
 
 async def add(db: Database, key: str, value: int, *, ttl_seconds: float) -> bool:
     """Whether the counter was not there, and is now."""
-    return bool(await db.fetchval("SELECT add_rate_counter($1, $2, $3)", key, value, ttl_seconds))
+    return bool(await db.fetchval(f"SELECT {named('add_rate_counter')}($1, $2, $3)", key, value, ttl_seconds))
 
 
 async def move(
@@ -33,7 +34,13 @@ async def move(
     """Whether the counter was moved: it stays within its bounds, and the sum below the higher one."""
     return bool(
         await db.fetchval(
-            "SELECT move_rate_counter($1, $2, $3, $4, $5, $6)", key, list(summed), change, lowest, highest, ttl_seconds
+            f"SELECT {named('move_rate_counter')}($1, $2, $3, $4, $5, $6)",
+            key,
+            list(summed),
+            change,
+            lowest,
+            highest,
+            ttl_seconds,
         )
     )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from windlass.shared.db import Database
+from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues, room
 from windlass.shared.store.operating.queues import QueueStatus
 from windlass.shared.store.record import Record, fetch
@@ -41,7 +42,7 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
     providers = await fetch(
         db,
         ProviderState,
-        """
+        f"""
         WITH serving AS (
             SELECT queue, sum(w.capacity)::bigint AS capacity FROM workers w, unnest(w.queues) AS queue
             WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1) GROUP BY queue
@@ -51,13 +52,13 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         )
         SELECT p.name AS provider, p.actor, p.actor || '.' || p.name AS queue,
                coalesce(serving.capacity, 0) AS capacity, coalesce(p.limit_override, p.configured_limit) AS limit,
-               held_slots(p.name) AS held, p.breaker_state,
+               {named("held_slots")}(p.name) AS held, p.breaker_state,
                p.paused, coalesce(p.paused_until > now(), false) AS rests, said.unaccounted, (
                    SELECT coalesce(extract(epoch FROM clock_timestamp() - min(t.heartbeat_at)), 0)::float FROM tasks t
                    WHERE t.provider = p.name AND t.status = 'running') AS lease_age_seconds
         FROM providers p CROSS JOIN said LEFT JOIN serving ON serving.queue = p.actor || '.' || p.name
         ORDER BY p.name
-        """,
+        """,  # noqa: S608 - a name of our own
         workers_within_seconds,
         janitors_within_seconds,
     )

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from windlass.shared.db import Database
+from windlass.shared.store.functions import named
 
 MOST_COUNTED = 1000
 """Of one kind: a thousand that nobody moves are as alarming as a million, and sooner counted."""
@@ -20,25 +21,25 @@ async def count_unaccounted(db: Database, *, after_seconds: float, blocked_after
       blocked, after the one that is named, and those that were left to be settled.
     """
     row = await db.fetchrow(
-        """
+        f"""
         WITH late AS (SELECT now() - make_interval(secs => $1) AS since),
         idle AS (
             SELECT p.name FROM providers p, late
-            WHERE bar_of(p, late.since) IS NULL
+            WHERE {named("bar_of")}(p, late.since) IS NULL
               AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.provider = p.name AND e.at > late.since)
-              AND held_slots(p.name) < coalesce(p.limit_override, p.configured_limit, 2147483647)
+              AND {named("held_slots")}(p.name) < coalesce(p.limit_override, p.configured_limit, 2147483647)
               AND (SELECT count(*) FROM tasks t WHERE t.provider = p.name
                    AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL) = 0
         )
         SELECT
             (SELECT count(*) FROM tasks, late WHERE status = 'running' AND lease_expires_at < since)
-            + expired_before((SELECT since FROM late), $2) AS janitor,
-            (SELECT coalesce(sum(due_since(idle.name, NULL, since, $2)), 0)::bigint FROM idle, late)
+            + {named("expired_before")}((SELECT since FROM late), $2) AS janitor,
+            (SELECT coalesce(sum({named("due_since")}(idle.name, NULL, since, $2)), 0)::bigint FROM idle, late)
             + (SELECT count(*) FROM tasks, late
                WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL AND doorbell_at < since
             ) AS dispatcher,
-            overdue_dependents((SELECT since FROM late), $3, $4, $2) AS dependencies
-        """,
+            {named("overdue_dependents")}((SELECT since FROM late), $3, $4, $2) AS dependencies
+        """,  # noqa: S608 - a name of our own
         after_seconds,
         MOST_COUNTED,
         blocked_after or UUID(int=0),

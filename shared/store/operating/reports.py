@@ -9,6 +9,7 @@ import asyncpg
 
 from windlass.shared.admission import Broker
 from windlass.shared.db import Database
+from windlass.shared.store import functions
 from windlass.shared.store.record import fetch
 from windlass.shared.store.rows import ServiceReportRow
 
@@ -21,6 +22,20 @@ class BrokerReport:
 
     state: Broker
     blocked_for: str | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The newest migration that the database has seen, none before the first, and whether the functions that this
+    version calls are there."""
+
+    revision: str | None = None
+    has_functions: bool = False
+
+    def serves(self, needed: str) -> bool:
+        """Who needs this revision, or an older one. Newer tables serve as well: old and new processes run side by side
+        during an upgrade."""
+        return self.revision is not None and self.revision >= needed and self.has_functions
 
 
 async def say(db: Database, service: str, instance_id: str, *, healthy: bool, details: dict[str, Any]) -> datetime:
@@ -66,10 +81,12 @@ def broker_among(said: Sequence[ServiceReportRow]) -> BrokerReport | None:
     return min(seen, key=lambda report: BEST_FIRST.index(report.state), default=None)
 
 
-async def schema_revision(db: Database) -> str | None:
-    """The newest migration that the database has seen, or none before the first."""
+async def schema(db: Database) -> Schema:
+    """Asked of the catalogue: what a table says of functions, a backup of some tables says, too."""
     try:
-        revision: str | None = await db.fetchval("SELECT version_num FROM alembic_version")
+        found = await db.fetchrow(
+            "SELECT version_num, to_regnamespace($1) IS NOT NULL FROM alembic_version", functions.schema()
+        )
     except asyncpg.UndefinedTableError:
-        return None
-    return revision
+        found = None
+    return Schema(*found) if found is not None else Schema()

@@ -89,7 +89,7 @@ async def connected(db: Database) -> list[Connected]:
         db,
         Connected,
         """
-        SELECT application_name AS name, count(*) AS connections FROM pg_stat_activity
+        SELECT split_part(application_name, ' ', 1) AS name, count(*) AS connections FROM pg_stat_activity
         WHERE datname = current_database() AND application_name LIKE 'windlass-%' AND pid <> pg_backend_pid()
         GROUP BY 1 ORDER BY 1
         """,

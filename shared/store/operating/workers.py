@@ -5,6 +5,7 @@ from uuid import UUID
 
 from windlass.shared.db import Database
 from windlass.shared.metrics.services import WORKERS_LOST
+from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.rows import WorkerRow
 
@@ -44,7 +45,7 @@ async def register(
         list(queues),
         capacity,
     )
-    await db.execute("SELECT wake_dispatcher()")
+    await db.execute(f"SELECT {named('wake_dispatcher')}()")
 
 
 async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seconds: float) -> list[Renewal]:
@@ -53,7 +54,7 @@ async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seco
     return await fetch(
         db,
         Renewal,
-        "SELECT * FROM renew_leases($1, $2, $3, $4)",
+        f"SELECT * FROM {named('renew_leases')}($1, $2, $3, $4)",  # noqa: S608 - a name of our own
         worker_id,
         list(held.values()),
         list(held),
@@ -107,8 +108,9 @@ async def unserved_queues(db: Database, *, for_seconds: float) -> list[str]:
     rows = await fetch(
         db,
         Unserved,
-        """
-        SELECT p.actor || '.' || p.name AS queue FROM providers p CROSS JOIN LATERAL oldest_due(p.name) AS oldest
+        f"""
+        SELECT p.actor || '.' || p.name AS queue
+        FROM providers p CROSS JOIN LATERAL {named("oldest_due")}(p.name) AS oldest
         WHERE oldest IS NOT NULL AND NOT p.paused AND coalesce(p.limit_override, p.configured_limit) IS DISTINCT FROM 0
           AND NOT EXISTS (
               SELECT 1 FROM workers w
@@ -119,7 +121,7 @@ async def unserved_queues(db: Database, *, for_seconds: float) -> list[str]:
               (SELECT e.at FROM provider_events e WHERE e.provider = p.name ORDER BY e.event_id DESC LIMIT 1)
           ) < now() - make_interval(secs => $1)
         ORDER BY queue
-        """,
+        """,  # noqa: S608 - a name of our own
         for_seconds,
     )
     return [row.queue for row in rows]

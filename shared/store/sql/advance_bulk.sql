@@ -3,7 +3,8 @@
 -- next tasks after `expected`; an empty chunk is the end. The first chunk of a job with canaries is the canaries.
 
 CREATE FUNCTION advance_bulk(bulk uuid, expected uuid, wanted uuid[])
-RETURNS TABLE (job bulk_jobs, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
+RETURNS TABLE (:columns_of_bulk_jobs, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
     found   bulk_jobs;
     altered uuid[];
@@ -17,7 +18,7 @@ BEGIN
     IF cardinality(wanted) = 0 THEN
         RETURN QUERY
         UPDATE bulk_jobs b SET state = 'finished', updated_at = clock_timestamp() WHERE b.bulk_id = bulk
-        RETURNING b, counts_of('{}'), counts_of('{}');
+        RETURNING :each_of_bulk_jobs(b), counts_of('{}'), counts_of('{}');
         RETURN;
     END IF;
 
@@ -32,5 +33,5 @@ BEGIN
         last_task_id = wanted[cardinality(wanted)], updated_at = clock_timestamp(),
         state = CASE WHEN b.canary IS NOT NULL AND b.last_task_id IS NULL THEN 'waiting-for-canary' ELSE b.state END,
         canary_ids = CASE WHEN b.canary IS NOT NULL AND b.last_task_id IS NULL THEN altered ELSE b.canary_ids END
-    WHERE b.bulk_id = bulk RETURNING b, counts_of(back), counts_of(over);
+    WHERE b.bulk_id = bulk RETURNING :each_of_bulk_jobs(b), counts_of(back), counts_of(over);
 END $$;

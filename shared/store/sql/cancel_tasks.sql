@@ -38,10 +38,11 @@ BEGIN
     changed := coalesce(changed, '{}');
 END $$;
 
-CREATE FUNCTION cancel_task(wanted uuid) RETURNS TABLE (task tasks, ended jsonb) LANGUAGE plpgsql AS $$
+CREATE FUNCTION cancel_task(wanted uuid) RETURNS TABLE (:columns_of_tasks, ended jsonb) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
     over uuid[];
 BEGIN
     SELECT cancelled.ended INTO over FROM cancel_tasks(ARRAY[wanted]) AS cancelled;
-    RETURN QUERY SELECT t, counts_of(over) FROM tasks t WHERE t.task_id = wanted;
+    RETURN QUERY SELECT :each_of_tasks(t), counts_of(over) FROM tasks t WHERE t.task_id = wanted;
 END $$;

@@ -74,11 +74,13 @@ BEGIN
         WHERE t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed');
 END $$;
 
-CREATE FUNCTION revive_task(wanted uuid) RETURNS TABLE (task tasks, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
+CREATE FUNCTION revive_task(wanted uuid)
+RETURNS TABLE (:columns_of_tasks, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
     back uuid[];
     over uuid[];
 BEGIN
     SELECT r.everybody, r.ended INTO back, over FROM revive_tasks(ARRAY[wanted]) AS r;
-    RETURN QUERY SELECT t, counts_of(back), counts_of(over) FROM tasks t WHERE t.task_id = wanted;
+    RETURN QUERY SELECT :each_of_tasks(t), counts_of(back), counts_of(over) FROM tasks t WHERE t.task_id = wanted;
 END $$;

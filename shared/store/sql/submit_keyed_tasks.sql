@@ -4,7 +4,8 @@
 -- an earlier task stands for that task from then on. The keys are locked before any task is.
 
 CREATE FUNCTION submit_keyed_tasks(submissions jsonb)
-RETURNS TABLE (deduplicated boolean, task tasks) LANGUAGE plpgsql AS $$
+RETURNS TABLE (deduplicated boolean, :columns_of_tasks) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
     earlier jsonb;
     fresh   jsonb;
@@ -23,7 +24,7 @@ BEGIN
         PERFORM store_tasks(fresh);
     END IF;
     RETURN QUERY
-    SELECT earlier ? (s.submission ->> 'task_id'), t
+    SELECT earlier ? (s.submission ->> 'task_id'), :each_of_tasks(t)
     FROM jsonb_array_elements(submissions) WITH ORDINALITY AS s(submission, place)
     JOIN tasks t ON t.task_id = coalesce(earlier ->> (s.submission ->> 'task_id'), s.submission ->> 'task_id')::uuid
     ORDER BY s.place;

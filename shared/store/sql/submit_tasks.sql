@@ -1,10 +1,11 @@
 -- Stores new tasks, each with its first event, and returns them whole; for a batch their number is answer enough.
 
-CREATE FUNCTION submit_tasks(submissions jsonb) RETURNS SETOF tasks LANGUAGE plpgsql AS $$
+CREATE FUNCTION submit_tasks(submissions jsonb) RETURNS TABLE (:columns_of_tasks) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
     stored uuid[] := store_tasks(submissions);
 BEGIN
-    RETURN QUERY SELECT * FROM tasks t WHERE t.task_id = ANY (stored) ORDER BY t.task_id;
+    RETURN QUERY SELECT :each_of_tasks(t) FROM tasks t WHERE t.task_id = ANY (stored) ORDER BY t.task_id;
 END $$;
 
 -- What a submission leaves out has its default. Parents are locked before they are looked at: a parent that completes

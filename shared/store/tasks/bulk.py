@@ -14,6 +14,7 @@ from windlass.shared.metrics import counting
 from windlass.shared.metrics.counting import Counts
 from windlass.shared.sql_fragments import words
 from windlass.shared.states import CANCEL, REVIVE
+from windlass.shared.store.functions import named
 from windlass.shared.store.reading.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at
 from windlass.shared.store.record import fetch, fetchrow
 from windlass.shared.store.rows import BulkJobRow, TaskRow
@@ -131,7 +132,7 @@ async def advance(db: Database, job: BulkJobRow, chunk: list[UUID]) -> Advanced 
     """Does a chunk and moves the job on; none when somebody else has moved it meanwhile."""
     while True:
         try:
-            query = "SELECT (job).*, revived, ended FROM advance_bulk($1, $2, $3)"
+            query = f"SELECT * FROM {named('advance_bulk')}($1, $2, $3)"  # noqa: S608 - a name of our own
             row = await fetchrow(db, Advanced, query, job.bulk_id, job.last_task_id, chunk)
             if row is not None:
                 counting.revived(row.revived)

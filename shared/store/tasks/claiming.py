@@ -9,6 +9,7 @@ from windlass.shared.db import Database
 from windlass.shared.metrics import counting
 from windlass.shared.metrics.seam import counted_afterwards
 from windlass.shared.reasons import Reason
+from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks.patience import BRIEFLY, patient
@@ -86,7 +87,7 @@ async def claim(
     for claim in claims:
         tokens.setdefault(claim.task_id, claim.claim_token)
     wanted = f"answer.*, {TRACEPARENT}" if traced else "answer.*"
-    called = f"claim_tasks($1, $2, $3, {patient('$4::float', briefly=briefly)}, $5) AS answer"
+    called = f"{named('claim_tasks')}($1, $2, $3, {patient('$4::float', briefly=briefly)}, $5) AS answer"
     query = f"SELECT {wanted} FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - all are written here
     rows = await fetch(db, Answer, query, list(tokens), list(tokens.values()), worker_id, lease_seconds, alone)
     rows_of = {row.task_id: row for row in rows}
@@ -120,11 +121,12 @@ async def next_alone(db: Database, queues: Sequence[str]) -> TaskRow | None:
     return await fetchrow(
         db,
         TaskRow,
-        """
+        f"""
         SELECT t.task_id, t.actor FROM (
             SELECT * FROM tasks WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL OFFSET 0
         ) AS t
-        WHERE runs_alone(t.suspicion) AND t.queue = ANY ($1) ORDER BY t.priority, t.available_at, t.task_id LIMIT 1
-        """,
+        WHERE {named("runs_alone")}(t.suspicion) AND t.queue = ANY ($1)
+        ORDER BY t.priority, t.available_at, t.task_id LIMIT 1
+        """,  # noqa: S608 - a name of our own
         list(queues),
     )

@@ -10,6 +10,7 @@ import msgspec
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.tasks.patience import BRIEFLY, patient
 
@@ -79,7 +80,8 @@ class Heard:
 
 async def report(db: Database, reports: Sequence[Report]) -> Heard:
     """Keeps progress, output and checkpoints, and waits for nobody."""
-    rows = await fetch(db, Told, "SELECT * FROM report_tasks($1::text::jsonb, skip_locked => true)", as_json(reports))
+    query = f"SELECT * FROM {named('report_tasks')}($1::text::jsonb, skip_locked => true)"  # noqa: S608 - our own name
+    rows = await fetch(db, Told, query, as_json(reports))
     return Heard({row.task_id for row in rows if not row.skipped}, {row.task_id for row in rows if row.skipped})
 
 
@@ -89,7 +91,7 @@ async def end(db: Database, endings: Sequence[Ending], rules: Rules, *, briefly:
     What they say about their providers opens and closes breakers and pauses providers, by the rules. For a lock it
     waits long, or only briefly.
     """
-    called = f"end_tasks($1::text::jsonb, {patient('$2::text::jsonb', briefly=briefly)}) AS answer"
+    called = f"{named('end_tasks')}($1::text::jsonb, {patient('$2::text::jsonb', briefly=briefly)}) AS answer"
     query = f"SELECT answer.* FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - both are written here
     rows = await fetch(db, Ended, query, as_json(endings), as_json(rules))
     counting.attempts_ended(endings, rows)

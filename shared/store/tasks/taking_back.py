@@ -10,6 +10,7 @@ from windlass.shared.db import Database, as_json
 from windlass.shared.errors import WorkerLost
 from windlass.shared.metrics import counting
 from windlass.shared.retry_delays import BUILT_IN, RetrySettings
+from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch
 
 
@@ -54,11 +55,11 @@ async def stall(
     rows = await fetch(
         db,
         Stalled,
-        """
+        f"""
         SELECT answer.*, t.attempt, t.traceparent
-        FROM stall_tasks($1, $2, $3::text::jsonb, $4, $5, $6, $7) AS answer
+        FROM {named("stall_tasks")}($1, $2, $3::text::jsonb, $4, $5, $6, $7) AS answer
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = answer.task_id OFFSET 0) AS t
-        """,
+        """,  # noqa: S608 - a name of our own
         expired_for_seconds,
         [*dead_workers, *proofs],
         as_json(dict(proofs)),
@@ -73,7 +74,7 @@ async def stall(
 
 async def expire(db: Database, *, at_most: int = 500) -> list[Expired]:
     """Buries waiting tasks that are older than they may be; returns the `task_id` of each."""
-    rows = await fetch(db, Expired, "SELECT * FROM expire_tasks($1)", at_most)
+    rows = await fetch(db, Expired, f"SELECT * FROM {named('expire_tasks')}($1)", at_most)  # noqa: S608 - a name of our own
     counting.expired(rows)
     return [row for row in rows if not row.is_dependent]
 
