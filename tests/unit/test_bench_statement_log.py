@@ -13,7 +13,7 @@ postgres | \t    VALUES ($1)
 postgres | windlass-janitor~DETAIL:  parameters: $1 = 'janitor'
 postgres | ~LOG:  checkpoint starting: time
 rabbitmq | something of another server
-postgres | windlass-api-listen~LOG:  statement: SELECT windlass_0123456789ab.wake_dispatcher()
+postgres | windlass-api-listen~LOG:  statement: SELECT windlass_0123456789ab.ring()
 """
 
 
@@ -21,7 +21,7 @@ def test_every_statement_is_found_with_its_connection_and_in_one_line() -> None:
     assert list(statements(iter(LOG.splitlines()))) == [
         Asked("windlass-api-listen", "SELECT 1"),
         Asked("windlass-janitor", "INSERT INTO service_reports (service) VALUES ($1)"),
-        Asked("windlass-api-listen", "SELECT wake_dispatcher()"),
+        Asked("windlass-api-listen", "SELECT ring()"),
     ]
 
 

@@ -1,0 +1,49 @@
+-- Buries the waiting tasks that have grown too old to start. Rows that somebody is just moving are left to them.
+-- Returns also the dependents that were buried with them.
+
+CREATE FUNCTION expire_tasks(at_most int)
+RETURNS TABLE (task_id uuid, actor text, provider text, is_dependent boolean) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    stale  uuid[];
+    buried uuid[];
+    moment timestamptz;
+BEGIN
+    stale := lock_expired(at_most);
+    IF stale IS NULL THEN RETURN; END IF;
+    moment := clock_timestamp();
+
+    WITH moved AS (
+        UPDATE tasks t SET
+            status = :target_of_bury, completed_at = moment, updated_at = moment, last_seq = t.last_seq + 1,
+            doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
+            error = jsonb_build_object(
+                'type', 'Expired', 'kind', 'permanent', 'stack_trace', NULL, 'attempt', t.attempt,
+                'message', 'not started within its ' || t.max_age_seconds || ' s',
+                'details', jsonb_strip_nulls(jsonb_build_object('last_error', t.error ->> 'message')))
+        WHERE t.task_id = ANY (stale) AND t.status IN :sources_of_bury
+        RETURNING t.task_id, t.last_seq, t.attempt, t.status, t.error
+    )
+    INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+    SELECT m.task_id, m.last_seq, 'bury', moment, m.attempt, jsonb_build_object('status', m.status, 'error', m.error)
+    FROM moved m;
+
+    PERFORM tally_tasks(stale);
+    buried := settle_dependents(stale);
+    PERFORM wake_streams(stale), wake_dispatcher();
+    RETURN QUERY SELECT t.task_id, t.actor::text, t.provider::text, t.task_id = ANY (buried)
+    FROM tasks t WHERE t.task_id = ANY (stale || buried);
+END $$;
+
+-- Those that expired first. Nothing may be sorted here, as in `due_counts`: asked in any other order than that of its
+-- index, the planner walks through all that live. In a function of its own, for what is set holds in those it calls.
+
+CREATE FUNCTION lock_expired(at_most int) RETURNS uuid[] LANGUAGE plpgsql SET enable_sort = off AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg(locked.task_id) FROM (
+            SELECT t.task_id FROM tasks t
+            WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at IS NOT NULL AND t.expires_at <= now()
+            ORDER BY t.expires_at LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
+        ) AS locked);
+END $$;

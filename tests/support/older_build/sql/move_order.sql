@@ -1,0 +1,93 @@
+-- Orders at providers. Each step is one call, refused to an attempt that no longer owns its task: `fence` is the task's
+-- id, attempt and claim token. Repeating a step answers as the first time did.
+
+CREATE FUNCTION owns_task(fence jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM tasks t
+    WHERE t.task_id = (fence ->> 'task_id')::uuid AND t.status = 'running' AND t.attempt = (fence ->> 'attempt')::int
+      AND t.claim_token = (fence ->> 'claim_token')::uuid
+    FOR NO KEY UPDATE;
+    RETURN FOUND;
+END $$;
+
+-- Before the order is sent: from here on the task holds its slot until the order is known to have ended.
+CREATE FUNCTION intend_order(fence jsonb, new jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    moment timestamptz;
+BEGIN
+    IF NOT owns_task(fence) THEN RETURN false; END IF;
+    moment := clock_timestamp();
+    INSERT INTO generations (
+        generation_id, task_id, attempt, user_id, provider, operation, status, request, callback_hash, workflow_run_id,
+        interaction_id, prompt_id, source_data, created_at, updated_at)
+    SELECT (new ->> 'generation_id')::uuid, t.task_id, t.attempt, t.user_id, t.provider, new ->> 'operation',
+           'intended',
+           new -> 'request', decode(new ->> 'callback_hash', 'hex'), t.workflow_run_id, t.interaction_id,
+           new ->> 'prompt_id', new -> 'source_data', moment, moment
+    FROM tasks t WHERE t.task_id = (fence ->> 'task_id')::uuid
+    ON CONFLICT (generation_id) DO NOTHING;
+    UPDATE tasks t SET job_open = true, provider_job_id = NULL WHERE t.task_id = (fence ->> 'task_id')::uuid;
+    RETURN true;
+END $$;
+
+-- One of the moves in `shared/order_states.py`. Without a fence it is the move of somebody who looks after jobs that
+-- nobody waits for any more, and only where the task has ended.
+CREATE FUNCTION move_order(fence jsonb, wanted uuid, move jsonb, job_id text, answer jsonb, files jsonb)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    moment timestamptz;
+    target text := move ->> 'target';
+    found_task uuid;
+BEGIN
+    IF fence IS NOT NULL THEN
+        IF NOT owns_task(fence) THEN RETURN false; END IF;
+    ELSE
+        PERFORM 1 FROM tasks t JOIN generations g USING (task_id)
+        WHERE g.generation_id = wanted AND t.completed_at IS NOT NULL FOR NO KEY UPDATE OF t;
+        IF NOT FOUND THEN RETURN false; END IF;
+    END IF;
+    moment := clock_timestamp();
+    UPDATE generations g SET
+        status = target, provider_job_id = coalesce(job_id, g.provider_job_id),
+        response = coalesce(answer, g.response), updated_at = moment,
+        ended_at = CASE WHEN (move ->> 'ends')::boolean THEN moment END
+    WHERE g.generation_id = wanted AND g.status IN (SELECT jsonb_array_elements_text(move -> 'sources'))
+      AND (fence IS NULL OR g.task_id = (fence ->> 'task_id')::uuid)
+    RETURNING g.task_id INTO found_task;
+    IF NOT FOUND THEN
+        RETURN EXISTS (SELECT 1 FROM generations g WHERE g.generation_id = wanted AND g.status = target);
+    END IF;
+    INSERT INTO contents (
+        content_id, generation_id, index, provider_url, media_type, extension, place, size_bytes, sha256, created_at)
+    SELECT f.content_id, wanted, f.index, f.provider_url, f.media_type, f.extension, f.place, f.size_bytes, f.sha256,
+           moment
+    FROM jsonb_to_recordset(files) AS f(
+        content_id uuid, index int, provider_url text, media_type text, extension text, place text, size_bytes bigint,
+        sha256 text);
+    UPDATE tasks t SET
+        job_open = (move ->> 'keeps_slot')::boolean, provider_job_id = coalesce(job_id, t.provider_job_id),
+        updated_at = moment
+    WHERE t.task_id = found_task;
+    PERFORM wake_dispatcher() WHERE NOT (move ->> 'keeps_slot')::boolean;
+    RETURN true;
+END $$;
+
+-- What a provider called back with. It only wakes whoever waits for the job, who asks the provider itself; but where
+-- the answer to the order was lost, the job's id is a clue worth keeping. Returns the task, or null when nobody is
+-- meant.
+CREATE FUNCTION hear_callback(hash bytea, provider_name text, job_id text, body jsonb)
+RETURNS uuid LANGUAGE plpgsql AS $$
+DECLARE
+    moment timestamptz := clock_timestamp();
+    found_task uuid;
+BEGIN
+    UPDATE generations g SET
+        callback = body, callback_at = moment, provider_job_id = coalesce(g.provider_job_id, job_id)
+    WHERE CASE WHEN hash IS NOT NULL THEN g.callback_hash = hash
+               ELSE g.provider = provider_name AND g.provider_job_id = job_id END
+    RETURNING g.task_id INTO found_task;
+    IF found_task IS NOT NULL THEN
+        PERFORM pg_notify('windlass_callback', found_task::text);
+    END IF;
+    RETURN found_task;
+END $$;

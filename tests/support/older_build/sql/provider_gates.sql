@@ -1,0 +1,52 @@
+-- What stands between a provider's waiting tasks and their start. The dispatcher decides by the same facts in
+-- `shared/admission.py`; here they are asked once more, under the provider's lock, by the claim. What reads a table is
+-- PL/pgSQL, which keeps its plans: a SQL function that cannot be inlined would be planned at every call.
+
+-- A pause that has not been cleared or a breaker that is not closed: once its time is over, one task goes first.
+CREATE FUNCTION is_on_trial(p providers) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT p.paused_until IS NOT NULL OR p.breaker_state <> 'closed'
+$$;
+
+-- Whether how much may start depends on anything: such a provider is locked before anybody looks.
+CREATE FUNCTION is_guarded(p providers) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT coalesce(p.limit_override, p.configured_limit) IS NOT NULL OR p.paused OR is_on_trial(p)
+$$;
+
+-- The trial counts for as long as a running task carries its token: whatever becomes of its worker, nobody has to
+-- remember to take the token back.
+CREATE FUNCTION has_trial_running(p providers) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN p.trial_token IS NOT NULL AND EXISTS (
+        SELECT 1 FROM tasks t
+        WHERE t.provider = p.name AND t.status = 'running' AND t.claim_token = p.trial_token);
+END $$;
+
+-- Why nothing of a provider's may start at a moment, in the words of `shared/reasons.py`, or null when something may.
+CREATE FUNCTION bar_of(p providers, moment timestamptz) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN p.paused THEN 'provider-paused'
+                WHEN p.paused_until > moment THEN 'rate-limited-until'
+                WHEN p.breaker_until > moment THEN 'breaker-open'
+                WHEN is_on_trial(p) AND has_trial_running(p) THEN 'on-trial' END;
+END $$;
+
+-- The slots that are held: by every running task, and by every other one whose job at the provider is still open.
+CREATE FUNCTION held_slots(provider_name text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT count(*) FROM tasks t WHERE t.provider = provider_name AND t.status = 'running')
+         + (SELECT count(*) FROM tasks t WHERE t.provider = provider_name AND t.job_open AND t.status <> 'running');
+END $$;
+
+-- How many tasks may go on waiting for their open jobs. They hold their slots already, so the limit does not count.
+CREATE FUNCTION free_resumes(p providers, moment timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN bar_of(p, moment) IS NOT NULL THEN 0 WHEN is_on_trial(p) THEN 1 ELSE 1000000 END;
+END $$;
+
+-- How many more of a guarded provider's tasks may start.
+CREATE FUNCTION free_slots(p providers, moment timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN bar_of(p, moment) IS NOT NULL THEN 0 ELSE least(
+        CASE WHEN is_on_trial(p) THEN 1 END,
+        coalesce(p.limit_override, p.configured_limit) - held_slots(p.name)) END;
+END $$;
