@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from windlass.shared.admission import ProviderView, bar, free_places, is_on_trial, picks
+from windlass.shared.holds import said_of
 from windlass.shared.reasons import Reason
 from windlass.shared.states import TERMINAL, Lane, State
 
@@ -25,6 +26,10 @@ class TaskView:
     completed_at: datetime | None = None
     rung: bool = False
     holds_a_slot: bool = False
+    held: Sequence[str] = ()
+    held_at: datetime | None = None
+    is_of_a_newer_level: bool = False
+    """No worker of this version may claim it."""
     runs_alone: bool = False
     """It may have killed its workers, and starts in a process of its own."""
     alone_before: int = 0
@@ -45,11 +50,15 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
     """The first thing that stands in the way, in the order in which the task will meet them."""
     if task.status not in {State.QUEUED, State.RETRYING}:
         return _of_state(task)
+    if task.held:
+        said = said_of(task.held)
+        return Explanation(said.reason, said.message, {"held": list(task.held), "since": task.held_at})
     if task.expires_at is not None and task.expires_at <= view.at:
         message = "it has grown too old to start and is about to be buried"
         return Explanation(Reason.FINISHED, message, {"status": task.status, "expires_at": task.expires_at})
     return (
         _of_time(view, task)
+        or _of_level(task)
         or _of_bar(view, task)
         or _of_trial(view, task)
         or _of_limit(view, task)
@@ -81,6 +90,13 @@ def _of_time(view: ProviderView, task: TaskView) -> Explanation | None:
     return Explanation(
         Reason.WAITING_FOR_TIME, "it is not to start before the time given", {"until": task.available_at}
     )
+
+
+def _of_level(task: TaskView) -> Explanation | None:
+    if not task.is_of_a_newer_level:
+        return None
+    message = "a newer version of Windlass has submitted it, and only a worker of that may start it"
+    return Explanation(Reason.NO_WORKER, message, {"newer_version": True})
 
 
 def _of_bar(view: ProviderView, task: TaskView) -> Explanation | None:

@@ -10,6 +10,8 @@ class Reason(StrEnum):
     FINISHED = "finished"
     WAITING_FOR_TIME = "waiting-for-time"
     WAITING_FOR_DEPENDENCIES = "waiting-for-dependencies"
+    WORKFLOW_ESCALATED = "workflow-escalated"
+    KEY_LIMIT = "key-limit"
     BROKER_AWAY = "broker-away"
     BROKER_BLOCKED = "broker-blocked"
     PROVIDER_LIMIT = "provider-limit"
@@ -24,6 +26,7 @@ class Reason(StrEnum):
     UNKNOWN = "unknown"
     ON_TRIAL = "on-trial"
     MUST_RUN_ALONE = "must-run-alone"
+    NEWER_LEVEL = "newer-level"
     OTHER = "other"
     """What a newer schema says and this version has no word for: both run side by side during an upgrade."""
 
@@ -39,6 +42,7 @@ SAID_OF_A_REFUSED_TASK: dict[Reason, tuple[Reason, ...]] = {
     Reason.UNKNOWN: (),
     Reason.ON_TRIAL: (Reason.RATE_LIMITED_UNTIL, Reason.BREAKER_OPEN),
     Reason.MUST_RUN_ALONE: (Reason.NO_WORKER, Reason.BEHIND_OTHERS),
+    Reason.NEWER_LEVEL: (Reason.NO_WORKER,),
     Reason.OTHER: (),
 }
 """What `why` says of a task whose claim was refused for a reason that is no answer of its own."""

@@ -14,6 +14,7 @@ from windlass.services.janitor.duties.statistics import keep_statistics
 from windlass.services.janitor.duties.submission_keys import forget_expired_keys
 from windlass.services.janitor.duties.tallies import fold_tallies, mend_tallies
 from windlass.services.janitor.duties.texts import sort_in_new_texts
+from windlass.services.janitor.duties.untold import tell_again
 from windlass.services.janitor.duties.workers import lose_silent_workers
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.rhythms import Rhythm
@@ -54,6 +55,7 @@ DUTIES = (
     Duty("submission_keys", Rhythm.MINUTE, lambda at: forget_expired_keys(at.pool)),
     Duty("rates", Rhythm.MINUTE, lambda at: forget_expired_rates(at.pool)),
     Duty("tallies", Rhythm.MINUTE, lambda at: fold_tallies(at.pool)),
+    Duty("untold", Rhythm.MINUTE, lambda at: tell_again(at.pool)),
     Duty("texts", Rhythm.MINUTE, lambda at: sort_in_new_texts(at.pool)),
     Duty("reconciler", Rhythm.MINUTE, unaccounted),
     Duty("statistics", Rhythm.HOUR, lambda at: keep_statistics(at.pool)),

@@ -320,3 +320,5 @@ class Untold(SQLModel, table=True):
     error: str
     tries: int = counter()
     since: datetime = moment(optional=False)
+    tell_at: datetime = moment(optional=False)
+    """Not told again before."""

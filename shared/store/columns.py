@@ -268,6 +268,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "error": "varchar",
         "tries": "integer",
         "since": "timestamp with time zone",
+        "tell_at": "timestamp with time zone",
     },
     "workers": {
         "worker_id": "varchar",

@@ -11,16 +11,18 @@ from pathlib import Path
 from windlass.shared.sql_fragments import due, words
 from windlass.shared.states import TRANSITIONS
 from windlass.shared.store.columns import COLUMNS
+from windlass.shared.store.tellers import TELLERS, Tellers, telling, told
 
 FOLDER = Path(__file__).parent / "sql"
 
 LEVEL = 1
-"""Raised when moves get new duties: no function moves a task whose level is above its own set's."""
+"""Raised when the moves of a task get new duties. No function moves a task of a higher level than its own, for it would
+leave out what that task's moves have to do."""
 
 
-def definitions() -> list[str]:
+def definitions(tellers: Tellers = TELLERS) -> list[str]:
     """Every function's CREATE statements, as they are written but for what is filled in."""
-    return [fill_in(path.read_text()) for path in sorted(FOLDER.glob("*.sql"))]
+    return [fill_in(path.read_text(), tellers) for path in sorted(FOLDER.glob("*.sql"))]
 
 
 @cache
@@ -43,17 +45,23 @@ def named(function: str) -> str:
     return f"{schema()}.{function}"
 
 
-def statements() -> list[str]:
+def qualified(definition: str) -> str:
+    """With the schema's name before every function of the set, where it is called and where it is made."""
+    own = rf"(?<![\w.])({'|'.join(names())})(?=\s*\()"
+    return re.sub(own, rf"{schema()}.\1", definition)
+
+
+def statements(tellers: Tellers = TELLERS) -> list[str]:
     """What makes the set, one statement after the other, as the driver takes them: in these files each one begins with
-    CREATE FUNCTION. Every call of an own function gets the schema's name, as does the function itself."""
-    own = re.compile(rf"(?<![\w.])({'|'.join(names())})(?=\s*\()")
-    qualified = [own.sub(rf"{schema()}.\1", definition) for definition in definitions()]
-    return ["CREATE FUNCTION" + part for each in qualified for part in each.split("CREATE FUNCTION")[1:]]
+    CREATE FUNCTION."""
+    texts = map(qualified, definitions(tellers))
+    return ["CREATE FUNCTION" + part for text in texts for part in text.split("CREATE FUNCTION")[1:]]
 
 
-def fill_in(statement: str) -> str:
+def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`,
-    `:due_at(moment)` what makes task `t` due at that moment, and `:level` the level of this set.
+    `:level` the level of this set, `:due_at(moment)` what makes task `t` one that it may start at that moment, and
+    `:told` and `:tellers` who is told of moves, and how.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
     `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
@@ -72,8 +80,9 @@ def fill_in(statement: str) -> str:
     def each(match: re.Match[str]) -> str:
         return ", ".join(f"{match[2]}.{name}" for name in COLUMNS[match[1]])
 
-    statement = re.sub(r":level\b", str(LEVEL), statement)
     statement = re.sub(r":columns_of_(\w+)", columns, statement)
     statement = re.sub(r":each_of_(\w+)\((\w+)\)", each, statement)
-    statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]), statement)
+    statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]) + " AND t.level <= :level", statement)
+    statement = re.sub(r":level\b", str(LEVEL), statement)
+    statement = statement.replace(":tellers", telling(tellers)).replace(":told", told(tellers))
     return re.sub(r":target_of_(\w+)", target, re.sub(r":sources_of_(\w+)", sources, statement))

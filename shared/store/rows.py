@@ -345,6 +345,7 @@ class UntoldRow(Record):
     error: str
     tries: int
     since: datetime
+    tell_at: datetime
 
 
 class WorkerRow(Record):

@@ -7,7 +7,7 @@ from tests.chaos.record import ManyRead, Record, StreamRead
 from tests.chaos.rows import EventRow, Rows
 from tests.chaos.violation import STREAM_BROKEN, Violation
 
-UNTOLD = {"dispatch", "cancel-requested"}
+UNTOLD = {"dispatch", "cancel-requested", "hold", "release"}
 """Rows that change neither state nor progress: the streams leave them out, and their numbers with them."""
 
 ENDS = {"complete", "error", "cancelled"}

@@ -53,3 +53,22 @@ def calls_made(*, came_last_time: int, late_by_seconds: float, answered_ago_seco
 
     asyncio.run(gather())
     return calls
+
+
+def test_what_is_apart_is_never_in_one_call_with_the_others_and_comes_after_them() -> None:
+    calls: list[list[str]] = []
+
+    async def call(items: Sequence[str]) -> Sequence[str]:
+        calls.append(list(items))
+        return items
+
+    async def gather() -> list[str]:
+        loop = asyncio.get_running_loop()
+        batcher: GroupCommit[str, str] = GroupCommit(loop, call, offer=nobody_is_held_up, apart=str.isupper)
+        replies: dict[str, Reply[str]] = {item: Reply() for item in ("A", "b", "C", "d")}
+        batcher._gathered.extend(replies.items())
+        await batcher.flush()
+        return [reply.wait() for reply in replies.values()]
+
+    assert asyncio.run(gather()) == ["A", "b", "C", "d"]
+    assert calls == [["b", "d"], ["A", "C"]]

@@ -9,9 +9,9 @@ from windlass.shared.reasons import OF_WHY, SAID_OF_A_REFUSED_TASK, Reason
 from windlass.shared.store import functions
 
 CONTRACT = (
-    "running", "finished", "waiting-for-time", "waiting-for-dependencies", "broker-away", "broker-blocked",
-    "provider-limit", "provider-paused", "rate-limited-until", "breaker-open", "no-worker", "behind-others",
-    "about-to-start",
+    "running", "finished", "waiting-for-time", "waiting-for-dependencies", "workflow-escalated", "key-limit",
+    "broker-away", "broker-blocked", "provider-limit", "provider-paused", "rate-limited-until", "breaker-open",
+    "no-worker", "behind-others", "about-to-start",
 )  # fmt: skip
 """SPEC 3, by hand."""
 

@@ -105,7 +105,7 @@ def test_output_is_told_with_the_attempt_that_it_came_from() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", ["dispatch", "cancel-requested"])
+@pytest.mark.parametrize("kind", ["dispatch", "cancel-requested", "hold", "release"])
 def test_what_changes_neither_state_nor_progress_is_not_told(kind: str) -> None:
     assert as_message(event(kind, "queued"), task("queued"), ADMIN) is None
 

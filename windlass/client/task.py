@@ -82,6 +82,8 @@ class Task(Document, frozen=True, kw_only=True):
     dedupe_key: str | None = None
     provider_job_id: str | None = None
     exit_code: int | None = None
+    held: tuple[str, ...] = ()
+    concurrency_key: str | None = None
     deduplicated: bool = False
 
     @property
@@ -103,7 +105,7 @@ class Batch(Document, frozen=True, kw_only=True):
 class Event(Document, frozen=True, kw_only=True):
     """One row of a task's history.
 
-    `type` is a transition's name, or dispatch, progress, output, cancel-requested, restore.
+    `type` is a transition's name, or dispatch, progress, output, cancel-requested, hold, release, restore.
     """
 
     seq: int

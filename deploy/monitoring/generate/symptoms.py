@@ -124,6 +124,15 @@ def workers() -> tuple[Alert, ...]:
 def parts() -> tuple[Alert, ...]:
     return (
         Alert(
+            "WindlassUntoldMoves",
+            TICKET,
+            "max(windlass_untold_moves) > 0",
+            "10m",
+            "Somebody was not told what has become of a task",
+            "{{ $value }} moves of tasks could not be told to the workflow, project or whoever else they concern. The "
+            "tasks themselves are as they should be; the janitor tries again.",
+        ),
+        Alert(
             "WindlassDatabaseAway",
             PAGE,
             "max(windlass_database_answers) == 0",

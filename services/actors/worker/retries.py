@@ -84,4 +84,4 @@ def ending_of_success(task: Claimed, result: Any) -> Ending:
 
 
 def _ending(task: Claimed, transition: str, **fields: Any) -> Ending:
-    return Ending(task.task_id, task.attempt, task.claim_token, transition, **fields)
+    return Ending(task.task_id, task.attempt, task.claim_token, transition, concerns=task.concerns, **fields)

@@ -73,6 +73,7 @@ class ClusterMetrics:
         yield from self._of_providers(self._read)
         if self._read.unaccounted is not None:
             yield family(cluster.UNACCOUNTED, [([], self._read.unaccounted)])
+        yield family(cluster.UNTOLD, [([], self._read.untold)])
 
     def _of_queues(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
         rows = [

@@ -78,7 +78,7 @@ class ListedTaskDocument(Document):
     retry_count: Annotated[int, Field(description="Failures that used up one of `max_retries`.")]
     max_retries: int
     interrupt_count: Annotated[int, Field(description="How often its worker was told to stop; costs no retry.")]
-    available_at: Annotated[datetime, Field(description="Not started before.")]
+    available_at: Annotated[datetime, Field(description="Not started before; also not while it is held.")]
     expires_at: Annotated[datetime | None, Field(description="Buried, not started, after this.")]
     timeout_seconds: Annotated[float, Field(description="How long one attempt may take.")]
     created_at: datetime
@@ -100,6 +100,11 @@ class ListedTaskDocument(Document):
     dedupe_key: str | None
     provider_job_id: Annotated[str | None, Field(description="The provider's own id of the job.")]
     exit_code: Annotated[int | None, Field(description="Of an agent's process.")]
+    held: Annotated[
+        list[str],
+        Field(description="Why it stands still although it waits: `workflow`, `key`, `endpoint`; mostly empty."),
+    ]
+    concurrency_key: Annotated[str | None, Field(description="So many of one key run at once, at most.")]
     payload: Annotated[dict[str, Any] | None, Field(description="Only with `full=true`.")] = None
     result: Annotated[Any, Field(description="Only with `full=true`.")] = None
     error_history: Annotated[
@@ -144,7 +149,8 @@ class EventDocument(Document):
     type: Annotated[
         str,
         Field(
-            description="The transition's name, or `dispatch`, `progress`, `output`, `cancel-requested`, `restore`.",
+            description="The transition's name, or `dispatch`, `progress`, `output`, `cancel-requested`, `hold`, "
+            "`release`, `restore`.",
             examples=["claim"],
         ),
     ]

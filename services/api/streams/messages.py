@@ -11,7 +11,7 @@ from windlass.services.api.tasks.schemas import error_for
 from windlass.shared.states import State
 from windlass.shared.store.reading.events import EventWithState
 
-UNTOLD = {"dispatch", "cancel-requested"}
+UNTOLD = {"dispatch", "cancel-requested", "hold", "release"}
 """They change neither state nor progress."""
 ENDS = {State.COMPLETED: "complete", State.DEAD: "error", State.CANCELLED: "cancelled"}
 

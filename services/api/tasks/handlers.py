@@ -21,8 +21,9 @@ from windlass.services.api.tasks.schemas import Sweep, task_document
 from windlass.services.api.tasks.submission import accept, check_idempotency_key, read, under_idempotency_key
 from windlass.shared import tracing
 from windlass.shared.db import Database
+from windlass.shared.states import REVIVE
 from windlass.shared.states import State as TaskState
-from windlass.shared.store import tasks
+from windlass.shared.store import functions, tasks
 from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
 
@@ -134,6 +135,8 @@ async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> d
     before = await visible_task(state.pool, request.user, task_id)
     await audit_foreign_task(request, "task.retry", before)
     row = await tasks.revive(state.pool, task_id)
+    if row is not None and row.status in REVIVE.sources:
+        refuse_a_newer_level(row)
     if row is None or row.last_seq == before.last_seq:
         detail = f"only a dead or cancelled task can be revived; this one is {before.status}"
         raise Problem(409, "not-revivable", detail)
@@ -230,9 +233,18 @@ async def cancel(request: Asked, state: State, task_id: UUID) -> Response[dict[s
     assert row is not None, "tasks are never deleted"
     if row.status in {TaskState.COMPLETED, TaskState.DEAD}:
         raise Problem(409, "not-cancellable", f"the task is {row.status} already")
+    if not row.cancel_requested:
+        refuse_a_newer_level(row)
     stopping = row.status != TaskState.CANCELLED
     document = task_document(row, request.user, state.media_links)
     return Response(document, status_code=202 if stopping else 200)
+
+
+def refuse_a_newer_level(row: TaskRow) -> None:
+    """Nothing was changed: what its moves have to do, this version does not know."""
+    if row.level > functions.LEVEL:
+        detail = "a newer version of Windlass has submitted this task, and only that may change it"
+        raise Problem(409, "newer-version", detail)
 
 
 async def visible_task(db: Database, caller: Caller, task_id: UUID) -> TaskRow:

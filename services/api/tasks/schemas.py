@@ -116,6 +116,7 @@ class Sweep(BaseModel):
 def task_document(row: TaskRow, caller: Caller, links: MediaLinks) -> dict[str, Any]:
     """A task as every endpoint returns it."""
     document = {name: row[name] for name in TASK_FIELDS}
+    document["available_at"] = row.due_at or row.available_at
     document["result"] = links.renewed(row.actor, row.result)
     document["error"] = error_for(caller, row.error)
     document["provider_job_id"] = provider_job_for(caller, row.provider_job_id)

@@ -140,8 +140,8 @@ def task_facts(task: Task) -> Facts:
     names = (
         "actor", "provider", "queue", "lane", "task_type", "priority", "user_id", "tags", "project_id", "workflow_id",
         "workflow_run_id", "interaction_id", "parent_task_id", "depends_on", "dedupe_key", "worker_id",
-        "provider_job_id", "exit_code", "timeout_seconds", "created_at", "available_at", "started_at", "completed_at",
-        "updated_at", "expires_at", "heartbeat_at", "lease_expires_at",
+        "provider_job_id", "exit_code", "held", "concurrency_key", "timeout_seconds", "created_at", "available_at",
+        "started_at", "completed_at", "updated_at", "expires_at", "heartbeat_at", "lease_expires_at",
     )  # fmt: skip
     return Facts([*heading, *((name, known(getattr(task, name))) for name in names)])
 

@@ -38,7 +38,8 @@ CREATE TABLE untold (
     move jsonb DEFAULT '{}'::jsonb NOT NULL,
     error varchar NOT NULL,
     tries integer DEFAULT 0 NOT NULL,
-    since timestamptz DEFAULT clock_timestamp() NOT NULL
+    since timestamptz DEFAULT clock_timestamp() NOT NULL,
+    tell_at timestamptz DEFAULT clock_timestamp() NOT NULL
 )
 """
 

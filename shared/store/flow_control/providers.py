@@ -204,6 +204,7 @@ async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_m
                  SELECT t.available_at FROM tasks t
                  WHERE t.provider = p.name AND t.lane = lanes.lane AND t.priority = level.priority
                    AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at > now()
+                   AND t.available_at < 'infinity'
                  ORDER BY t.available_at LIMIT 1
              ) AS next),
             (SELECT min(t.doorbell_at + make_interval(secs => least($1 * 2 ^ least(t.doorbell_count - 1, 10), $2)))

@@ -7,6 +7,7 @@ from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues, room
 from windlass.shared.store.operating.queues import QueueStatus
 from windlass.shared.store.record import Record, fetch
+from windlass.shared.store.tasks import untold
 
 
 class ProviderState(Record):
@@ -27,14 +28,16 @@ class ProviderState(Record):
 
 @dataclass(frozen=True)
 class ClusterState:
-    """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, and why nothing
-    can be stored, if that is so."""
+    """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, why nothing can be
+    stored, if that is so, and what went untold."""
 
     queues: list[QueueStatus]
     providers: list[ProviderState]
     unaccounted: int | None
     """None when no janitor has been heard of lately."""
     refusal: room.Refusal | None
+    untold: int
+    """Moves that could not be told to whom they concern."""
 
 
 async def read(db: Database, *, workers_within_seconds: float, janitors_within_seconds: float) -> ClusterState:
@@ -62,4 +65,10 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         workers_within_seconds,
         janitors_within_seconds,
     )
-    return ClusterState(rows, providers, providers[0].unaccounted if providers else None, await room.refusal(db))
+    return ClusterState(
+        queues=rows,
+        providers=providers,
+        unaccounted=providers[0].unaccounted if providers else None,
+        refusal=await room.refusal(db),
+        untold=await untold.count(db),
+    )

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from windlass.shared.db import Database
+from windlass.shared.store import functions
 from windlass.shared.store.functions import named
 
 MOST_COUNTED = 1000
@@ -19,6 +20,8 @@ async def count_unaccounted(db: Database, *, after_seconds: float, blocked_after
       was so only until a moment ago; or was rung for and is no longer looked after.
     - dependencies: every parent has completed or one has failed, and the child still waits. Looked at are a page of the
       blocked, after the one that is named, and those that were left to be settled.
+
+    What is held waits for whoever holds it, and what is of a newer level for a newer version: neither is counted.
     """
     row = await db.fetchrow(
         f"""
@@ -32,7 +35,7 @@ async def count_unaccounted(db: Database, *, after_seconds: float, blocked_after
                    AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL) = 0
         )
         SELECT
-            (SELECT count(*) FROM tasks, late WHERE status = 'running' AND lease_expires_at < since)
+            (SELECT count(*) FROM tasks, late WHERE status = 'running' AND lease_expires_at < since AND level <= $5)
             + {named("expired_before")}((SELECT since FROM late), $2) AS janitor,
             (SELECT coalesce(sum({named("due_since")}(idle.name, NULL, since, $2)), 0)::bigint FROM idle, late)
             + (SELECT count(*) FROM tasks, late
@@ -44,6 +47,7 @@ async def count_unaccounted(db: Database, *, after_seconds: float, blocked_after
         MOST_COUNTED,
         blocked_after or UUID(int=0),
         BLOCKED_AT_ONCE,
+        functions.LEVEL,
     )
     assert row is not None, "an aggregate always has a row"
     return dict(row)

@@ -132,10 +132,9 @@ class Selection:
 
 def columns_of_a_list(*, full: bool) -> str:
     """A list does not carry what nobody asked for: a page of large payloads would weigh half a gigabyte."""
-    if full:
-        return ", ".join(TASK_FIELDS)
     light = {**{name: f"NULL AS {name}" for name in BULKY}, "error": "error - 'stack_trace' AS error"}
-    return ", ".join(light.get(name, name) for name in TASK_FIELDS)
+    columns = TASK_FIELDS if full else tuple(light.get(name, name) for name in TASK_FIELDS)
+    return ", ".join((*columns, "due_at"))
 
 
 class Failure(Record):

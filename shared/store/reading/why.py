@@ -5,6 +5,7 @@ from uuid import UUID
 from windlass.shared.db import Database
 from windlass.shared.explanation import TaskView
 from windlass.shared.states import Lane, State
+from windlass.shared.store import functions
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import fetch
 from windlass.shared.store.rows import TaskRow
@@ -20,13 +21,16 @@ async def look_at(db: Database, task: TaskRow) -> TaskView:
     return TaskView(
         status=State(task.status),
         lane=Lane(task.lane),
-        available_at=task.available_at,
+        available_at=task.due_at or task.available_at,
         expires_at=task.expires_at,
         worker_id=task.worker_id,
         started_at=task.started_at,
         completed_at=task.completed_at,
         rung=rung,
         holds_a_slot=task.job_open,
+        held=task.held,
+        held_at=task.held_at,
+        is_of_a_newer_level=task.level > functions.LEVEL,
         runs_alone=runs_alone,
         alone_before=await _count_alone_before(db, task) if runs_alone else 0,
         ahead=counted,
@@ -42,7 +46,7 @@ async def _count_due_before(db: Database, task: TaskRow) -> int:
         task.provider,
         task.lane,
         task.priority,
-        task.available_at,
+        task.due_at or task.available_at,
         task.task_id,
         AHEAD_COUNTED,
     )

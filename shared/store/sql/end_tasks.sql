@@ -24,6 +24,7 @@ DECLARE
     ages    float[];
     final   uuid[];
     heard   jsonb;
+    moves   jsonb;
     buried  uuid[] := '{}';
 BEGIN
     SELECT array_agg(e.task_id), array_agg(e.claim_token),
@@ -53,6 +54,7 @@ BEGIN
         CROSS JOIN LATERAL (SELECT least(coalesce(e.delay_seconds, 0),
                                          CASE WHEN e.rate_limited THEN longest_pause_seconds END) AS seconds) AS wait
         WHERE t.status IN :sources_of_complete AND t.attempt = e.attempt AND t.claim_token = e.claim_token
+          AND t.level <= :level
     ), moved AS (
         UPDATE tasks t SET
             status = CASE e.via WHEN 'complete' THEN :target_of_complete WHEN 'retry' THEN :target_of_retry
@@ -81,7 +83,7 @@ BEGIN
             last_seq = t.last_seq + 1 + coalesce(jsonb_array_length(e.events), 0)
         FROM ending e WHERE t.task_id = e.task_id
         RETURNING t.task_id, t.claim_token, t.status, t.attempt, t.last_seq, t.user_id, t.actor, t.provider, t.error,
-                  t.created_at, t.started_at, t.completed_at, e.via, e.events, e.proof,
+                  t.created_at, t.started_at, t.completed_at, t.life, t.concerns, e.via, e.events, e.proof,
                   (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms,
                   coalesce(e.rate_limited, false) AS rate_limited,
                   coalesce(e.provider_failed, false) AS provider_failed, e.alone, e.wait_seconds
@@ -117,12 +119,17 @@ BEGIN
                'task_id', m.task_id, 'provider', m.provider, 'claim_token', m.claim_token, 'via', m.via,
                'rate_limited', m.rate_limited, 'provider_failed', m.provider_failed, 'alone', m.alone,
                'wait_seconds', m.wait_seconds, 'message', left(m.error ->> 'message', 300)))
-           FILTER (WHERE m.provider = ANY (locked))
-    INTO ended, left_by, outcome, actors, owners, ages, final, heard FROM moved m;
+           FILTER (WHERE m.provider = ANY (locked)),
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, m.via, m.status, moment))
+           FILTER (WHERE m.concerns <> 0)
+    INTO ended, left_by, outcome, actors, owners, ages, final, heard, moves FROM moved m;
 
     IF ended IS NOT NULL THEN
         IF heard IS NOT NULL THEN
             PERFORM judge_providers(heard, rules, moment);
+        END IF;
+        IF moves IS NOT NULL THEN
+            PERFORM tell_moves(moves);
         END IF;
         IF final IS NOT NULL THEN
             buried := settle_dependents(final);

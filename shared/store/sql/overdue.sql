@@ -8,6 +8,7 @@ BEGIN
         SELECT count(*) FROM (
             SELECT 1 FROM tasks t
             WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at IS NOT NULL AND t.expires_at < since
+              AND t.available_at < 'infinity' AND t.level <= :level
             ORDER BY t.expires_at LIMIT at_most) AS expired);
 END $$;
 

@@ -45,6 +45,7 @@ BEGIN
         UPDATE tasks t SET doorbell_token = token, doorbell_at = moment, doorbell_count = 1, last_seq = t.last_seq + 1
         -- Asked by the count: for `doorbell_token IS NULL` the planner may read the index of all that is due instead.
         WHERE t.task_id = ANY (reserved) AND t.status IN :sources_of_claim AND t.doorbell_count = 0
+          AND t.held = '{}' -- it was chosen before it was locked: somebody may have held it meanwhile
         RETURNING t.task_id, t.queue, t.actor, t.last_seq, t.attempt, t.status, t.priority, t.available_at
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)

@@ -10,6 +10,7 @@ DECLARE
     parents    uuid[];
     moment     timestamptz;
     revived    uuid[];
+    moves      jsonb;
 BEGIN
     everybody := '{}';
     WHILE generation IS NOT NULL LOOP
@@ -26,7 +27,7 @@ BEGIN
             ) AS unmet
             FROM unnest(generation) AS one(task_id)
             CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
-            WHERE t.status IN :sources_of_revive
+            WHERE t.status IN :sources_of_revive AND t.level <= :level
         ), moved AS (
             UPDATE tasks t SET
                 status = CASE c.unmet WHEN 0 THEN 'queued' ELSE 'blocked' END, unmet = c.unmet, lane = 'retry',
@@ -35,10 +36,11 @@ BEGIN
                 exit_code = NULL, progress = NULL,
                 provider_job_id = CASE WHEN t.job_open THEN t.provider_job_id END, cancel_requested = false,
                 completed_at = NULL, claim_token = NULL,
+                life = t.life + 1,
                 available_at = moment, expires_at = moment + make_interval(secs => t.max_age_seconds),
                 updated_at = moment, last_seq = t.last_seq + 1
             FROM counted c WHERE t.task_id = c.task_id
-            RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, c.was
+            RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, t.life, t.concerns, c.was
         ), events AS (
             INSERT INTO task_events (task_id, seq, type, at, attempt, data)
             SELECT m.task_id, m.last_seq, 'revive', moment, m.attempt, jsonb_build_object('status', m.status)
@@ -50,8 +52,14 @@ BEGIN
             SELECT m.user_id, m.provider, m.status, count(*) FROM moved m WHERE m.status = 'blocked'
             GROUP BY m.user_id, m.provider, m.status
         )
-        SELECT array_agg(m.task_id) INTO revived FROM moved m;
+        SELECT array_agg(m.task_id),
+               jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'revive', m.status, moment))
+               FILTER (WHERE m.concerns <> 0)
+        INTO revived, moves FROM moved m;
 
+        IF moves IS NOT NULL THEN
+            PERFORM tell_moves(moves);
+        END IF;
         PERFORM wake_streams(revived), wake_dispatcher() WHERE revived IS NOT NULL;
         everybody := everybody || revived;
         generation := dependents_of(revived, true, room);

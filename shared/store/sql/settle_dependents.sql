@@ -136,7 +136,7 @@ BEGIN
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = d.parent_id OFFSET 0) AS p
         WHERE d.child_id = t.task_id
     ) AS parents
-    WHERE t.status IN :sources_of_unblock;
+    WHERE t.status IN :sources_of_unblock AND t.level <= :level;
 END $$;
 
 -- Moves blocked tasks by what has become of their parents, and returns those that it buried. Each child is locked, then
@@ -147,6 +147,7 @@ DECLARE
     moment  timestamptz;
     settled uuid[];
     buried  uuid[];
+    moves   jsonb;
 BEGIN
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (children) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
@@ -162,11 +163,17 @@ BEGIN
                 'details', jsonb_build_object('task_id', c.failed_parent), 'stack_trace', NULL,
                 'attempt', t.attempt) END,
             completed_at = CASE WHEN c.failed_parent IS NOT NULL THEN moment END,
+            -- Who is held stays so until somebody releases it, or until its end.
+            held = CASE WHEN c.failed_parent IS NULL THEN t.held ELSE '{}' END,
+            held_at = CASE WHEN c.failed_parent IS NULL THEN t.held_at END,
+            due_at = CASE WHEN c.failed_parent IS NULL THEN t.due_at END,
+            available_at = CASE WHEN c.failed_parent IS NULL THEN t.available_at
+                                ELSE coalesce(t.due_at, t.available_at) END,
             updated_at = moment,
             last_seq = t.last_seq + (c.failed_parent IS NOT NULL OR c.unmet = 0)::int
         FROM states_of_parents(children) AS c
         WHERE t.task_id = c.task_id AND (c.failed_parent IS NOT NULL OR c.unmet <> t.unmet OR c.unmet = 0)
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.user_id, t.provider
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.user_id, t.provider, t.life, t.concerns
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, CASE m.status WHEN 'dead' THEN 'bury' ELSE 'unblock' END, moment, m.attempt,
@@ -178,10 +185,15 @@ BEGIN
         SELECT m.user_id, m.provider, 'blocked', -count(*) FROM moved m WHERE m.status = :target_of_unblock
         GROUP BY m.user_id, m.provider
     )
-    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status = 'dead') INTO settled, buried
-    FROM moved m WHERE m.status <> 'blocked';
+    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status = 'dead'),
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'bury', m.status, moment))
+           FILTER (WHERE m.status = 'dead' AND m.concerns <> 0)
+    INTO settled, buried, moves FROM moved m WHERE m.status <> 'blocked';
 
     PERFORM tally_tasks(buried) WHERE buried IS NOT NULL;
+    IF moves IS NOT NULL THEN
+        PERFORM tell_moves(moves);
+    END IF;
     PERFORM wake_streams(settled), wake_dispatcher() WHERE settled IS NOT NULL;
     RETURN buried;
 END $$;

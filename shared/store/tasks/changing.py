@@ -1,10 +1,12 @@
-"""What people do to a task: cancel it, and give it a new life."""
+"""What is done to tasks from outside: they are cancelled, get a new life, are made to stand still and go on."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 import asyncpg
 
 from windlass.shared.db import Database
+from windlass.shared.holds import Hold
 from windlass.shared.metrics import counting
 from windlass.shared.metrics.counting import Counts
 from windlass.shared.store.functions import named
@@ -43,3 +45,13 @@ async def revive(db: Database, task_id: UUID) -> Revived | None:
         except asyncpg.DeadlockDetectedError:
             # Generation by generation it may come across a claim the other way round; one of the two begins again.
             continue
+
+
+async def hold(db: Database, task_ids: Sequence[UUID], reason: Hold) -> set[UUID]:
+    """Makes those stand still that wait and have no open job; returns the ones that were not held for it already."""
+    return set(await db.fetchval(f"SELECT {named('hold_tasks')}($1, $2)", list(task_ids), reason))
+
+
+async def release(db: Database, task_ids: Sequence[UUID], reason: Hold) -> set[UUID]:
+    """Takes the reason back; returns the ones that were held for it. Who has no other goes on."""
+    return set(await db.fetchval(f"SELECT {named('release_tasks')}($1, $2)", list(task_ids), reason))

@@ -9,6 +9,7 @@ from windlass.shared.db import Database
 from windlass.shared.metrics import counting
 from windlass.shared.metrics.seam import counted_afterwards
 from windlass.shared.reasons import Reason
+from windlass.shared.store import functions
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import TaskRow
@@ -46,6 +47,8 @@ class Claimed:
     traceparent: str | None = None
     retry_delays: dict[str, Any] | None = None
     """Its own, by type of error, as its submitter has said."""
+    concerns: int = 0
+    """Whom its end is told: bits of `shared/concerns.py`."""
 
 
 GRANTED = frozenset(each.name for each in fields(Claimed)) - {"claim_token"}
@@ -125,8 +128,9 @@ async def next_alone(db: Database, queues: Sequence[str]) -> TaskRow | None:
         SELECT t.task_id, t.actor FROM (
             SELECT * FROM tasks WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL OFFSET 0
         ) AS t
-        WHERE {named("runs_alone")}(t.suspicion) AND t.queue = ANY ($1)
+        WHERE {named("runs_alone")}(t.suspicion) AND t.queue = ANY ($1) AND t.level <= $2
         ORDER BY t.priority, t.available_at, t.task_id LIMIT 1
         """,  # noqa: S608 - a name of our own
         list(queues),
+        functions.LEVEL,
     )

@@ -10,7 +10,7 @@ from windlass.shared.store.rows import TaskRow
 OUR_OWN = {
     "checkpoint", "stall_count", "rate_limited_count", "max_age_seconds", "claim_token", "doorbell_token",
     "doorbell_at", "doorbell_count", "report_count", "last_seq", "unmet", "error_fingerprint", "job_open",
-    "traceparent", "suspicion", "retry_delays",
+    "traceparent", "suspicion", "retry_delays", "level", "concerns", "life", "held_at", "due_at",
 }  # fmt: skip
 """What the engine keeps for itself."""
 

@@ -56,6 +56,13 @@ def wrong() -> list[Panel]:
             steps=[(1, RED)],
         ),
         stat(
+            "Untold moves",
+            "Good: 0. More are moves of tasks that could not be told to whom they concern: follow the runbook of "
+            "WindlassUntoldMoves.",
+            of_the_cluster("windlass_untold_moves"),
+            steps=[(1, RED)],
+        ),
+        stat(
             "Janitor's last look",
             "Good: below half a minute. It takes back the tasks of dead workers; silent, those stay `running`.",
             'time() - max(windlass_janitor_last_success_timestamp_seconds{duty="stale"})',

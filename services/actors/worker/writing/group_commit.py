@@ -62,7 +62,7 @@ class GroupCommit(Generic[Item, Answer]):
     """Items come from any thread; the calls are made on one event loop; each thread waits for its own answer.
 
     `prepare` has the last word about an item before it is first offered. `offer` is the call for a single one, which
-    waits only briefly for a lock.
+    waits only briefly for a lock. What is `apart` is never in one call with the others.
     """
 
     def __init__(
@@ -72,11 +72,13 @@ class GroupCommit(Generic[Item, Answer]):
         *,
         offer: Callable[[Item], Awaitable[Answer]],
         prepare: Callable[[Item], Item] = lambda item: item,
+        apart: Callable[[Item], bool] = lambda _: False,
     ) -> None:
         self._loop = loop
         self._call = call
         self._offer = offer
         self._prepare = prepare
+        self._apart = apart
         self._gathered: deque[tuple[Item, Reply[Answer]]] = deque()
         self._held_up: deque[tuple[Item, Reply[Answer]]] = deque()
         self._any_held_up = asyncio.Event()
@@ -109,7 +111,12 @@ class GroupCommit(Generic[Item, Answer]):
             self._last = min(len(self._gathered), MOST_PER_CALL)
             # Threads append meanwhile; a deque's ends are safe to use without a lock.
             taken = [self._gathered.popleft() for _ in range(self._last)]
-            await self._write([(self._prepare(item), reply) for item, reply in taken])
+            batch = [(self._prepare(item), reply) for item, reply in taken]
+            apart = [each for each in batch if self._apart(each[0])]
+            if apart:
+                batch = [each for each in batch if not self._apart(each[0])]
+            for together in filter(None, (batch, apart)):
+                await self._write(together)
             self._answered_at = self._loop.time()
 
     async def offer_one_by_one(self) -> None:

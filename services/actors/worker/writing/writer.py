@@ -15,6 +15,7 @@ from windlass.services.actors.worker.leases.clock import boot_time
 from windlass.services.actors.worker.writing.group_commit import GroupCommit
 from windlass.services.actors.worker.writing.last_words import before_the_end, joined
 from windlass.shared import db, tracing
+from windlass.shared.concerns import LOCKS_A_SUBJECT
 from windlass.shared.metrics.services import WRITE_BATCH
 from windlass.shared.process import log_context
 from windlass.shared.settings import Settings
@@ -27,6 +28,10 @@ log = logging.getLogger("actors.writer")
 REPORT_EVERY_SECONDS = 0.25
 
 Answer = TypeVar("Answer")
+
+
+def locks_a_subject(ending: Ending) -> bool:
+    return bool(ending.concerns & LOCKS_A_SUBJECT)
 
 
 class Writer:
@@ -51,7 +56,11 @@ class Writer:
             self._loop, self._write_claims, offer=self._offer_claim
         )
         self._ends: GroupCommit[Ending, str | None] = GroupCommit(
-            self._loop, self._write_ends, offer=self._offer_end, prepare=self._with_what_was_said
+            self._loop,
+            self._write_ends,
+            offer=self._offer_end,
+            prepare=self._with_what_was_said,
+            apart=locks_a_subject,
         )
         self._claimed_at_once, self._ended_at_once = WRITE_BATCH.labels("claims"), WRITE_BATCH.labels("ends")
         self._speaking: dict[UUID, Context] = {}
@@ -164,6 +173,8 @@ class Writer:
         return answer
 
     async def _write_ends(self, endings: Sequence[Ending], *, briefly: bool = False) -> Sequence[str | None]:
+        # A project or a workflow may be locked for long, and the ends of plain tasks come next on this connection.
+        briefly = briefly or locks_a_subject(endings[0])
         statuses = await tasks.end(self._pool, endings, self._rules, briefly=briefly)
         self._ended_at_once.observe(len(endings))
         return statuses

@@ -1,0 +1,27 @@
+"""Who is told of the moves of tasks: each concern's SQL function, filled into `tell_moves` when it is installed."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from windlass.shared.concerns import Concern
+
+Tellers = Mapping[Concern, str]
+"""By concern the function `teller(moves jsonb) RETURNS void`."""
+
+TELLERS: Tellers = MappingProxyType({})
+"""Each hears of the moves of its own concern alone, maybe late, and maybe in another order than that of their events:
+what counts is in the rows. See docs/decisions/0038."""
+
+
+def told(tellers: Tellers) -> str:
+    """The rows `(subject, bit)` of those that have a teller."""
+    rows = ", ".join(f"('{concern.word}', {concern.value})" for concern in tellers)
+    return f"VALUES {rows}" if rows else "SELECT NULL::text, 0 WHERE false"
+
+
+def telling(tellers: Tellers) -> str:
+    """The branches that call each teller with its moves."""
+    return "\n    ".join(
+        f"ELSIF subject = '{concern.word}' THEN\n        PERFORM {teller}(moves);"
+        for concern, teller in tellers.items()
+    )
