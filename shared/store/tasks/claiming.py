@@ -45,6 +45,8 @@ class Claimed:
     traceparent: str | None = None
     retry_delays: dict[str, Any] | None = None
     """Its own, by type of error, as its submitter has said."""
+    job_open: bool = False
+    """It goes on waiting for a job at its provider, and has taken no place in the provider's rate."""
 
 
 GRANTED = frozenset(each.name for each in fields(Claimed)) - {"claim_token"}
