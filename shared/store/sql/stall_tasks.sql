@@ -18,17 +18,17 @@ DECLARE
     moment  timestamptz := clock_timestamp();
     final   uuid[];
     holders text[];
-    held    bigint[];
+    had     bigint[];
 BEGIN
     IF moment > heard_at + make_interval(secs => patience_seconds) THEN RETURN; END IF;
-    SELECT array_agg(losing.worker_id), array_agg(losing.tasks) INTO holders, held FROM (
+    SELECT array_agg(losing.worker_id), array_agg(losing.tasks) INTO holders, had FROM (
         SELECT t.worker_id, count(*) AS tasks FROM tasks t WHERE t.status IN :sources_of_stall GROUP BY t.worker_id
         HAVING bool_or(t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds))
                OR t.worker_id = ANY (dead_workers)
     ) AS losing;
     IF holders IS NULL THEN RETURN; END IF;
     -- Before the tasks, as a renewal does it; one that is just under way is not waited for.
-    WITH losing AS (SELECT * FROM unnest(holders, held) AS l(worker_id, tasks)), free AS (
+    WITH losing AS (SELECT * FROM unnest(holders, had) AS l(worker_id, tasks)), free AS (
         SELECT w.worker_id FROM workers w WHERE w.worker_id = ANY (holders) FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE workers w SET lost_tasks = losing.tasks FROM losing JOIN free USING (worker_id)
@@ -50,7 +50,7 @@ BEGIN
                CASE WHEN t.cancel_requested THEN 'cancel' ELSE 'stall' END AS via,
                ran_well(t.report_count, t.started_at, t.heartbeat_at) AS ran_well,
                were_few(greatest(l.tasks, w.lost_tasks)) AS among_few
-        FROM tasks t LEFT JOIN unnest(holders, held) AS l(worker_id, tasks) ON l.worker_id = t.worker_id
+        FROM tasks t LEFT JOIN unnest(holders, had) AS l(worker_id, tasks) ON l.worker_id = t.worker_id
         LEFT JOIN workers w ON w.worker_id = t.worker_id
         WHERE t.task_id = ANY (stale)
     ), moved AS (
