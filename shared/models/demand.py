@@ -66,7 +66,8 @@ END $$
 """  # noqa: S608 - the states' own words
 """Apart from the engine's functions, which every migration drops and makes anew, and without any of them. Slots that
 are free and places that are left in the rate (`rate_window.sql`) decide how much may start, as in
-`shared/admission.py`; the window of doorbells does not, for it grows with the pool. One index probe per lane and priority, so that tasks scheduled for later are never walked over. Each is asked for
+`shared/admission.py`; the window of doorbells does not, for it grows with the pool. One index probe per lane and
+priority, so that tasks scheduled for later are never walked over. Each is asked for
 in the order of its index, and what has no order has no limit: a limit alone makes the planner walk through all that
 live. A function, because a view cannot say how it is to be planned, and whoever asks has the server's own settings:
 compiling this statement took a hundred times as long as running it. With its owner's rights, as a view is."""

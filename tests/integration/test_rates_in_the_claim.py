@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.support.engine.examples import for_examples
-from tests.support.engine.flow import change, dispatch, lose_the_worker, look, provider, refusal, ring_for, serve
+from tests.support.engine.flow import change, dispatch, look, lose_the_worker, provider, refusal, ring_for, serve
 from tests.support.engine.rated import (
     claim_at_once,
     claim_together,

@@ -1,4 +1,4 @@
-"""What may start, said three times: the claim's gate, admission and the demand for pods agree whatever a provider is in.
+"""What may start, said three times: the claim's gate, admission and the demand for pods agree in every situation.
 
 Whatever may keep a task from starting is a dimension: a strategy for the statement that brings it about. A new one is
 another entry.
@@ -41,7 +41,7 @@ def rate(limit: int, taken: list[tuple[int, int]]) -> str:
     moments = ", ".join(f"clock_timestamp() - interval '{ago} s'" for ago, _ in taken)
     counts = ", ".join(str(places) for _, places in taken)
     return provider_with(
-        f"configured_rate = '{{\"limit\": {limit}, \"per_seconds\": 20}}', "
+        f'configured_rate = \'{{"limit": {limit}, "per_seconds": 20}}\', '
         f"rate_moments = ARRAY[{moments}]::timestamptz[], rate_counts = ARRAY[{counts}]::int[]"
     )
 
