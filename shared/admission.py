@@ -106,8 +106,8 @@ def free_places(view: ProviderView) -> int:
 
 
 def resuming(view: ProviderView) -> int:
-    """How many may go on waiting for jobs that are open at the provider: they need no place, neither in its limit nor in
-    its rate, only an open door."""
+    """How many may go on waiting for jobs that are open at the provider: they need no place, in its limit or in its rate,
+    only an open door."""
     if bar(view) is not None:
         return 0
     if is_on_trial(view):

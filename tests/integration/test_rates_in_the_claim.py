@@ -108,7 +108,9 @@ async def test_many_claims_at_once_on_many_connections_never_start_more(engine: 
 async def test_claims_and_places_in_mid_attempt_share_one_window(engine: Engine) -> None:
     await set_rate(engine, 8)
     task_ids = await engine.submit_many(12)
-    started, *taken = await asyncio.gather(claim_at_once(engine, task_ids), *(take(engine) for _ in range(12)))
+    started, taken = await asyncio.gather(
+        claim_at_once(engine, task_ids), asyncio.gather(*(take(engine) for _ in range(12)))
+    )
     assert len(started) + sum(taken) == await places_taken(engine) == 8
     assert not await take(engine)
 
