@@ -1,9 +1,9 @@
 """How many tasks of each lane may start now: a pure function of what the rows say about a provider."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from windlass.shared.reasons import Reason
 from windlass.shared.states import Lane
@@ -40,6 +40,11 @@ class ProviderView:
     paused_until: datetime | None = None
     breaker_state: str = "closed"
     breaker_until: datetime | None = None
+    rate: Mapping[str, Any] | None = None
+    rate_left: int | None = None
+    """How many its rate lets start now; none when it has no rate."""
+    rate_free_at: datetime | None = None
+    """When the next place in its rate becomes free, should all that are left be taken now."""
     trial_running: bool = False
     waiting_retries: int | None = None
     """How many retries wait, when there are more than a look counts (`retry_due`)."""
@@ -91,6 +96,8 @@ def free_places(view: ProviderView) -> int:
     window = max(WINDOW_FLOOR, WINDOW_PER_CAPACITY * view.capacity)
     ceiling = window if view.limit is None else min(view.limit, window)
     free = max(0, ceiling - view.held - view.rung)
+    if view.rate_left is not None:
+        free = min(free, max(0, view.rate_left - view.rung))
     if bar(view) is not None:
         return 0
     if is_on_trial(view):
@@ -99,7 +106,8 @@ def free_places(view: ProviderView) -> int:
 
 
 def resuming(view: ProviderView) -> int:
-    """How many may go on waiting for jobs that are open at the provider: they need no place, only an open door."""
+    """How many may go on waiting for jobs that are open at the provider: they need no place, in its limit or in its
+    rate, only an open door."""
     if bar(view) is not None:
         return 0
     if is_on_trial(view):

@@ -60,6 +60,7 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
         _of_time(view, task)
         or _of_level(task)
         or _of_bar(view, task)
+        or _of_rate(view, task)
         or _of_trial(view, task)
         or _of_limit(view, task)
         or _of_place(view, task)
@@ -125,6 +126,18 @@ def _of_bar(view: ProviderView, task: TaskView) -> Explanation | None:
                 message = f"an operator has opened the breaker of {view.name}"
             return Explanation(Reason.BREAKER_OPEN, message, {"until": view.breaker_until})
     return None
+
+
+def _of_rate(view: ProviderView, task: TaskView) -> Explanation | None:
+    """While somebody tries the provider, the others wait for that first."""
+    if task.holds_a_slot or view.rate is None or view.rate_left != 0 or (is_on_trial(view) and view.trial_running):
+        return None
+    limit, per_seconds = view.rate["limit"], view.rate["per_seconds"]
+    message = f"the rate of {view.name} is used up ({limit} in {per_seconds} s); the next may start at the time given"
+    if limit == 0:
+        message = f"{view.name} has a rate of 0: nothing is started"
+    details = {"until": view.rate_free_at, "limit": limit, "per_seconds": per_seconds}
+    return Explanation(Reason.RATE_LIMITED_UNTIL, message, details)
 
 
 def _of_trial(view: ProviderView, task: TaskView) -> Explanation | None:

@@ -24,9 +24,9 @@ class Table(BaseModel):
 
 
 class Rate(Table):
-    """So many calls that order work in so many seconds."""
+    """So many starts in so many seconds."""
 
-    limit: Annotated[int, Field(ge=1, description="So many calls.")]
+    limit: Annotated[int, Field(ge=0, le=1_000_000, description="So many starts; 0 starts nothing.")]
     per_seconds: Annotated[int, Field(ge=1, le=3600, description="In so many seconds.")]
 
 
@@ -37,7 +37,7 @@ class ProviderSettings(Table):
     limit: Annotated[int, Field(ge=0)] | None = Field(
         None, description="How many tasks hold a slot at once; no limit if left out, and 0 starts nothing."
     )
-    rate: Rate | None = Field(None, description="How many calls that order work it takes in a time, over all workers.")
+    rate: Rate | None = Field(None, description="How many tasks may start in a time, over all workers.")
     base_url: str | None = Field(None, description="Where its API is.")
     api_key_env: str | None = Field(None, description="The variable with the key for it.")
     adapter: str | None = Field(

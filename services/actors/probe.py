@@ -11,7 +11,6 @@ from windlass.shared.payloads import ProbePayload
 
 
 def probe(context: Context, payload: ProbePayload) -> dict[str, Any]:
-    context.wait_for_rate()
     _work(context, payload)
     if payload.outcome == "crash":
         os.kill(os.getpid(), signal.SIGKILL)

@@ -49,19 +49,25 @@ CROSS JOIN LATERAL (
         LIMIT {MOST_COUNTED}
     ) AS counted
 ) AS unrung
+CROSS JOIN LATERAL (SELECT coalesce(p.rate_override, p.configured_rate) AS in_force) AS rate
 CROSS JOIN LATERAL (
-    SELECT CASE
-        WHEN coalesce(p.limit_override, p.configured_limit) IS NULL THEN rung.tasks + unrung.tasks
-        ELSE greatest(0, least(
-            rung.tasks + unrung.tasks,
-            coalesce(p.limit_override, p.configured_limit) - running.tasks - resuming.held))
-    END AS admitted
+    SELECT greatest(0, (rate.in_force ->> 'limit')::int - coalesce(sum(taken.places), 0)) AS places
+    FROM unnest(p.rate_moments, p.rate_counts) AS taken(at, places)
+    WHERE taken.at + make_interval(secs => (rate.in_force ->> 'per_seconds')::float * 21 / 20) > now()
+) AS unused
+CROSS JOIN LATERAL (
+    -- What there is none of, a limit or a rate, is null, and `least` passes it over.
+    SELECT greatest(0, least(
+        rung.tasks + unrung.tasks,
+        coalesce(p.limit_override, p.configured_limit) - running.tasks - resuming.held,
+        CASE WHEN rate.in_force IS NOT NULL THEN unused.places END))::bigint AS admitted
 ) AS waiting;
 END $$
 """  # noqa: S608 - the states' own words
 """Apart from the engine's functions, which every migration drops and makes anew, and without any of them. Slots that
-are free decide how much may start, as in `shared/admission.py`; the window of doorbells does not, for it grows with the
-pool. One index probe per lane and priority, so that tasks scheduled for later are never walked over. Each is asked for
+are free and places that are left in the rate (`rate_window.sql`) decide how much may start, as in
+`shared/admission.py`; the window of doorbells does not, for it grows with the pool. One index probe per lane and
+priority, so that tasks scheduled for later are never walked over. Each is asked for
 in the order of its index, and what has no order has no limit: a limit alone makes the planner walk through all that
 live. A function, because a view cannot say how it is to be planned, and whoever asks has the server's own settings:
 compiling this statement took a hundred times as long as running it. With its owner's rights, as a view is."""

@@ -95,7 +95,6 @@ def results_come_late(stage: Stage) -> None:
         SELECT task_id FROM tasks
         WHERE status = 'running' AND worker_id = $1 AND started_at < clock_timestamp() - interval '1 s'
         """
-    # Past the gate of its provider's rate, where each still asks Postgres before it begins.
     lost = stage.wait_until("work that has begun", lambda: stage.ask(under_way, worker_id))
     with stage.fault(f"nothing passed between {guardian.name} and Postgres"):
         link = stage.installation.links[f"{guardian.name}-postgres"]

@@ -21,7 +21,6 @@ from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
-from windlass.services.actors.worker.rates import Rates
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.errors import Forbidden, InvalidInput, NetworkTimeout, SubmitUnknown, TimedOut
 from windlass.shared.payloads import MediaPayload
@@ -83,9 +82,7 @@ async def orders_for(
     writer, calls = Writer(settings, "worker-1", on_claim=lambda _tokens, _until: None), Calls(patience_seconds=0.2)
     writer.start()
     calls.start()
-    context = Context(
-        attempt, "worker-1", on_report=lambda _: None, rates=Rates(writer), calls=calls, store=writer.call
-    )
+    context = Context(attempt, "worker-1", on_report=lambda _: None, calls=calls, store=writer.call)
     context.begin()
     try:
         yield Orders(settings, context, payload, CountedProvider("one", provider), Failpoints(settings))

@@ -1,6 +1,7 @@
 """What an operator sets over a provider: in force for the next claim, kept over restarts, taken back by null."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -139,9 +140,22 @@ async def test_the_configuration_writes_rates_and_leaves_what_was_set_over_them(
         "configured": rate,
         "override": {"limit": 1, "per_seconds": 1},
         "effective": {"limit": 1, "per_seconds": 1},
+        "left": 1,
+        "free_at": None,
     }
     await change(engine, rate=None)
     assert (await document(engine))["rate"]["effective"] == rate
+
+
+@on_the_engine
+async def test_a_rate_is_shown_with_what_is_left_of_it_and_when_the_next_may_start(engine: Engine) -> None:
+    await change(engine, rate={"limit": 2, "per_seconds": 60})
+    attempt = await engine.running()
+    assert (await document(engine))["rate"]["left"] == 1
+    await engine.running()
+    shown = (await document(engine))["rate"]
+    assert shown["left"] == 0
+    assert shown["free_at"] - (await engine.row(attempt.task_id))["started_at"] >= timedelta(seconds=63)
 
 
 @on_the_engine
@@ -151,7 +165,7 @@ async def test_a_quiet_provider_is_shown_whole(engine: Engine) -> None:
         "actor": "probe",
         "queue": "probe.probe",
         "limit": {"configured": None, "override": None, "effective": None},
-        "rate": {"configured": None, "override": None, "effective": None},
+        "rate": {"configured": None, "override": None, "effective": None, "left": None, "free_at": None},
         "slots": {"held": 0, "holders": []},
         "paused": False,
         "pause": None,

@@ -19,7 +19,7 @@ from tests.support.engine.store import an_engine, empty_database
 from tests.support.servers.databases import ask, execute
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.rate_backend import SLICES, PostgresBackend, ProviderRate
+from windlass.services.actors.worker.rate_backend import PostgresBackend
 from windlass.services.janitor.duties.rates import forget_expired_rates
 from windlass.shared import db
 from windlass.shared.settings import Settings
@@ -310,28 +310,3 @@ def test_the_janitor_removes_what_has_expired_and_nothing_else(postgres: Postgre
     postgres.add("alive", 1, LONG)
     asyncio.run(sweep())
     assert [row["key"] for row in ask(engine_url, "SELECT key FROM rate_counters")] == ["alive"]
-
-
-def test_a_provider_s_rate_holds_in_every_window_however_the_calls_fall(postgres: PostgresBackend) -> None:
-    """Bursts at every moment of a window: no more than the limit within any `per_seconds`, and not much less."""
-    now = 1_000_000.0
-    limiter = ProviderRate(postgres, "probe", limit=3, per_seconds=10, clock=lambda: now)
-    taken: list[float] = []
-    for step in range(0, 600, 7):
-        now = 1_000_000 + step / 10
-        while acquired(limiter):
-            taken.append(now)
-    for begin in taken:
-        assert sum(begin <= at < begin + 10 for at in taken) <= 3
-    assert len(taken) >= 3 * 60 / 10 * SLICES / (SLICES + 2) - 3
-
-
-def test_hosts_whose_own_clocks_differ_share_a_provider_s_rate(
-    postgres: PostgresBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def on_a_host_that_is_late_by(seconds: float) -> ProviderRate:
-        monkeypatch.setattr(time, "time", lambda: 1_000_000 - seconds)
-        return ProviderRate(postgres, "probe", limit=3, per_seconds=10, clock=lambda: 1_000_000)
-
-    granted = [acquired(on_a_host_that_is_late_by(seconds)) for seconds in (0, 100, 0, 100, 0, 100)]
-    assert granted == [True, True, True, False, False, False]

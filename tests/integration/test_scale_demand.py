@@ -18,6 +18,7 @@ from tests.support.engine.flow import (
     ring_for,
     serve,
 )
+from tests.support.engine.rated import let_the_window_pass, set_rate
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.servers.databases import execute
 from windlass.shared.admission import WINDOW_FLOOR, admit
@@ -54,6 +55,20 @@ async def test_a_limit_wants_no_more_than_it_lets_start(engine: Engine) -> None:
     for task_id in task_ids[:2]:
         await engine.start(task_id)
     assert await wanted(engine) == 3, "two run, and one more may"
+
+
+@on_the_engine
+async def test_what_waits_for_its_rate_wants_nobody(engine: Engine) -> None:
+    await set_rate(engine, 3)
+    task_ids = await engine.submit_many(100)
+    assert await wanted(engine) == 3
+    for task_id in task_ids[:3]:
+        await engine.start(task_id)
+    assert await wanted(engine) == 3, "those that run"
+    await let_the_window_pass(engine)
+    assert await wanted(engine) == 6
+    await set_rate(engine, None)
+    assert await wanted(engine) == 100
 
 
 @on_the_engine

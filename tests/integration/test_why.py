@@ -1,5 +1,6 @@
 """Why a task is not running: every reason, in the situation that it is for."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,9 +14,11 @@ from tests.support.engine.flow import (
     open_the_breaker,
     pause,
     provider,
+    refusal,
     ring_for,
     serve,
 )
+from tests.support.engine.rated import set_rate
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.tasks.why import explanation_of
@@ -126,6 +129,29 @@ async def test_rate_limited_until(engine: Engine) -> None:
     for task_id in (told, waiting):
         answer = await why(engine, task_id)
         assert (answer["reason"], answer["details"]) == ("rate-limited-until", {"until": until})
+
+
+@on_the_engine
+async def test_a_rate_that_is_used_up_names_the_time_of_the_next_place(engine: Engine) -> None:
+    await serve(engine)
+    await set_rate(engine, 2)
+    first, second, waiting = await engine.submit_many(3)
+    assert [await reason(engine, each) for each in (first, waiting)] == ["about-to-start", "behind-others"]
+    await engine.start(first)
+    taken_at = (await engine.row(first))["started_at"]
+    await engine.start(second)
+    answer = await why(engine, waiting)
+    assert (answer["reason"], await refusal(engine)) == ("rate-limited-until", "rate-limited-until")
+    assert answer["message"].startswith("the rate of probe is used up (2 in 60 s)")
+    until = answer["details"].pop("until")
+    assert timedelta(seconds=63) <= until - taken_at <= timedelta(seconds=66)
+    assert answer["details"] == {"limit": 2, "per_seconds": 60}
+    await engine.sql("UPDATE tasks SET job_open = true WHERE task_id = $1", waiting)
+    assert await reason(engine, waiting) == "about-to-start", "who has an open job needs no place"
+    await set_rate(engine, 0)
+    answer = await why(engine, await engine.submit())
+    assert answer["message"] == "probe has a rate of 0: nothing is started"
+    assert answer["details"]["until"] is None
 
 
 @on_the_engine

@@ -32,7 +32,7 @@ open_views = st.builds(
 )
 times = st.sampled_from([None, PAST, NOW, FUTURE])
 views = st.builds(
-    lambda view, broker, paused, paused_until, breaker_until, trial_running: replace(
+    lambda view, broker, paused, paused_until, breaker_until, trial_running, rate_left: replace(
         view,
         broker=broker,
         paused=paused,
@@ -40,6 +40,9 @@ views = st.builds(
         breaker_state="closed" if breaker_until is None else "open",
         breaker_until=breaker_until,
         trial_running=trial_running,
+        rate=None if rate_left is None else {"limit": 30, "per_seconds": 60},
+        rate_left=rate_left,
+        rate_free_at=None if rate_left is None else FUTURE,
     ),
     open_views,
     broker=st.sampled_from(["connected"] * 4 + ["blocked", "away"]),
@@ -47,6 +50,7 @@ views = st.builds(
     paused_until=times,
     breaker_until=times,
     trial_running=st.booleans(),
+    rate_left=st.none() | st.integers(0, 30),
 )
 """Under any conditions; `open_views` are those with nothing but a limit in the way."""
 
@@ -62,6 +66,14 @@ def test_never_more_start_than_the_limit_has_room_for(view: ProviderView) -> Non
     if view.limit is not None:
         room = max(0, view.limit - view.held - view.rung)
         assert admission.fresh + admission.retry <= room
+
+
+@given(views)
+@by_the_hundred
+def test_never_more_start_than_the_rate_has_room_for(view: ProviderView) -> None:
+    admission = admit(view)
+    if view.rate_left is not None:
+        assert admission.fresh + admission.retry <= max(0, view.rate_left - view.rung)
 
 
 @given(views)
@@ -158,6 +170,15 @@ def test_a_limit_that_was_lowered_below_what_runs_starts_nothing() -> None:
 
 def test_a_doorbell_that_is_out_takes_a_place() -> None:
     assert admit(view_of(limit=3, held=1, rung=1, fresh_due=10)).fresh == 1
+
+
+def test_a_rate_that_is_used_up_keeps_nobody_from_going_on_with_an_open_job() -> None:
+    used_up = view_of(rate_left=0, fresh_due=10, resumes_due=3)
+    assert admit(used_up) == Admission(fresh=0, retry=0, credit=0, resumes=3)
+
+
+def test_a_doorbell_that_is_out_will_take_a_place_in_the_rate() -> None:
+    assert admit(view_of(rate_left=3, rung=1, fresh_due=10)).fresh == 2
 
 
 def test_a_pool_scaled_to_zero_is_still_rung_for() -> None:

@@ -54,7 +54,8 @@ def test_a_bar_is_named_by_its_own_reason(view: ProviderView, task: TaskView) ->
     elif view.breaker_until == FUTURE:
         assert reason == "breaker-open"
     if view.broker == "connected" and not (view.paused or view.paused_until or view.breaker_until):
-        assert reason in {"provider-limit", "no-worker", "behind-others", "about-to-start"}
+        others = {"provider-limit", "no-worker", "behind-others", "about-to-start"}
+        assert reason in ({"rate-limited-until"} if view.rate_left == 0 else others)
 
 
 @pytest.mark.parametrize(

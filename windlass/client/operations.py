@@ -74,6 +74,13 @@ class Setting(Document, frozen=True, kw_only=True):
     effective: Any = None
 
 
+class RateSetting(Setting, frozen=True, kw_only=True):
+    """With how many may start now, and when the next one may if none is left."""
+
+    left: int | None = None
+    free_at: datetime | None = None
+
+
 class SlotHolder(Document, frozen=True, kw_only=True):
     task_id: str
     worker_id: str | None = None
@@ -106,7 +113,7 @@ class Provider(Document, frozen=True, kw_only=True):
     actor: str = ""
     queue: str = ""
     limit: Setting = Setting()
-    rate: Setting = Setting()
+    rate: RateSetting = RateSetting()
     slots: Slots = Slots()
     paused: bool = False
     pause: Pause | None = None

@@ -78,7 +78,7 @@ class Orders:
         self._refuse_what_it_does_not_take()
         token, generation_id = secrets.token_urlsafe(TOKEN_BYTES), UUID(bytes=uuid_utils.uuid7().bytes)
         order = context.run(prepared(self._provider, self._order(generation_id, source_image, token)))
-        context.wait_for_rate()
+        context.rate()
         context.check()
         intent = Intent(
             generation_id=generation_id,

@@ -109,7 +109,7 @@ class Summary:
     def _call(
         self, messages: Sequence[Message], message: str, *, on_text: Callable[[str], None]
     ) -> tuple[str, Finished]:
-        self._context.wait_for_rate()
+        self._context.rate()
         self._context.progress(message, percent=self._percent)
         with provider_call(self._provider, "chat"):
             summary, finished = self._context.run(self._chat(messages, on_text))

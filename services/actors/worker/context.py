@@ -9,10 +9,10 @@ from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.rates import Rates
 from windlass.shared import db
 from windlass.shared.errors import TimedOut
 from windlass.shared.scrubbing import withhold
+from windlass.shared.store.flow_control import rates
 from windlass.shared.store.tasks import Claimed, Report
 
 StopReason = Literal["cancelled", "lost", "stopping"]
@@ -21,6 +21,9 @@ StopReason = Literal["cancelled", "lost", "stopping"]
 Answer = TypeVar("Answer")
 
 ASK_AGAIN_SECONDS = 0.25
+
+LONGEST_WAIT_FOR_RATE_SECONDS = 0.5
+"""What an operator changes is in force within a second, also for those who wait."""
 
 
 class Stopped(BaseException):
@@ -39,16 +42,15 @@ class Context:
         worker_id: str,
         *,
         on_report: Callable[["Context"], None],
-        rates: Rates | None = None,
         calls: Calls | None = None,
         store: Callable[[Callable[[db.Database], Coroutine[Any, Any, Any]]], Any] | None = None,
         largest_output_bytes: int = 10_000_000,
     ) -> None:
         self.task = task
         self.worker_id = worker_id
-        self._rates = rates
         self._calls = calls
         self._store = store
+        self._claims_place_is_left = not task.job_open
         self.exit_code: int | None = None
         self.proof: dict[str, Any] | None = None
         self.deadline = math.inf
@@ -164,23 +166,26 @@ class Context:
         with self._news:
             self._news.notify_all()
 
-    def wait_for_rate(self) -> None:
-        """Takes a place in the provider's request rate; an actor calls it before each call that orders work.
+    def rate(self) -> None:
+        """Takes a place in the provider's rate; an actor that may make several calls in one attempt, each of which
+        orders work, calls it before each. The first place is the claim's; who goes on waiting for an open job has none.
 
         The attempt's time stands still meanwhile: waiting is not failing, and must not end in `TimedOut`.
         """
-        assert self._rates is not None, "an attempt that a worker runs is given the process' rates"
+        if self._claims_place_is_left:
+            self._claims_place_is_left = False
+            return
         left = self.deadline - time.monotonic()
         self.deadline = math.inf
-        said: list[str] = []
-
-        def say_once(reason: str) -> None:
-            if reason not in said:
-                said.append(reason)
-                self.progress(reason)
-
+        said = ""
         try:
-            self._rates.take(self.task.provider, sleep=self.sleep, on_wait=say_once)
+            while wait := self.ask(rates.take, self.task.provider):
+                reason = f"Waiting for the provider's rate ({wait.rate_limit} in {wait.per_seconds} s)"
+                if reason != said:
+                    self.progress(reason)
+                said = reason
+                again = LONGEST_WAIT_FOR_RATE_SECONDS if wait.again_seconds is None else wait.again_seconds
+                self.sleep(min(again, LONGEST_WAIT_FOR_RATE_SECONDS))
         finally:
             self.deadline = time.monotonic() + left
         if said:

@@ -19,7 +19,6 @@ from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.exhaustion import lack_behind
 from windlass.services.actors.worker.leases.lease_limiter import LeaseLimiter
 from windlass.services.actors.worker.metrics import attempt_ended
-from windlass.services.actors.worker.rates import Rates
 from windlass.services.actors.worker.retries import ending_of_failure, ending_of_interrupt, ending_of_success
 from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.services.actors.worker.writing.writer import Writer
@@ -69,7 +68,6 @@ class StateMirror(dramatiq.Middleware):
         self._worker_id = worker_id
         self._settings = settings
         self._condemn = condemn
-        self._rates = Rates(writer)
         self._calls = calls
         self._thread = threading.local()
         self.closed = False
@@ -112,7 +110,6 @@ class StateMirror(dramatiq.Middleware):
             limiter.answer,
             self._worker_id,
             on_report=self._writer.report,
-            rates=self._rates,
             calls=self._calls,
             store=self._writer.call,
             largest_output_bytes=self._settings.largest_output_bytes,

@@ -1,11 +1,11 @@
-"""Dramatiq's rate limiters on Postgres: a backend for them, and the sliding window that keeps a provider's rate."""
+"""Dramatiq's rate limiters on Postgres: a backend for them, for actors with something of their own to limit."""
 
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from dramatiq.rate_limits import RateLimiterBackend, WindowRateLimiter
+from dramatiq.rate_limits import RateLimiterBackend
 
 from windlass.shared.backoff import Backoff
 from windlass.shared.db import Database
@@ -15,9 +15,6 @@ Answer = TypeVar("Answer")
 
 FIRST_LOOK_SECONDS = 0.02
 LOOK_SECONDS = 0.5
-
-SLICES = 20
-"""Into how many pieces a window is cut: the finer, the less of the rate is given away to certainty."""
 
 
 class Caller(Protocol):
@@ -31,7 +28,8 @@ class PostgresBackend(RateLimiterBackend):
 
     Lives end by Postgres' clock. The keys, though, are the limiters' own: Dramatiq's window and bucket limiters put
     each host's `time.time()` into them, so hosts whose clocks differ by more than a window or bucket count apart, and
-    each of them may use up the limit; by less, and they overlap in part. `ProviderRate` counts by one clock.
+    each of them may use up the limit; by less, and they overlap in part. A provider's own
+    rate is kept by the claim, by one clock.
 
     Errors of the database come out as they are: what then is for the caller to say, who may be counting a barrier's
     parties, where a repeated call would count one twice.
@@ -74,26 +72,3 @@ class PostgresBackend(RateLimiterBackend):
 
     def wait_notify(self, key: str, ttl: int) -> None:
         self._caller.call(partial(rates.announce, key=key, ttl_seconds=ttl / 1000))
-
-
-class ProviderRate(WindowRateLimiter):
-    """Dramatiq's sliding window, cut finer and counted by Postgres' clock.
-
-    Dramatiq counts by whole seconds, and forgets the one that began `window` seconds ago although its calls may have
-    come at its end: a little over one second apart, two bursts would fit into a window of two. Here a call counts until
-    its slice and one more are over: the provider sees calls a little after they took their place, not all equally late.
-    So a full rate is used up to nine tenths, and never over. Another `per_seconds` begins to count anew.
-    """
-
-    def __init__(
-        self, backend: RateLimiterBackend, provider: str, *, limit: int, per_seconds: int, clock: Callable[[], float]
-    ) -> None:
-        key = f"rate:{provider}:{per_seconds}"
-        super().__init__(backend, key, limit=limit, window=per_seconds)  # type: ignore[no-untyped-call]
-        self.slice_seconds = per_seconds / SLICES
-        self.window_millis = round((SLICES + 2) * self.slice_seconds * 1000)
-        self._clock = clock
-
-    def _get_keys(self) -> list[str]:
-        newest = int(self._clock() / self.slice_seconds)
-        return [f"{self.key}@{newest - age}" for age in range(SLICES + 2)]

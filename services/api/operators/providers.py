@@ -118,7 +118,11 @@ def provider_document(
         "actor": row.actor,
         "queue": row.queue,
         "limit": setting(row.configured_limit, row.limit_override),
-        "rate": setting(row.configured_rate, row.rate_override),
+        "rate": {
+            **setting(row.configured_rate, row.rate_override),
+            "left": row.rate_left,
+            "free_at": row.rate_free_at if row.rate_left == 0 else None,
+        },
         "slots": {
             "held": row.held,
             "holders": holder_documents(holders, row.name) if all_of_it else None,

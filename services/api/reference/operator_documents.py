@@ -118,11 +118,13 @@ class LimitDocument(Document):
 
 
 class RateDocument(Document):
-    """How many orders may be placed in how many seconds; null is no limit."""
+    """How many tasks may start in how many seconds; null is no limit."""
 
     configured: dict[str, int] | None
     override: dict[str, int] | None
     effective: dict[str, int] | None
+    left: Annotated[int | None, Field(description="So many may start now; null without a rate.")]
+    free_at: Annotated[datetime | None, Field(description="When the next may start, once none is left.")]
 
 
 class SlotHolder(Document):

@@ -20,7 +20,7 @@ def add_commands(commands: Commands) -> None:
     parser = actions.add("set", change, "change a provider, in force everywhere within a second")
     parser.add_argument("name", metavar="NAME")
     parser.add_argument("--limit", type=limit, metavar="N", help=f"tasks at once; {CONFIGURED}: as configured")
-    parser.add_argument("--rate", type=rate, metavar="N/SECONDS", help=f"orders in so many seconds, or {CONFIGURED}")
+    parser.add_argument("--rate", type=rate, metavar="N/SECONDS", help=f"starts in so many seconds, or {CONFIGURED}")
     pause = parser.add_mutually_exclusive_group()
     pause.add_argument("--pause", dest="paused", action="store_true", default=None, help="start nothing new")
     pause.add_argument("--resume", dest="paused", action="store_false", default=None, help="go on")
@@ -86,6 +86,8 @@ def provider_facts(provider: Provider) -> Facts:
             ("queue", provider.queue),
             ("slots", slots(provider)),
             ("rate", rate_text(provider.rate.effective)),
+            ("rate left", "" if provider.rate.left is None else str(provider.rate.left)),
+            ("free at", "" if provider.rate.free_at is None else moment(provider.rate.free_at)),
             ("overridden", ", ".join(overridden)),
             ("paused", "yes" if provider.paused else "no"),
             ("breaker", provider.breaker.state),

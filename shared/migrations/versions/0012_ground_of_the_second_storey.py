@@ -2,6 +2,8 @@
 
 from alembic import op
 
+from windlass.shared.models.demand import READ_DEMAND
+
 revision = "0012"
 down_revision = "0011"
 
@@ -76,3 +78,5 @@ def upgrade() -> None:
     op.execute("CREATE INDEX queues_provider ON queues (provider)")
     op.execute(ACTORS)
     op.execute(PROVIDERS)
+    # Replaced, not made anew: the view upon it stays, and who was allowed to read it still is.
+    op.execute(READ_DEMAND.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1))

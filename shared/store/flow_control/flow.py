@@ -35,6 +35,8 @@ class ProviderOverview(ProviderRow):
     """A provider with its slots, its breaker's window and its workers."""
 
     queue: str
+    rate_left: int | None
+    rate_free_at: datetime | None
     breaker_ends_at: datetime | None
     results: int
     failures: int
@@ -69,6 +71,7 @@ async def overview(
         ProviderOverview,
         f"""
         SELECT p.*, p.actor || '.' || p.name AS queue, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
+               {named("rate_left")}(p, now()) AS rate_left, {named("rate_free_at")}(p, now()) AS rate_free_at,
                recent.results, recent.failures,
                {named("held_slots")}(p.name) AS held,
                {named("due_since")}(p.name, 'retry', now(), $4::int) AS waiting_retries,

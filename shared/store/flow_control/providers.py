@@ -60,6 +60,8 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)) AS capacity,
                due.fresh AS fresh_due, due.retry AS retry_due, open.resumes AS resumes_due, now() AS at,
                p.paused, p.paused_until, p.breaker_state, nullif(p.breaker_until, 'infinity') AS breaker_until,
+               {named("rate_in_force")}(p) AS rate, {named("rate_left")}(p, now()) AS rate_left,
+               {named("rate_free_at")}(p, now()) AS rate_free_at,
                {named("has_trial_running")}(p) AS trial_running
         FROM providers p CROSS JOIN LATERAL {named("due_counts")}(p.name, $2::int) AS due
         CROSS JOIN LATERAL (
@@ -192,9 +194,9 @@ async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_s
 
 async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_most_seconds: float) -> float | None:
     """How long, by Postgres' clock, until there is something to do: a task becomes due, a pause or a breaker's time is
-    over, or a doorbell is to be checked."""
+    over, a doorbell is to be checked, or a place becomes free in a rate that something waits for."""
     seconds: float | None = await db.fetchval(
-        """
+        f"""
         SELECT extract(epoch FROM least(
             (SELECT min(next.available_at)
              FROM providers p
@@ -210,9 +212,16 @@ async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_m
             (SELECT min(t.doorbell_at + make_interval(secs => least($1 * 2 ^ least(t.doorbell_count - 1, 10), $2)))
              FROM tasks t WHERE t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL),
             (SELECT min(bar.until) FROM providers p CROSS JOIN LATERAL (VALUES (p.paused_until), (p.breaker_until))
-             AS bar(until) WHERE bar.until > now() AND bar.until < 'infinity')
+             AS bar(until) WHERE bar.until > now() AND bar.until < 'infinity'),
+            -- A place that is left may be taken by one that was rung for, and becomes free again after that.
+            (SELECT min({named("rate_free_at")}(p, now())) FROM providers p
+             WHERE {named("rate_in_force")}(p) IS NOT NULL AND {named("rate_left")}(p, now()) <= (
+                 SELECT count(*) FROM tasks t
+                 WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
+                   AND NOT t.job_open)
+             AND (SELECT due.fresh + due.retry > 0 FROM {named("due_counts")}(p.name, 1) AS due))
         ) - clock_timestamp())::float
-        """,
+        """,  # noqa: S608 - names of our own
         first_check_seconds,
         at_most_seconds,
     )

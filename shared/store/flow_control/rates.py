@@ -1,19 +1,27 @@
-"""Request rates: the counters of the limiters, and the rate that is in force for a provider."""
+"""Request rates: further places in a provider's, and the counters of Dramatiq's limiters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from windlass.shared.db import Database
 from windlass.shared.store.functions import named
+from windlass.shared.store.record import Record, fetchrow
 
 
-@dataclass(frozen=True)
-class RateInForce:
-    """What an operator has set for a provider, or else what is configured; none is no limit. With Postgres' time."""
+class Wait(Record):
+    """No place is free: when to ask again, if anybody can tell, and the rate that is used up."""
 
-    limit: int | None
-    per_seconds: int | None
-    seconds_since_epoch: float
+    again_seconds: float | None
+    rate_limit: int
+    per_seconds: int
+
+
+async def take(db: Database, provider: str) -> Wait | None:
+    """Takes one more place in the provider's rate, if it has one and a place is free.
+
+    An answer that is lost took a place at most: asked again, less is used than the rate allows, never more.
+    """
+    query = f"SELECT * FROM {named('take_rate')}($1)"  # noqa: S608 - a name of our own
+    return await fetchrow(db, Wait, query, provider)
 
 
 async def add(db: Database, key: str, value: int, *, ttl_seconds: float) -> bool:
@@ -78,16 +86,3 @@ async def forget_expired(db: Database, *, limit: int = 1000) -> int:
         limit,
     )
     return len(rows)
-
-
-async def in_force(db: Database, provider: str) -> RateInForce:
-    row = await db.fetchrow(
-        """
-        SELECT (rate ->> 'limit')::int AS limit, (rate ->> 'per_seconds')::int AS per_seconds,
-               extract(epoch FROM clock_timestamp())::float AS seconds_since_epoch
-        FROM (SELECT (SELECT coalesce(rate_override, configured_rate) FROM providers WHERE name = $1) AS rate) AS one
-        """,
-        provider,
-    )
-    assert row is not None
-    return RateInForce(**row)

@@ -8,6 +8,7 @@
 -- given only to a process that has nothing else to do and takes nothing else (`alone`). Refused to another it keeps its
 -- mark, for it has been rung for: whoever runs it alone looks for the mark. What is of a newer level keeps its mark,
 -- too: the next check of the doorbells rings for a newer worker.
+-- A rate guards as a limit does; every start takes a place in it, and going on waiting for an open job takes none.
 
 CREATE FUNCTION claim_tasks(
     wanted uuid[], tokens uuid[], claimant text, lease_seconds float, alone boolean DEFAULT false
@@ -15,7 +16,7 @@ CREATE FUNCTION claim_tasks(
 RETURNS TABLE (
     task_id uuid, refusal text, actor text, provider text, payload jsonb, checkpoint jsonb, attempt int,
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
-    timeout_seconds float, waited_seconds float, retry_delays jsonb, concerns int
+    timeout_seconds float, waited_seconds float, retry_delays jsonb, concerns int, job_open boolean
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -23,12 +24,14 @@ DECLARE
     involved text[];
     locked   text[];
     on_trial text[];
+    rated    text[];
     claimed  uuid[];
 BEGIN
     SELECT array_agg(DISTINCT t.provider) INTO involved FROM tasks t WHERE t.task_id = ANY (wanted);
-    SELECT coalesce(array_agg(guarded.name), '{}'), coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}')
-    INTO locked, on_trial FROM (
-        SELECT p.name, is_on_trial(p) AS trial FROM providers p
+    SELECT coalesce(array_agg(guarded.name), '{}'), coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}'),
+           coalesce(array_agg(guarded.name) FILTER (WHERE guarded.has_rate), '{}')
+    INTO locked, on_trial, rated FROM (
+        SELECT p.name, is_on_trial(p) AS trial, rate_in_force(p) IS NOT NULL AS has_rate FROM providers p
         WHERE p.name = ANY (involved) AND is_guarded(p)
         ORDER BY p.name FOR NO KEY UPDATE
     ) AS guarded;
@@ -69,6 +72,9 @@ BEGIN
     IF cardinality(on_trial) > 0 AND claimed IS NOT NULL THEN
         PERFORM begin_trials(on_trial, claimed, moment);
     END IF;
+    IF cardinality(rated) > 0 AND claimed IS NOT NULL THEN
+        PERFORM take_places(rated, claimed, moment);
+    END IF;
     IF claimed IS NOT NULL THEN
         PERFORM wake_streams(claimed);
     END IF;
@@ -92,7 +98,8 @@ BEGIN
                 WHEN t.level > :level THEN 'newer-level'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'
                 ELSE coalesce(
-                    (SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'provider-limit') END,
+                    (SELECT coalesce(bar_of(p, moment), CASE WHEN rate_left(p, moment) = 0 THEN 'rate-limited-until' END)
+                     FROM providers p WHERE p.name = t.provider), 'provider-limit') END,
            t.actor::text, t.provider::text, t.payload, t.checkpoint, t.attempt, t.retry_count, t.max_retries,
            t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds,
            -- What had to wait for others could not start before the last of them had completed. What is held has been
@@ -100,7 +107,7 @@ BEGIN
            extract(epoch FROM t.started_at - CASE WHEN t.available_at = 'infinity' THEN NULL
                WHEN t.depends_on = '{}' THEN t.available_at ELSE greatest(
                t.available_at, (SELECT max(e.at) FROM task_events e WHERE e.task_id = t.task_id AND e.type = 'unblock'))
-               END)::float, t.retry_delays, t.concerns
+               END)::float, t.retry_delays, t.concerns, t.job_open
     FROM unnest(wanted, tokens) AS claim(task_id, token) LEFT JOIN tasks t ON t.task_id = claim.task_id;
 END $$;
 

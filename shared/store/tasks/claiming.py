@@ -49,6 +49,8 @@ class Claimed:
     """Its own, by type of error, as its submitter has said."""
     concerns: int = 0
     """Whom its end is told: bits of `shared/concerns.py`."""
+    job_open: bool = False
+    """It goes on waiting for a job at its provider, and has taken no place in the provider's rate."""
 
 
 GRANTED = frozenset(each.name for each in fields(Claimed)) - {"claim_token"}
