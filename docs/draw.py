@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from docs.locks import LOCKS, locks
 from docs.metrics import METRICS, metrics
 from docs.rows import ROWS, rows
 from docs.settings import SETTINGS, settings
@@ -55,7 +56,13 @@ def _words(states: tuple[State, ...]) -> str:
 
 
 def main() -> None:
-    drawn_pages = {STATE_MACHINE: state_machine(), METRICS: metrics(), SETTINGS: settings(), ROWS: rows()}
+    drawn_pages = {
+        STATE_MACHINE: state_machine(),
+        METRICS: metrics(),
+        SETTINGS: settings(),
+        ROWS: rows(),
+        LOCKS: locks(),
+    }
     for file, drawn in drawn_pages.items():
         if "--check" not in sys.argv:
             file.write_text(drawn)

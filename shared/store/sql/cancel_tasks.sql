@@ -32,7 +32,7 @@ BEGIN
     PERFORM pg_notify('windlass_cancel', holder) FROM unnest(holders) AS holder;
     IF ended IS NOT NULL THEN
         PERFORM tally_tasks(ended);
-        ended := ended || settle_dependents(ended);
+        ended := ended || settle_dependents(ended, wanted);
     END IF;
     PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
     changed := coalesce(changed, '{}');

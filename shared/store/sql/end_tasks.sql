@@ -125,7 +125,7 @@ BEGIN
             PERFORM judge_providers(heard, rules, moment);
         END IF;
         IF final IS NOT NULL THEN
-            buried := settle_dependents(final);
+            buried := settle_dependents(final, wanted);
         END IF;
         PERFORM wake_streams(ended);
         PERFORM wake_dispatcher();

@@ -18,29 +18,36 @@ DECLARE
     moment  timestamptz := clock_timestamp();
     final   uuid[];
     holders text[];
-    held    bigint[];
+    losses  bigint[];
 BEGIN
     IF moment > heard_at + make_interval(secs => patience_seconds) THEN RETURN; END IF;
-    SELECT array_agg(losing.worker_id), array_agg(losing.tasks) INTO holders, held FROM (
+    SELECT array_agg(losing.worker_id), array_agg(losing.tasks) INTO holders, losses FROM (
         SELECT t.worker_id, count(*) AS tasks FROM tasks t WHERE t.status IN :sources_of_stall GROUP BY t.worker_id
         HAVING bool_or(t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds))
                OR t.worker_id = ANY (dead_workers)
     ) AS losing;
     IF holders IS NULL THEN RETURN; END IF;
     -- Before the tasks, as a renewal does it; one that is just under way is not waited for.
-    WITH losing AS (SELECT * FROM unnest(holders, held) AS l(worker_id, tasks)), free AS (
+    WITH losing AS (SELECT * FROM unnest(holders, losses) AS l(worker_id, tasks)), free AS (
         SELECT w.worker_id FROM workers w WHERE w.worker_id = ANY (holders) FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE workers w SET lost_tasks = losing.tasks FROM losing JOIN free USING (worker_id)
     WHERE w.worker_id = losing.worker_id AND w.lost_tasks < losing.tasks;
 
-    SELECT array_agg(locked.task_id) INTO stale FROM (
+    stale := ARRAY(
         SELECT t.task_id FROM tasks t
         WHERE t.status IN :sources_of_stall
           AND (t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
                OR t.worker_id = ANY (dead_workers))
-        ORDER BY t.task_id LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
-    ) AS locked;
+        ORDER BY t.task_id LIMIT at_most);
+    -- Chosen unlocked, then locked and looked at again.
+    SELECT array_agg(t.task_id) INTO stale FROM unnest(stale) AS one(task_id)
+    CROSS JOIN LATERAL (
+        SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
+    ) AS t
+    WHERE t.status IN :sources_of_stall
+      AND (t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
+           OR t.worker_id = ANY (dead_workers));
     IF stale IS NULL THEN RETURN; END IF;
     moment := clock_timestamp();
 
@@ -50,7 +57,7 @@ BEGIN
                CASE WHEN t.cancel_requested THEN 'cancel' ELSE 'stall' END AS via,
                ran_well(t.report_count, t.started_at, t.heartbeat_at) AS ran_well,
                were_few(greatest(l.tasks, w.lost_tasks)) AS among_few
-        FROM tasks t LEFT JOIN unnest(holders, held) AS l(worker_id, tasks) ON l.worker_id = t.worker_id
+        FROM tasks t LEFT JOIN unnest(holders, losses) AS l(worker_id, tasks) ON l.worker_id = t.worker_id
         LEFT JOIN workers w ON w.worker_id = t.worker_id
         WHERE t.task_id = ANY (stale)
     ), moved AS (
@@ -84,7 +91,7 @@ BEGIN
     SELECT array_agg(t.task_id) INTO final FROM tasks t WHERE t.task_id = ANY (stale) AND t.completed_at IS NOT NULL;
     IF final IS NOT NULL THEN
         PERFORM tally_tasks(final);
-        final := settle_dependents(final);
+        final := settle_dependents(final, stale);
         RETURN QUERY SELECT t.task_id, t.status::text, NULL, t.actor::text, t.provider::text
         FROM tasks t WHERE t.task_id = ANY (final);
     END IF;

@@ -2,8 +2,6 @@
 
 from uuid import UUID
 
-import asyncpg
-
 from windlass.shared.db import Database
 from windlass.shared.metrics import counting
 from windlass.shared.metrics.counting import Counts
@@ -32,13 +30,8 @@ async def cancel(db: Database, task_id: UUID) -> Cancelled | None:
 
 async def revive(db: Database, task_id: UUID) -> Revived | None:
     """A new life for the task and for the dependents that it had buried."""
-    while True:
-        try:
-            row = await fetchrow(db, Revived, "SELECT (task).*, revived, ended FROM revive_task($1)", task_id)
-            if row is not None:
-                counting.revived(row.revived)
-                counting.ended(row.ended)
-            return row
-        except asyncpg.DeadlockDetectedError:
-            # Generation by generation it may come across a claim the other way round; one of the two begins again.
-            continue
+    row = await fetchrow(db, Revived, "SELECT (task).*, revived, ended FROM revive_task($1)", task_id)
+    if row is not None:
+        counting.revived(row.revived)
+        counting.ended(row.ended)
+    return row
