@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from docs.columns import COLUMNS, columns
+from docs.locks import LOCKS, locks
 from docs.metrics import METRICS, metrics
 from docs.rows import ROWS, rows
 from docs.settings import SETTINGS, settings
@@ -62,6 +63,7 @@ def main() -> None:
         SETTINGS: settings(),
         ROWS: rows(),
         COLUMNS: columns(),
+        LOCKS: locks(),
     }
     for file, drawn in drawn_pages.items():
         if "--check" not in sys.argv:

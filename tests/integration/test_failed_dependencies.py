@@ -5,8 +5,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.engine.graphs import COMPLETE_IT, ROUNDS, bury, complete
-from tests.support.engine.store import Engine, on_the_engine
+from tests.support.engine.graphs import ROUNDS, bury, complete
+from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import UnknownDependency, dependencies
 
@@ -158,11 +158,12 @@ async def test_a_child_revived_after_its_parents_have_completed_waits_for_nobody
 
 @on_the_engine
 async def test_a_child_revived_while_its_last_parent_s_completion_is_being_written_waits_for_it(engine: Engine) -> None:
-    """That completion has already looked for children to unblock, and found this one cancelled."""
+    """That completion has already looked for children to unblock, and found this one cancelled. It keeps it locked."""
     attempt = await engine.running()
     child = await engine.submit(depends_on=[attempt.task_id])
     await engine.cancel(child)
-    async with engine.holding(COMPLETE_IT, attempt.task_id):
+    async with engine.holding("SELECT 1") as connection:
+        await tasks.end(connection, [an_ending(attempt, "complete")], RULES)
         reviving = asyncio.create_task(engine.revive(child))
         await engine.until_waiting(1)
     assert await reviving == "queued"

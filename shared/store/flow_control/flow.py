@@ -142,7 +142,8 @@ async def forget_results(db: Database, rules: Rules, *, at_most: int) -> int:
         DELETE FROM provider_results WHERE result_id IN (
             SELECT old.result_id FROM providers p CROSS JOIN LATERAL (
                 SELECT r.result_id FROM provider_results r
-                WHERE r.provider = p.name AND r.at < now() - make_interval(secs => $1) LIMIT $2
+                WHERE r.provider = p.name AND r.at < now() - make_interval(secs => $1)
+                LIMIT $2 FOR UPDATE SKIP LOCKED
             ) AS old)
         """,
         max(rules.breaker_window_seconds, rules.longest_pause_seconds),

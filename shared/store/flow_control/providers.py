@@ -143,8 +143,9 @@ async def give_back(db: Database, token: UUID, task_ids: Sequence[UUID]) -> None
     """The doorbells could not be rung: the rows are due again at once."""
     await db.execute(
         """
-        UPDATE tasks SET doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0
-        WHERE task_id = ANY ($2) AND doorbell_token = $1
+        UPDATE tasks t SET doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0
+        FROM (SELECT task_id FROM tasks WHERE task_id = ANY ($2) ORDER BY task_id FOR NO KEY UPDATE) AS rung
+        WHERE t.task_id = rung.task_id AND t.doorbell_token = $1
         """,
         token,
         list(task_ids),

@@ -25,7 +25,7 @@ async def keep_figures(db: Database, day: date) -> None:
                avg((status = 'dead')::int) FILTER (WHERE status IN ('completed', 'dead')),
                avg(extract(epoch FROM clock_timestamp() - heartbeat_at)) FILTER (WHERE status = 'running')
         FROM tasks WHERE task_id >= $2 AND task_id < $3
-        GROUP BY actor
+        GROUP BY actor ORDER BY actor
         ON CONFLICT (day, actor) DO UPDATE SET
             created = excluded.created, completed = excluded.completed, failed = excluded.failed,
             average_latency_seconds = excluded.average_latency_seconds, error_rate = excluded.error_rate,

@@ -78,9 +78,13 @@ async def lose_silent(db: Database, *, silent_for_seconds: float) -> list[Worker
         db,
         WorkerRow,
         """
-        UPDATE workers SET state = 'lost', stop_reason = 'no heartbeat'
-        WHERE state IN ('active', 'stopping') AND heartbeat_at < clock_timestamp() - make_interval(secs => $1)
-        RETURNING worker_id
+        UPDATE workers w SET state = 'lost', stop_reason = 'no heartbeat'
+        FROM (
+            SELECT worker_id FROM workers
+            WHERE state IN ('active', 'stopping') AND heartbeat_at < clock_timestamp() - make_interval(secs => $1)
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS silent
+        WHERE w.worker_id = silent.worker_id RETURNING w.worker_id
         """,
         silent_for_seconds,
     )
@@ -146,8 +150,12 @@ async def mark_lost(db: Database, worker_ids: Sequence[str], *, reason: str) -> 
     """Their guardian has seen them die."""
     rows = await db.fetch(
         """
-        UPDATE workers SET state = 'lost', stop_reason = coalesce(stop_reason, $2)
-        WHERE worker_id = ANY ($1) AND state IN ('active', 'stopping') RETURNING worker_id
+        UPDATE workers w SET state = 'lost', stop_reason = coalesce(w.stop_reason, $2)
+        FROM (
+            SELECT worker_id FROM workers WHERE worker_id = ANY ($1) AND state IN ('active', 'stopping')
+            ORDER BY worker_id FOR NO KEY UPDATE
+        ) AS dead
+        WHERE w.worker_id = dead.worker_id RETURNING w.worker_id
         """,
         list(worker_ids),
         reason,

@@ -40,7 +40,7 @@ BEGIN
         IF moves IS NOT NULL THEN
             PERFORM tell_moves(moves);
         END IF;
-        ended := ended || settle_dependents(ended);
+        ended := ended || settle_dependents(ended, wanted);
     END IF;
     PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
     changed := coalesce(changed, '{}');

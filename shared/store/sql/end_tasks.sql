@@ -132,7 +132,7 @@ BEGIN
             PERFORM tell_moves(moves);
         END IF;
         IF final IS NOT NULL THEN
-            buried := settle_dependents(final);
+            buried := settle_dependents(final, wanted);
         END IF;
         PERFORM wake_streams(ended);
         PERFORM wake_dispatcher();

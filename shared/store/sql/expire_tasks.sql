@@ -10,7 +10,15 @@ DECLARE
     moment timestamptz;
     moves  jsonb;
 BEGIN
-    stale := lock_expired(at_most);
+    stale := first_expired(at_most);
+    IF stale IS NULL THEN RETURN; END IF;
+    -- Chosen unlocked, then locked and looked at again.
+    SELECT array_agg(t.task_id) INTO stale FROM unnest(stale) AS one(task_id)
+    CROSS JOIN LATERAL (
+        SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
+    ) AS t
+    WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at <= clock_timestamp()
+      AND t.available_at < 'infinity';
     IF stale IS NULL THEN RETURN; END IF;
     moment := clock_timestamp();
 
@@ -38,7 +46,7 @@ BEGIN
     IF moves IS NOT NULL THEN
         PERFORM tell_moves(moves);
     END IF;
-    buried := settle_dependents(stale);
+    buried := settle_dependents(stale, stale);
     PERFORM wake_streams(stale), wake_dispatcher();
     RETURN QUERY SELECT t.task_id, t.actor::text, t.provider::text, t.task_id = ANY (buried)
     FROM tasks t WHERE t.task_id = ANY (stale || buried);
@@ -47,13 +55,13 @@ END $$;
 -- Those that expired first. Nothing may be sorted here, as in `due_counts`: asked in any other order than that of its
 -- index, the planner walks through all that live. In a function of its own, for what is set holds in those it calls.
 
-CREATE FUNCTION lock_expired(at_most int) RETURNS uuid[] LANGUAGE plpgsql SET enable_sort = off AS $$
+CREATE FUNCTION first_expired(at_most int) RETURNS uuid[] LANGUAGE plpgsql SET enable_sort = off AS $$
 BEGIN
     RETURN (
-        SELECT array_agg(locked.task_id) FROM (
+        SELECT array_agg(expired.task_id) FROM (
             SELECT t.task_id FROM tasks t
             WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at IS NOT NULL AND t.expires_at <= now()
               AND t.available_at < 'infinity' AND t.level <= :level
-            ORDER BY t.expires_at LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
-        ) AS locked);
+            ORDER BY t.expires_at LIMIT at_most
+        ) AS expired);
 END $$;

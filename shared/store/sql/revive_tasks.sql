@@ -6,17 +6,16 @@ CREATE FUNCTION revive_tasks(wanted uuid[], OUT changed uuid[], OUT everybody uu
 LANGUAGE plpgsql AS $$
 DECLARE
     generation uuid[] := wanted;
+    locked     uuid[] := wanted;
     room       int := dependents_at_once();
-    parents    uuid[];
     moment     timestamptz;
     revived    uuid[];
     moves      jsonb;
 BEGIN
     everybody := '{}';
+    PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     WHILE generation IS NOT NULL LOOP
-        -- Parents before children, as everywhere: a parent that completes meanwhile is counted once it is locked.
-        SELECT array_agg(d.parent_id) INTO parents FROM task_dependencies d WHERE d.child_id = ANY (generation);
-        PERFORM 1 FROM tasks t WHERE t.task_id = ANY (parents || generation) ORDER BY t.task_id FOR NO KEY UPDATE;
+        -- Whoever ends one of their parents meanwhile comes to them afterwards, and counts anew.
         moment := clock_timestamp();
 
         WITH counted AS (
@@ -64,11 +63,15 @@ BEGIN
         everybody := everybody || revived;
         generation := dependents_of(revived, true, room);
         room := room - coalesce(cardinality(generation), 0);
+        -- Locked before it is looked at: one that is just being buried, because of a parent that lives again, would be
+        -- taken for one that waits.
+        generation := lock_dependents(revived, generation, locked, true);
+        locked := locked || generation;
         generation := buried_by_parents(generation);
     END LOOP;
     -- What has another parent that is still dead is buried again, with that one named as the reason.
     ended := settle_children(everybody);
-    ended := ended || settle_dependents(ended);
+    ended := ended || settle_dependents(ended, locked);
     changed := ARRAY(SELECT each FROM unnest(everybody) AS each WHERE each = ANY (wanted));
 END $$;
 

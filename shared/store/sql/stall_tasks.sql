@@ -35,14 +35,21 @@ BEGIN
     UPDATE workers w SET lost_tasks = losing.tasks FROM losing JOIN free USING (worker_id)
     WHERE w.worker_id = losing.worker_id AND w.lost_tasks < losing.tasks;
 
-    SELECT array_agg(locked.task_id) INTO stale FROM (
+    stale := ARRAY(
         SELECT t.task_id FROM tasks t
         WHERE t.status IN :sources_of_stall
           AND (t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
                OR t.worker_id = ANY (dead_workers))
           AND t.level <= :level
-        ORDER BY t.task_id LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
-    ) AS locked;
+        ORDER BY t.task_id LIMIT at_most);
+    -- Chosen unlocked, then locked and looked at again.
+    SELECT array_agg(t.task_id) INTO stale FROM unnest(stale) AS one(task_id)
+    CROSS JOIN LATERAL (
+        SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
+    ) AS t
+    WHERE t.status IN :sources_of_stall
+      AND (t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
+           OR t.worker_id = ANY (dead_workers));
     IF stale IS NULL THEN RETURN; END IF;
     moment := clock_timestamp();
 
@@ -93,7 +100,7 @@ BEGIN
     END IF;
     IF final IS NOT NULL THEN
         PERFORM tally_tasks(final);
-        final := settle_dependents(final);
+        final := settle_dependents(final, stale);
         RETURN QUERY SELECT t.task_id, t.status::text, NULL, t.actor::text, t.provider::text
         FROM tasks t WHERE t.task_id = ANY (final);
     END IF;

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import msgspec
 
 from windlass.shared.db import Database
@@ -130,17 +129,12 @@ async def next_chunk(db: Database, job: BulkJobRow) -> list[UUID]:
 
 async def advance(db: Database, job: BulkJobRow, chunk: list[UUID]) -> Advanced | None:
     """Does a chunk and moves the job on; none when somebody else has moved it meanwhile."""
-    while True:
-        try:
-            query = f"SELECT * FROM {named('advance_bulk')}($1, $2, $3)"  # noqa: S608 - a name of our own
-            row = await fetchrow(db, Advanced, query, job.bulk_id, job.last_task_id, chunk)
-            if row is not None:
-                counting.revived(row.revived)
-                counting.ended(row.ended)
-            return row
-        except asyncpg.DeadlockDetectedError:
-            # As with a single revival: generation by generation it may come across a claim the other way round.
-            continue
+    query = f"SELECT * FROM {named('advance_bulk')}($1, $2, $3)"  # noqa: S608 - a name of our own
+    row = await fetchrow(db, Advanced, query, job.bulk_id, job.last_task_id, chunk)
+    if row is not None:
+        counting.revived(row.revived)
+        counting.ended(row.ended)
+    return row
 
 
 async def stop(db: Database, bulk_id: UUID, *, reason: str) -> None:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-import asyncpg
-
 from windlass.shared.db import Database
 from windlass.shared.holds import Hold
 from windlass.shared.metrics import counting
@@ -35,16 +33,12 @@ async def cancel(db: Database, task_id: UUID) -> Cancelled | None:
 
 async def revive(db: Database, task_id: UUID) -> Revived | None:
     """A new life for the task and for the dependents that it had buried."""
-    while True:
-        try:
-            row = await fetchrow(db, Revived, f"SELECT * FROM {named('revive_task')}($1)", task_id)  # noqa: S608 - a name of our own
-            if row is not None:
-                counting.revived(row.revived)
-                counting.ended(row.ended)
-            return row
-        except asyncpg.DeadlockDetectedError:
-            # Generation by generation it may come across a claim the other way round; one of the two begins again.
-            continue
+    query = f"SELECT * FROM {named('revive_task')}($1)"  # noqa: S608 - a name of our own
+    row = await fetchrow(db, Revived, query, task_id)
+    if row is not None:
+        counting.revived(row.revived)
+        counting.ended(row.ended)
+    return row
 
 
 async def hold(db: Database, task_ids: Sequence[UUID], reason: Hold) -> set[UUID]:

@@ -285,7 +285,7 @@ async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = 10
 def a_submission(**fields: Any) -> Submission:
     """A probe of Ann's, unless the fields say otherwise."""
     usual = {"actor": "probe", "provider": "probe", "payload": {}, "user_id": "ann", "timeout_seconds": 300.0}
-    return Submission(task_id=uuid7(), **{**usual, **fields})
+    return Submission(**{"task_id": uuid7(), **usual, **fields})
 
 
 def an_ending(attempt: Claimed, transition: str, **fields: Any) -> Ending:

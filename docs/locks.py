@@ -1,0 +1,32 @@
+"""The page about the order of locks, as `shared/store/locks.py` has it."""
+
+from pathlib import Path
+
+from windlass.shared.store.locks import LOCK_ORDER, Lock
+
+LOCKS = Path(__file__).parent / "lock_order.md"
+
+
+def locks() -> str:
+    return "\n".join(
+        [
+            "# The order of locks, as the code has it",
+            "",
+            "Drawn from `shared/store/locks.py` by `make fmt`; `make check` fails when this page is stale.",
+            "[Decision 0041](decisions/0041-lock-order.md) says why.",
+            "",
+            "Who has locked something waits only for what stands further down, and within a line only for what sorts",
+            "after it. What is wanted out of order is taken if it is free (`SKIP LOCKED`), and else left to somebody",
+            "who has locked nothing yet.",
+            "",
+            "| | what | in which order | who |",
+            "|---|---|---|---|",
+            *(_row(number, lock) for number, lock in enumerate(LOCK_ORDER, start=1)),
+            "",
+        ]
+    )
+
+
+def _row(number: int, lock: Lock) -> str:
+    what = lock.what if lock.table is None else f"{lock.what} (`{lock.table}`)"
+    return f"| {number} | {what} | {lock.order} | {lock.who} |"

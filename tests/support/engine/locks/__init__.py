@@ -1,0 +1,1 @@
+"""Every move of the store against every other: the yard where they meet, the moves, and the drill that drives them."""
