@@ -117,7 +117,9 @@ async def test_a_completion_waits_for_a_child_that_is_just_being_submitted(engin
     """Else the edge would be committed after the completion had looked for edges."""
     attempt = await engine.running()
     child = uuid4()
-    async with engine.holding(f"SELECT {named('submit_tasks')}($1::text::jsonb)", as_written(child, attempt.task_id)):
+    async with engine.holding(
+        f"SELECT * FROM {named('submit_tasks')}($1::text::jsonb)", as_written(child, attempt.task_id)
+    ):
         ending = asyncio.create_task(engine.finish(attempt))
         await engine.until_waiting(1)
     assert await ending == "completed"
@@ -129,7 +131,9 @@ async def test_who_submits_on_the_same_parents_need_not_wait_for_each_other(engi
     """A parent with thousands of children must not make each new one wait for all the others."""
     parent = await engine.submit()
     sibling = await engine.submit(depends_on=[parent])
-    async with engine.holding(f"SELECT {named('submit_tasks')}($1::text::jsonb)", as_written(uuid4(), parent, sibling)):
+    async with engine.holding(
+        f"SELECT * FROM {named('submit_tasks')}($1::text::jsonb)", as_written(uuid4(), parent, sibling)
+    ):
         child = await asyncio.wait_for(engine.submit(depends_on=[parent, sibling]), 20)
     assert (await engine.row(child))["unmet"] == 2
 

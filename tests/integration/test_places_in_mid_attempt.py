@@ -19,7 +19,7 @@ from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Claim, Claimed
 
 THE_PROVIDER = "SELECT 1 FROM providers WHERE name = 'probe' FOR UPDATE"
-WRITER = "application_name = 'windlass-actors-writer' AND wait_event_type = 'Lock'"
+WRITER = "application_name LIKE 'windlass-actors-writer %' AND wait_event_type = 'Lock'"
 
 
 @pytest.fixture

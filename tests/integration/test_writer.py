@@ -106,7 +106,7 @@ def test_an_end_that_waits_for_its_workflow_holds_up_no_plain_end(
         assert [fate(answer) for answer in (under_way, *answers)] == ["completed"] * (GOOD + 1)
         wait_until("the other is put aside", lambda: "go on one by one" in caplog.text)
         assert not waiting.done()
-        assert "1 writes go on one by one" in caplog.text, "it alone"
+        assert "locked: 1 writes go on one by one" in caplog.text, "it alone"
         assert caplog.text.count("go on one by one") == 1
     assert waiting.result(10) == "completed"
 

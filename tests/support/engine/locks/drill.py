@@ -35,7 +35,7 @@ that go opposite ways then meet nearly always, and not once in a hundred times."
 
 WAITING = """
 SELECT count(*) FROM pg_stat_activity
-WHERE datname = current_database() AND application_name = 'windlass-drill' AND wait_event_type = 'Lock'
+WHERE datname = current_database() AND application_name LIKE 'windlass-drill %' AND wait_event_type = 'Lock'
 """
 
 
