@@ -106,7 +106,7 @@ def free_places(view: ProviderView) -> int:
 
 
 def resuming(view: ProviderView) -> int:
-    """How many may go on waiting for jobs that are open at the provider: they need no place, in its limit or in its rate,
+    """How many may go on waiting for jobs that are open at the provider: they need no place, in its limit or its rate,
     only an open door."""
     if bar(view) is not None:
         return 0

@@ -73,8 +73,11 @@ BEGIN
     UPDATE providers p
     SET (rate_moments, rate_counts) = (SELECT w.moments, w.counts FROM rate_window_with(p, started.tasks, moment) AS w)
     FROM (
-        SELECT t.provider, count(*) AS tasks FROM tasks t
-        WHERE t.task_id = ANY (claimed) AND NOT t.job_open AND t.provider = ANY (rated) GROUP BY t.provider
+        SELECT t.provider, count(*) AS tasks
+        -- One by one, as the claim itself looks at them.
+        FROM unnest(claimed) AS one(task_id)
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
+        WHERE NOT t.job_open AND t.provider = ANY (rated) GROUP BY t.provider
     ) AS started
     WHERE p.name = started.provider;
 END $$;
