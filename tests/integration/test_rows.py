@@ -25,8 +25,8 @@ TABLES = {
 KINDS: dict[str, Any] = {
     "bigint": int, "boolean": bool, "bytea": bytes, "character varying": str, "date": date, "double precision": float,
     "integer": int, "smallint": int, "text": str, "text[]": list[str], "timestamp with time zone": datetime,
-    "timestamp with time zone[]": list[datetime], "integer[]": list[int],
-    "uuid": UUID, "uuid[]": list[UUID], "xid8": int,
+    "integer[]": list[int], "timestamp with time zone[]": list[datetime], "uuid": UUID, "uuid[]": list[UUID],
+    "xid8": int,
 }  # fmt: skip
 
 

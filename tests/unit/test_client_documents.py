@@ -26,7 +26,7 @@ PAIRS: list[tuple[type[BaseModel], type[Document]]] = [
     (operator_documents.MatchedDocument, operations.BulkStarted),
     (operator_documents.BulkDocument, operations.Bulk),
     (operator_documents.LimitDocument, operations.Setting),
-    (operator_documents.RateDocument, operations.Setting),
+    (operator_documents.RateDocument, operations.RateSetting),
     (operator_documents.SlotHolder, operations.SlotHolder),
     (operator_documents.SlotsDocument, operations.Slots),
     (operator_documents.PauseDocument, operations.Pause),
