@@ -19,6 +19,7 @@ class TaskView:
     status: State
     lane: Lane
     available_at: datetime
+    queue: str = ""
     expires_at: datetime | None = None
     worker_id: str | None = None
     started_at: datetime | None = None
@@ -51,6 +52,7 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
     return (
         _of_time(view, task)
         or _of_bar(view, task)
+        or _of_queue(view, task)
         or _of_trial(view, task)
         or _of_limit(view, task)
         or _of_place(view, task)
@@ -109,6 +111,13 @@ def _of_bar(view: ProviderView, task: TaskView) -> Explanation | None:
                 message = f"an operator has opened the breaker of {view.name}"
             return Explanation(Reason.BREAKER_OPEN, message, {"until": view.breaker_until})
     return None
+
+
+def _of_queue(view: ProviderView, task: TaskView) -> Explanation | None:
+    """Where others of its provider's queues are served, their tasks take the places that there are."""
+    if not view.queues or task.queue in view.queues:
+        return None
+    return Explanation(Reason.NO_WORKER, f"no worker that is alive serves the queue {task.queue}")
 
 
 def _of_trial(view: ProviderView, task: TaskView) -> Explanation | None:

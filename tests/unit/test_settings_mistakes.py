@@ -161,7 +161,7 @@ def test_all_mistakes_are_told_at_once(config: Path, monkeypatch: pytest.MonkeyP
     assert mistakes() == [
         "WINDLASS_PROT: there is no such setting; did you mean `WINDLASS_PORT`?",
         "WINDLASS_LEASE_SECONDS: must be a valid number, unable to parse string as a number",
-        f"{config}: [providers.slow] actor: must be given",
+        f"{config}: [providers.slow] actors: give these, or one as `actor`; there are agent, media, probe, summarize",
         f"{config}: [providers.slow] limit: must be greater than or equal to 0",
         f"{config}: [providers.slow.rate] limit: must be a valid integer, unable to parse string as an integer",
         f"{config}: [agents.one] command: must be given",

@@ -104,7 +104,9 @@ class Breaker(Document, frozen=True, kw_only=True):
 class Provider(Document, frozen=True, kw_only=True):
     name: str
     actor: str = ""
+    actors: tuple[str, ...] = ()
     queue: str = ""
+    queues: tuple[str, ...] = ()
     limit: Setting = Setting()
     rate: Setting = Setting()
     slots: Slots = Slots()

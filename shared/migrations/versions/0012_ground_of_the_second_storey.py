@@ -50,6 +50,13 @@ CREATE TABLE queues (
 )
 """
 
+KNOWN_QUEUES = """
+INSERT INTO queues (queue, provider, actor)
+SELECT actor || '.' || name, name, actor FROM providers
+UNION SELECT queue, provider, actor FROM tasks WHERE status IN ('blocked', 'queued', 'running', 'retrying')
+"""
+"""Those of today, and those of providers that had another actor when what still waits there was submitted."""
+
 ACTORS = """
 CREATE TABLE actors (
     name varchar NOT NULL CONSTRAINT actors_pkey PRIMARY KEY,
@@ -65,13 +72,100 @@ ALTER TABLE providers
     ADD CONSTRAINT providers_rate_window_check CHECK (cardinality(rate_moments) = cardinality(rate_counts))
 """
 
+DUE = """
+DROP INDEX tasks_due;
+
+CREATE INDEX tasks_due ON tasks (queue, lane, priority, available_at, task_id) INCLUDE (user_id)
+WHERE status IN ('queued', 'retrying') AND doorbell_token IS NULL
+"""
+
+TALLIES = """
+ALTER TABLE task_tallies ADD COLUMN actor varchar DEFAULT '' NOT NULL;
+
+ALTER TABLE task_counts ADD COLUMN actor varchar DEFAULT '' NOT NULL;
+
+UPDATE task_counts c SET actor = coalesce(
+    (SELECT p.actor FROM providers p WHERE p.name = c.provider),
+    (SELECT t.actor FROM tasks t WHERE t.provider = c.provider LIMIT 1), '');
+
+ALTER TABLE task_counts DROP CONSTRAINT task_counts_pkey,
+    ADD CONSTRAINT task_counts_pkey PRIMARY KEY (user_id, provider, status, actor)
+"""
+"""Until now a provider had one actor. Tallies of processes that know no other, also of those that still run while this
+is done, name none: it is the provider's first."""
+
+READ_DEMAND = """
+CREATE OR REPLACE FUNCTION read_demand() RETURNS TABLE (queue text, wanted bigint) LANGUAGE plpgsql STABLE
+SECURITY DEFINER SET search_path = public, pg_temp SET jit = off SET enable_sort = off SET enable_seqscan = off AS $$
+BEGIN
+RETURN QUERY
+WITH own AS MATERIALIZED (
+    SELECT q.queue::text AS name, q.provider, running.tasks AS running, running.trials, resuming.held,
+           resuming.due AS resuming
+    FROM queues q JOIN providers p ON p.name = q.provider
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS tasks, count(*) FILTER (WHERE t.claim_token = p.trial_token) AS trials
+        FROM tasks t WHERE t.provider = p.name AND t.queue = q.queue AND t.status = 'running'
+    ) AS running
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS held, count(*) FILTER (WHERE t.status IN ('queued', 'retrying') AND t.available_at <= now()
+    AND (t.expires_at IS NULL OR t.expires_at > now())) AS due
+        FROM tasks t WHERE t.provider = p.name AND t.queue = q.queue AND t.job_open AND t.status <> 'running'
+    ) AS resuming
+)
+SELECT q.name AS queue,
+       q.running + CASE
+           WHEN p.paused OR p.paused_until > now() OR p.breaker_until > now() THEN 0
+           WHEN p.paused_until IS NOT NULL OR p.breaker_state <> 'closed'
+               THEN CASE WHEN whole.trials > 0 THEN 0 ELSE least(1, q.resuming + waiting.admitted) END
+           ELSE q.resuming + waiting.admitted
+       END AS wanted
+FROM own q JOIN providers p ON p.name = q.provider
+CROSS JOIN LATERAL (
+    SELECT sum(o.running)::bigint AS running, sum(o.trials)::bigint AS trials, sum(o.held)::bigint AS held
+    FROM own o WHERE o.provider = p.name
+) AS whole
+CROSS JOIN LATERAL (
+    SELECT count(*) AS tasks FROM tasks t
+    WHERE t.provider = p.name AND t.queue = q.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open
+    AND t.status IN ('queued', 'retrying') AND t.available_at <= now()
+    AND (t.expires_at IS NULL OR t.expires_at > now())
+) AS rung
+CROSS JOIN LATERAL (
+    SELECT count(*) AS tasks FROM (
+        SELECT 1 FROM (VALUES ('fresh'), ('retry')) AS of(lane) CROSS JOIN generate_series(0, 9) AS level(priority)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tasks t
+            WHERE t.queue = q.name AND t.lane = of.lane AND t.priority = level.priority
+              AND t.doorbell_token IS NULL AND NOT t.job_open
+    AND t.status IN ('queued', 'retrying') AND t.available_at <= now()
+    AND (t.expires_at IS NULL OR t.expires_at > now())
+            ORDER BY t.available_at LIMIT least(coalesce(p.limit_override, p.configured_limit), 10000)
+        ) AS counted
+        LIMIT 10000
+    ) AS counted
+) AS unrung
+CROSS JOIN LATERAL (
+    SELECT CASE
+        WHEN coalesce(p.limit_override, p.configured_limit) IS NULL THEN rung.tasks + unrung.tasks
+        ELSE greatest(0, least(
+            rung.tasks + unrung.tasks,
+            coalesce(p.limit_override, p.configured_limit) - whole.running - whole.held))
+    END AS admitted
+) AS waiting;
+END $$
+"""
+
 
 def upgrade() -> None:
     op.execute(TASKS)
     op.execute(FUNCTION_SETS)
     op.execute(UNTOLD)
     op.execute(QUEUES)
-    op.execute("INSERT INTO queues (queue, provider, actor) SELECT actor || '.' || name, name, actor FROM providers")
+    op.execute(KNOWN_QUEUES)
     op.execute("CREATE INDEX queues_provider ON queues (provider)")
     op.execute(ACTORS)
     op.execute(PROVIDERS)
+    for statement in (DUE + ";" + TALLIES).split(";"):
+        op.execute(statement)
+    op.execute(READ_DEMAND)

@@ -33,7 +33,6 @@ class Rules:
 class ProviderOverview(ProviderRow):
     """A provider with its slots, its breaker's window and its workers."""
 
-    queue: str
     breaker_ends_at: datetime | None
     results: int
     failures: int
@@ -65,13 +64,14 @@ async def overview(
         db,
         ProviderOverview,
         """
-        SELECT p.*, p.actor || '.' || p.name AS queue, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
+        SELECT p.*, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
                recent.results, recent.failures,
                held_slots(p.name) AS held,
-               due_since(p.name, 'retry', now(), $4::int) AS waiting_retries,
-               (SELECT count(*) FROM workers w WHERE w.state = 'active' AND p.actor || '.' || p.name = ANY (w.queues)
+               due_since(its.queues, 'retry', now(), $4::int) AS waiting_retries,
+               (SELECT count(*) FROM workers w WHERE w.state = 'active' AND w.queues && its.queues
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $2)) AS workers
         FROM providers p CROSS JOIN LATERAL window_of(p, $1::text::jsonb) AS recent
+        CROSS JOIN LATERAL (SELECT ARRAY(SELECT q.queue::text FROM queues q WHERE q.provider = p.name) AS queues) AS its
         WHERE $3::text IS NULL OR p.name = $3
         ORDER BY p.name
         """,

@@ -57,12 +57,12 @@ BEGIN
             s.parent_task_id, coalesce(s.depends_on, '{}'), s.dedupe_key, s.unmet, s.traceparent,
             s.retry_delays
         FROM submission s
-        RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider
+        RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.actor
     ), tallies AS (
-        INSERT INTO task_tallies (user_id, provider, status, tasks)
-        SELECT s.user_id, s.provider, counted.status, count(*) FROM stored s
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        SELECT s.user_id, s.provider, s.actor, counted.status, count(*) FROM stored s
         CROSS JOIN LATERAL (VALUES ('submitted'), (CASE s.status WHEN 'blocked' THEN s.status END)) AS counted(status)
-        WHERE counted.status IS NOT NULL GROUP BY s.user_id, s.provider, counted.status
+        WHERE counted.status IS NOT NULL GROUP BY s.user_id, s.provider, s.actor, counted.status
     ), edges AS (
         INSERT INTO task_dependencies (parent_id, child_id)
         SELECT DISTINCT parent, s.task_id FROM submission s, unnest(s.depends_on) AS parent
