@@ -66,6 +66,24 @@ def test_every_provider_has_a_queue_of_its_own(config: Path) -> None:
     assert set(settings.consumed_queues(["probe"])) == {"probe.probe", "probe.slow"}, "all of its actors' queues"
 
 
+SEVERAL = """
+[providers.slow]
+actors = ["summarize", "probe"]
+[providers.local]
+actors = ["agent", "probe"]
+"""
+
+
+def test_a_provider_of_several_actors_has_a_queue_for_each(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config.write_text(SEVERAL)
+    settings = Settings()
+    assert set(settings.all_queues()) > {"summarize.slow", "probe.slow", "agent.local", "probe.local"}
+    assert set(settings.consumed_queues(["probe"])) == {"probe.probe", "probe.slow", "probe.local"}
+    assert settings.providers["local"].limit == 2, "the rest of a built-in one stays"
+    monkeypatch.setenv("WINDLASS_PROVIDERS", '{"slow": {"actor": "media"}}')
+    assert Settings().providers["slow"].actors == ("media",), "who speaks last is heard, in either word"
+
+
 def test_queues_are_named_with_commas_between_them(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config.write_text('[providers.slow]\nactor = "probe"\n[providers.fast]\nactor = "probe"\n')
     monkeypatch.setenv("WINDLASS_QUEUES", "probe.slow, probe.fast,")
