@@ -1,6 +1,7 @@
 """One account for two kinds of work: a provider with two queues, whose workers come and go by themselves."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -17,7 +18,11 @@ actors = ["summarize", "probe"]
 limit = 1
 api_key_env = "KEY_OF_NOBODY"
 """
-SUMMARY = {"actor": "summarize", "payload": {"content": "A long text. It goes on. And on."}, "priority": 0}
+SUMMARY: dict[str, Any] = {
+    "actor": "summarize",
+    "payload": {"content": "A long text. It goes on. And on."},
+    "priority": 0,
+}
 
 MOST_AT_ONCE = """
 SELECT max(running) AS most FROM (
