@@ -91,7 +91,10 @@ FROM (
 PROVIDERS = """
 INSERT INTO providers (name, actor, configured_limit)
 VALUES ('probe', 'probe', 3), ('midjourney', 'media', 3), ('openrouter', 'summarize', 20), ('local', 'agent', NULL)
-ON CONFLICT (name) DO UPDATE SET configured_limit = excluded.configured_limit
+ON CONFLICT (name) DO UPDATE SET configured_limit = excluded.configured_limit;
+
+INSERT INTO queues (queue, provider, actor) SELECT actor || '.' || name, name, actor FROM providers
+ON CONFLICT (queue) DO NOTHING
 """
 
 INDEXES = """
@@ -174,7 +177,9 @@ async def sweeps(url: str) -> list[Figure]:
             "sweep, stale": lambda: tasks.stall(pool),
             "sweep, a page of the blocked": lambda: dependencies.recheck(pool),
             "sweep, dependents left": lambda: dependencies.settle_next(pool),
-            "sweep, unaccounted": lambda: reconciliation.count_unaccounted(pool, after_seconds=90),
+            "sweep, unaccounted": lambda: reconciliation.count_unaccounted(
+                pool, after_seconds=90, heard_within_seconds=30
+            ),
             "sweep, tallies folded": lambda: queues.fold_tallies(pool),
         }
         found = [a_figure(name, await timed(question)) for name, question in questions.items()]

@@ -200,10 +200,10 @@ def measure(histories: Sequence[History]) -> list[Figure]:
 
 
 COUNTED_AT_NONE = """
-INSERT INTO task_counts (user_id, provider, status, tasks)
-SELECT '', provider, status, 0
-FROM unnest(ARRAY['midjourney', 'leonardo', 'openrouter', 'local']) AS provider,
-     unnest(ARRAY['completed', 'dead', 'cancelled']) AS status
+INSERT INTO task_counts (user_id, provider, actor, status, tasks)
+SELECT '', provider, actor, status, 0
+FROM (VALUES ('midjourney', 'media'), ('leonardo', 'media'), ('openrouter', 'summarize'), ('local', 'agent'))
+     AS of(provider, actor), unnest(ARRAY['completed', 'dead', 'cancelled']) AS status
 """
 """`/queues/status` costs by the providers that were ever used, and that is not what is compared."""
 

@@ -88,13 +88,16 @@ FROM tasks WHERE completed_at IS NOT NULL GROUP BY 1, 2
 TAGS = "INSERT INTO task_tags (tag, task_id) SELECT tag, task_id FROM tasks, unnest(tags) AS tag ORDER BY tag, task_id"
 
 COUNTED = """
-INSERT INTO task_tallies (user_id, provider, status, tasks)
-SELECT user_id, provider, status, count(*) FROM tasks WHERE completed_at IS NOT NULL GROUP BY user_id, provider, status
+INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+SELECT user_id, provider, actor, status, count(*) FROM tasks
+WHERE completed_at IS NOT NULL GROUP BY user_id, provider, actor, status
 """
 
 PROVIDERS = """
 INSERT INTO providers (name, actor)
-VALUES ('midjourney', 'media'), ('leonardo', 'media'), ('openrouter', 'summarize'), ('local', 'agent')
+VALUES ('midjourney', 'media'), ('leonardo', 'media'), ('openrouter', 'summarize'), ('local', 'agent');
+
+INSERT INTO queues (queue, provider, actor) SELECT actor || '.' || name, name, actor FROM providers
 """
 
 

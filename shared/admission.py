@@ -1,6 +1,6 @@
 """How many tasks of each lane may start now: a pure function of what the rows say about a provider."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -49,6 +49,8 @@ class ProviderView:
     waiting_retries: int | None = None
     """How many retries wait, when there are more than a look counts (`retry_due`)."""
     broker: Broker = "connected"
+    queues: Sequence[str] = ()
+    """From which tasks are started: its queues that somebody serves, or all of them while nobody serves any."""
     lanes: LaneSettings = field(default_factory=LaneSettings)
 
 

@@ -20,6 +20,7 @@ class TaskView:
     status: State
     lane: Lane
     available_at: datetime
+    queue: str = ""
     expires_at: datetime | None = None
     worker_id: str | None = None
     started_at: datetime | None = None
@@ -60,6 +61,7 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
         _of_time(view, task)
         or _of_level(task)
         or _of_bar(view, task)
+        or _of_queue(view, task)
         or _of_rate(view, task)
         or _of_trial(view, task)
         or _of_limit(view, task)
@@ -138,6 +140,13 @@ def _of_rate(view: ProviderView, task: TaskView) -> Explanation | None:
         message = f"{view.name} has a rate of 0: nothing is started"
     details = {"until": view.rate_free_at, "limit": limit, "per_seconds": per_seconds}
     return Explanation(Reason.RATE_LIMITED_UNTIL, message, details)
+
+
+def _of_queue(view: ProviderView, task: TaskView) -> Explanation | None:
+    """Where others of its provider's queues are served, their tasks take the places that there are."""
+    if not view.queues or task.queue in view.queues:
+        return None
+    return Explanation(Reason.NO_WORKER, f"no worker that is alive serves the queue {task.queue}")
 
 
 def _of_trial(view: ProviderView, task: TaskView) -> Explanation | None:

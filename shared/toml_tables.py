@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from windlass.shared.retry_delays import Schedules
 
@@ -33,7 +33,13 @@ class Rate(Table):
 class ProviderSettings(Table):
     """One `[providers.NAME]` table: who does the work, and how much of it at once."""
 
-    actor: str = Field(description="The kind of work that it does: the name of an actor.")
+    actor: str | None = Field(None, description="The kind of work that it does, where that is one: an actor's name.")
+    actors: tuple[str, ...] = Field(
+        None,  # becomes the one that `actor` names
+        validate_default=True,
+        description="The kinds of work that it does, instead of `actor`; each has a queue of its own, and limit, rate, "
+        "breaker and pause are for all of them together.",
+    )
     limit: Annotated[int, Field(ge=0)] | None = Field(
         None, description="How many tasks hold a slot at once; no limit if left out, and 0 starts nothing."
     )
@@ -60,10 +66,33 @@ class ProviderSettings(Table):
 
     @field_validator("actor")
     @classmethod
-    def _is_known(cls, name: str) -> str:
-        if name not in DEFAULT_ACTORS:
+    def _is_known(cls, name: str | None) -> str | None:
+        if name is not None and name not in DEFAULT_ACTORS:
             raise ValueError(f"no actor is called {name}; there are {', '.join(DEFAULT_ACTORS)}")
         return name
+
+    @field_validator("actors", mode="before")
+    @classmethod
+    def _are_said_once(cls, names: Any, info: ValidationInfo) -> Any:
+        actor = info.data.get("actor")
+        if names is not None and actor is not None:
+            raise ValueError(f'`actor` is there as well; leave it out and write ["{actor}", …]')
+        if names is None and "actor" in info.data and actor is None:
+            raise ValueError(f"give these, or one as `actor`; there are {', '.join(DEFAULT_ACTORS)}")
+        if names is None:
+            return () if actor is None else (actor,)
+        if not names:
+            raise ValueError(f"must name somebody; there are {', '.join(DEFAULT_ACTORS)}")
+        return names
+
+    @field_validator("actors")
+    @classmethod
+    def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            cls._is_known(name)
+            if names.count(name) > 1:
+                raise ValueError(f"{name} is there twice")
+        return names
 
 
 @dataclass(frozen=True)

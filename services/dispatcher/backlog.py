@@ -22,7 +22,7 @@ class RetryBacklog:
 
     async def fill_in(self, db: Database, views: Sequence[ProviderView]) -> list[ProviderView]:
         if any(view.retry_due >= providers.DUE_COUNTED for view in views):
-            await self._count(db)
+            await self._count(db, [queue for view in views for queue in view.queues])
         return [
             replace(view, waiting_retries=self._waiting.get(view.name, view.retry_due))
             if view.retry_due >= providers.DUE_COUNTED
@@ -30,7 +30,7 @@ class RetryBacklog:
             for view in views
         ]
 
-    async def _count(self, db: Database) -> None:
+    async def _count(self, db: Database, queues: Sequence[str]) -> None:
         if time.monotonic() - self._counted_at >= BELIEVED_SECONDS:
-            self._waiting = await providers.waiting_retries(db, self._lanes)
+            self._waiting = await providers.waiting_retries(db, self._lanes, queues)
             self._counted_at = time.monotonic()

@@ -36,12 +36,13 @@ class SubmissionKey(SQLModel, table=True):
 
 
 class TaskTally(SQLModel, table=True):
-    """So many tasks of a user at a provider came into a state, or left it, and are not in the counts yet.
+    """So many tasks of a user and an actor at a provider came into a state, or left it, and are not in the counts yet.
 
     Told are `submitted`, `blocked` and the terminal states: what else lives has been submitted and has not ended.
 
     Counting a million rows takes its time and one counter would be a queue for everybody, so changes are appended, and
-    now and then folded into the counts.
+    now and then folded into the counts. A tally that names no actor means the provider's first: those who wrote it knew
+    no other.
     """
 
     __tablename__ = "task_tallies"
@@ -51,11 +52,12 @@ class TaskTally(SQLModel, table=True):
     provider: str
     status: str
     tasks: int
+    actor: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
 class TaskCount(SQLModel, table=True):
-    """How many tasks of a user at a provider were submitted, are blocked or have ended, but for the tallies; `''` is
-    everybody."""
+    """How many tasks of a user and an actor at a provider were submitted, are blocked or have ended, but for the
+    tallies; `''` is everybody."""
 
     __tablename__ = "task_counts"
 
@@ -63,6 +65,7 @@ class TaskCount(SQLModel, table=True):
     provider: str = Field(primary_key=True)
     status: str = Field(primary_key=True)
     tasks: int
+    actor: str = Field(default="", primary_key=True, sa_column_kwargs={"server_default": ""})
 
 
 class BulkJob(SQLModel, table=True):

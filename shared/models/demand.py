@@ -15,25 +15,34 @@ CREATE FUNCTION read_demand() RETURNS TABLE (queue text, wanted bigint) LANGUAGE
 SECURITY DEFINER SET search_path = public, pg_temp SET jit = off SET enable_sort = off SET enable_seqscan = off AS $$
 BEGIN
 RETURN QUERY
-SELECT p.actor || '.' || p.name AS queue,
-       running.tasks + CASE
+WITH own AS MATERIALIZED (
+    SELECT q.queue::text AS name, q.provider, running.tasks AS running, running.trials, resuming.held,
+           resuming.due AS resuming
+    FROM queues q JOIN providers p ON p.name = q.provider
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS tasks, count(*) FILTER (WHERE t.claim_token = p.trial_token) AS trials
+        FROM tasks t WHERE t.provider = p.name AND t.queue = q.queue AND t.status = 'running'
+    ) AS running
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS held, count(*) FILTER (WHERE {_DUE}) AS due
+        FROM tasks t WHERE t.provider = p.name AND t.queue = q.queue AND t.job_open AND t.status <> 'running'
+    ) AS resuming
+)
+SELECT q.name AS queue,
+       q.running + CASE
            WHEN p.paused OR p.paused_until > now() OR p.breaker_until > now() THEN 0
            WHEN p.paused_until IS NOT NULL OR p.breaker_state <> 'closed'
-               THEN CASE WHEN running.trials > 0 THEN 0 ELSE least(1, resuming.due + waiting.admitted) END
-           ELSE resuming.due + waiting.admitted
+               THEN CASE WHEN whole.trials > 0 THEN 0 ELSE least(1, q.resuming + waiting.admitted) END
+           ELSE q.resuming + waiting.admitted
        END AS wanted
-FROM providers p
+FROM own q JOIN providers p ON p.name = q.provider
 CROSS JOIN LATERAL (
-    SELECT count(*) AS tasks, count(*) FILTER (WHERE t.claim_token = p.trial_token) AS trials
-    FROM tasks t WHERE t.provider = p.name AND t.status = 'running'
-) AS running
-CROSS JOIN LATERAL (
-    SELECT count(*) AS held, count(*) FILTER (WHERE {_DUE}) AS due
-    FROM tasks t WHERE t.provider = p.name AND t.job_open AND t.status <> 'running'
-) AS resuming
+    SELECT sum(o.running)::bigint AS running, sum(o.trials)::bigint AS trials, sum(o.held)::bigint AS held
+    FROM own o WHERE o.provider = p.name
+) AS whole
 CROSS JOIN LATERAL (
     SELECT count(*) AS tasks FROM tasks t
-    WHERE t.provider = p.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open
+    WHERE t.provider = p.name AND t.queue = q.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open
     AND {_DUE}
 ) AS rung
 CROSS JOIN LATERAL (
@@ -41,7 +50,7 @@ CROSS JOIN LATERAL (
         SELECT 1 FROM (VALUES ('fresh'), ('retry')) AS of(lane) CROSS JOIN generate_series(0, 9) AS level(priority)
         CROSS JOIN LATERAL (
             SELECT 1 FROM tasks t
-            WHERE t.provider = p.name AND t.lane = of.lane AND t.priority = level.priority
+            WHERE t.queue = q.name AND t.lane = of.lane AND t.priority = level.priority
               AND t.doorbell_token IS NULL AND NOT t.job_open
     AND {_DUE}
             ORDER BY t.available_at LIMIT least(coalesce(p.limit_override, p.configured_limit), {MOST_COUNTED})
@@ -59,18 +68,20 @@ CROSS JOIN LATERAL (
     -- What there is none of, a limit or a rate, is null, and `least` passes it over.
     SELECT greatest(0, least(
         rung.tasks + unrung.tasks,
-        coalesce(p.limit_override, p.configured_limit) - running.tasks - resuming.held,
+        coalesce(p.limit_override, p.configured_limit) - whole.running - whole.held,
         CASE WHEN rate.in_force IS NOT NULL THEN unused.places END))::bigint AS admitted
 ) AS waiting;
 END $$
 """  # noqa: S608 - the states' own words
 """Apart from the engine's functions, which every migration drops and makes anew, and without any of them. Slots that
 are free and places that are left in the rate (`rate_window.sql`) decide how much may start, as in
-`shared/admission.py`; the window of doorbells does not, for it grows with the pool. One index probe per lane and
-priority, so that tasks scheduled for later are never walked over. Each is asked for
-in the order of its index, and what has no order has no limit: a limit alone makes the planner walk through all that
-live. A function, because a view cannot say how it is to be planned, and whoever asks has the server's own settings:
-compiling this statement took a hundred times as long as running it. With its owner's rights, as a view is."""
+`shared/admission.py`; the window of doorbells does not, for it grows with the pool. A queue may want all the places
+that its provider has free, whatever waits in the others: which of them somebody will serve is for the pools to say, and
+one that wanted nothing until its turn came would begin too late. One index probe per lane and priority, so that tasks
+scheduled for later are never walked over. Each is asked for in the order of its index, and what has no order has no
+limit: a limit alone makes the planner walk through all that live. A function, because a view cannot say how it is to be
+planned, and whoever asks has the server's own settings: compiling this statement took a hundred times as long as
+running it. With its owner's rights, as a view is."""
 
 SCALE_DEMAND = "CREATE VIEW scale_demand AS SELECT queue, wanted FROM read_demand()"
 

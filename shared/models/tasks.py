@@ -110,7 +110,7 @@ class Task(SQLModel, table=True):
         # The live work, each question its own small index: history costs them nothing however long it grows.
         Index(
             "tasks_due",
-            "provider", "lane", "priority", "available_at", "task_id",
+            "queue", "lane", "priority", "available_at", "task_id",
             postgresql_include=["user_id"],  # so that a user's are counted by the index alone
             postgresql_where=text(f"status IN {words(WAITING)} AND doorbell_token IS NULL"),
         ),

@@ -119,11 +119,13 @@ class Settings(Variables):
         merged = {
             name: _merged(built_in, tables.get(name, {}), values.get(name, {}))
             for name, built_in in (
-                ("providers", DEFAULT_PROVIDERS),
                 ("agents", DEFAULT_AGENTS),
                 ("actors", DEFAULT_ACTORS),
             )
         }
+        merged["providers"] = _merged(
+            *_with_the_last_word(DEFAULT_PROVIDERS, tables.get("providers", {}), values.get("providers", {}))
+        )
         for name in ("retries", "lanes", "defaults", "network"):
             if said := [layer[name] for layer in (tables, values) if name in layer]:
                 merged[name] = _joined(said)
@@ -182,7 +184,7 @@ class Settings(Variables):
         return (self.defaults.max_age_seconds if own is None else own) or None
 
     def all_queues(self) -> tuple[str, ...]:
-        return tuple(queue_name(provider.actor, name) for name, provider in self.providers.items())
+        return tuple(queue_name(actor, name) for name, provider in self.providers.items() for actor in provider.actors)
 
     def consumed_queues(self, actors: Collection[str]) -> tuple[str, ...]:
         """The queues that a process with these actors serves: all of theirs, unless `WINDLASS_QUEUES` names some."""
@@ -256,6 +258,23 @@ def _merged(*layers: Any) -> Any:
             return layer
     names = dict.fromkeys(name for layer in layers for name in layer)
     return {name: _joined([layer[name] for layer in layers if name in layer]) for name in names}
+
+
+def _with_the_last_word(*layers: Any) -> list[Any]:
+    """`actor` and `actors` say the same, so a later layer's replaces either."""
+    said_later: dict[str, set[str]] = {}
+    kept: list[Any] = []
+    for layer in reversed(layers):
+        tables = layer.items() if isinstance(layer, dict) else ()
+        kept.append({name: _without(table, said_later.get(name, set())) for name, table in tables} if tables else layer)
+        for name, table in tables:
+            if isinstance(table, dict) and table.keys() & {"actor", "actors"}:
+                said_later[name] = {"actor", "actors"}
+    return kept[::-1]
+
+
+def _without(table: Any, keys: set[str]) -> Any:
+    return {key: value for key, value in table.items() if key not in keys} if isinstance(table, dict) else table
 
 
 def _joined(tables: list[Any]) -> Any:

@@ -153,6 +153,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "provider": "varchar",
         "status": "varchar",
         "tasks": "integer",
+        "actor": "varchar",
     },
     "task_dependencies": {
         "parent_id": "uuid",
@@ -188,6 +189,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "provider": "varchar",
         "status": "varchar",
         "tasks": "integer",
+        "actor": "varchar",
     },
     "tasks": {
         "task_id": "uuid",

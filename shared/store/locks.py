@@ -41,6 +41,13 @@ LOCK_ORDER = (
         key="unsettled_id",
     ),
     Lock(
+        "moves left untold",
+        "by number",
+        "`tell_again` takes those that are free (`SKIP LOCKED`), then what their tellers lock",
+        "untold",
+        key="untold_id",
+    ),
+    Lock(
         "workers",
         "by id",
         "a renewal and a stall go on to tasks, and skip a worker's row that is locked; a guardian's word about several "

@@ -272,6 +272,7 @@ class TaskCountRow(Record):
     provider: str
     status: str
     tasks: int
+    actor: str
 
 
 class TaskDependencyRow(Record):
@@ -322,6 +323,7 @@ class TaskTallyRow(Record):
     provider: str
     status: str
     tasks: int
+    actor: str
 
 
 class UnsettledRow(Record):

@@ -70,7 +70,7 @@ async def test_a_cancel_that_was_asked_for_is_kept(engine: Engine) -> None:
 async def test_a_task_that_waited_can_be_rung_for_at_once(engine: Engine) -> None:
     task_id = await engine.submit()
     version = await engine.pool.fetchval("SELECT dispatch_version FROM providers WHERE name = 'probe'")
-    reserve = f"SELECT task_id FROM {named('reserve_tasks')}('probe', $1, 0, 1, 0, 0, false, $2)"
+    reserve = f"SELECT task_id FROM {named('reserve_tasks')}('probe', $1, 0, 1, 0, 0, false, $2, '{{probe.probe}}')"
     reserved = await engine.pool.fetch(reserve, version, uuid7())
     assert [row["task_id"] for row in reserved] == [task_id]
     report = await restored(engine)
@@ -109,7 +109,7 @@ async def test_what_has_ended_stays_as_it_is(engine: Engine) -> None:
 @on_the_engine
 async def test_an_order_stays_open_and_is_named(engine: Engine) -> None:
     """The next attempt looks for it at the provider, as after a kill."""
-    await engine.sql("INSERT INTO providers (name, actor, configured_limit) VALUES ('atelier', 'media', 3)")
+    await engine.provide("atelier", limit=3, actors=["media"])
     order = await ordered(engine, task={"provider": "atelier"})
     await engine.submit(actor="media", provider="atelier")
     report = await restored(engine)

@@ -64,7 +64,7 @@ def a_status(user_id: str | None) -> Question:
 def a_why(number: int) -> Question:
     async def ask(db: Database) -> Any:
         row = await tasks.get(db, in_the_backlog(number))
-        return row and await why.look_at(db, row)
+        return row and await why.look_at(db, row, [row.queue])
 
     return ask
 
@@ -83,10 +83,12 @@ QUESTIONS: dict[str, Question] = {
     "the sweep of the stale": tasks.stall,
     "the re-check of the blocked": dependencies.recheck,
     "the dependents left": dependencies.settle_next,
-    "what is unaccounted for": lambda db: reconciliation.count_unaccounted(db, after_seconds=60),
+    "what is unaccounted for": lambda db: reconciliation.count_unaccounted(
+        db, after_seconds=60, heard_within_seconds=30
+    ),
     "the doorbells to check": lambda db: providers.check_doorbells(db, first_after_seconds=2, at_most_seconds=15),
     "the next look": lambda db: providers.seconds_to_next_look(db, first_check_seconds=2, at_most_seconds=15),
-    "the retries that wait": lambda db: providers.waiting_retries(db, LaneSettings()),
+    "the retries that wait": lambda db: providers.waiting_retries(db, LaneSettings(), ["probe.probe"]),
 }
 
 COUNTS_SOME = {"the status of the queues", "the status of a user's queues", "why the last waits"} | {

@@ -132,4 +132,4 @@ async def test_a_long_backlog_of_retries_is_counted_once_a_second_and_not_at_eve
     await engine.submit_many(5)
     await engine.sql("UPDATE tasks SET lane = 'retry'")
     assert await waiting() == 1001, "the last second's figure is believed"
-    assert await providers.waiting_retries(engine.pool, LaneSettings()) == {"probe": 1006}
+    assert await providers.waiting_retries(engine.pool, LaneSettings(), ["probe.probe"]) == {"probe": 1006}

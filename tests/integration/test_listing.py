@@ -44,6 +44,8 @@ async def listed(engine: Engine, limit: int = 500, before: UUID | None = None, *
 
 async def a_random_history(engine: Engine, chance: random.Random, number: int) -> list[Row]:
     """Tasks of every kind in every state."""
+    for name in ("probe", "slow", "odd"):
+        await engine.provide(name, limit=None, actors=["probe", "media"])
     waiting = await engine.submit(user_id="bob", tags=["a"])
     submissions = [a_random_submission(chance, waiting) for _ in range(number)]
     for start in range(0, number, 40):

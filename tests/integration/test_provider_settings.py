@@ -34,7 +34,7 @@ USER = Caller("key", "user", "ann")
 
 async def document(engine: Engine, caller: Caller = ADMIN, name: str = "probe") -> dict[str, Any]:
     (row,) = await flow.overview(engine.pool, RULES, LaneSettings(), heard_within_seconds=30, only=name)
-    return provider_document(row, await flow.holders(engine.pool), caller, LaneSettings())
+    return provider_document(row, await flow.holders(engine.pool), caller, Settings())
 
 
 async def granted(engine: Engine, number: int) -> int:
@@ -163,7 +163,9 @@ async def test_a_quiet_provider_is_shown_whole(engine: Engine) -> None:
     assert await document(engine) == {
         "name": "probe",
         "actor": "probe",
+        "actors": ["probe"],
         "queue": "probe.probe",
+        "queues": ["probe.probe"],
         "limit": {"configured": None, "override": None, "effective": None},
         "rate": {"configured": None, "override": None, "effective": None, "left": None, "free_at": None},
         "slots": {"held": 0, "holders": []},

@@ -19,7 +19,7 @@ NONE = {"janitor": 0, "dispatcher": 0, "dependencies": 0}
 
 
 async def unaccounted(engine: Engine) -> dict[str, int]:
-    return await reconciliation.count_unaccounted(engine.pool, after_seconds=LATE)
+    return await reconciliation.count_unaccounted(engine.pool, after_seconds=LATE, heard_within_seconds=30)
 
 
 async def age(engine: Engine, field: str, *, seconds: float = 2 * LATE) -> None:

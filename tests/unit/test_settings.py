@@ -42,7 +42,7 @@ def test_the_probe_is_there_and_has_no_limit_unless_it_is_given_one(config: Path
     assert Settings(config=None).providers["probe"].limit is None
     config.write_text("[providers.probe]\nlimit = 2\n")
     probe = Settings().providers["probe"]
-    assert (probe.actor, probe.limit) == ("probe", 2)
+    assert (probe.actors, probe.limit) == (("probe",), 2)
 
 
 def test_the_file_s_providers_come_beside_the_default_ones(config: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_provider_s_fields_are_merged_one_by_one(config: Path, monkeypatch: py
     config.write_text('[providers.slow]\nactor = "probe"\nlimit = 1\n')
     monkeypatch.setenv("WINDLASS_PROVIDERS", '{"slow": {"limit": 5}}')
     slow = Settings().providers["slow"]
-    assert (slow.actor, slow.limit) == ("probe", 5)
+    assert (slow.actors, slow.limit) == (("probe",), 5)
 
 
 def test_every_provider_has_a_queue_of_its_own(config: Path) -> None:
@@ -64,6 +64,24 @@ def test_every_provider_has_a_queue_of_its_own(config: Path) -> None:
     settings = Settings()
     assert set(settings.all_queues()) > {"probe.probe", "probe.slow", "media.leonardo", "summarize.openrouter"}
     assert set(settings.consumed_queues(["probe"])) == {"probe.probe", "probe.slow"}, "all of its actors' queues"
+
+
+SEVERAL = """
+[providers.slow]
+actors = ["summarize", "probe"]
+[providers.local]
+actors = ["agent", "probe"]
+"""
+
+
+def test_a_provider_of_several_actors_has_a_queue_for_each(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config.write_text(SEVERAL)
+    settings = Settings()
+    assert set(settings.all_queues()) > {"summarize.slow", "probe.slow", "agent.local", "probe.local"}
+    assert set(settings.consumed_queues(["probe"])) == {"probe.probe", "probe.slow", "probe.local"}
+    assert settings.providers["local"].limit == 2, "the rest of a built-in one stays"
+    monkeypatch.setenv("WINDLASS_PROVIDERS", '{"slow": {"actor": "media"}}')
+    assert Settings().providers["slow"].actors == ("media",), "who speaks last is heard, in either word"
 
 
 def test_queues_are_named_with_commas_between_them(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

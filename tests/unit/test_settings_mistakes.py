@@ -149,6 +149,21 @@ def test_a_provider_with_an_unknown_actor_is_refused(config: Path) -> None:
     assert found == "[providers.slow] actor: no actor is called sumarize; there are agent, media, probe, summarize"
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ('actors = ["probe", "sumarize"]', "no actor is called sumarize; there are agent, media, probe, summarize"),
+        ('actors = ["probe", "media", "probe"]', "probe is there twice"),
+        ("actors = []", "must name somebody; there are agent, media, probe, summarize"),
+        ('actors = "probe"', "must be a list"),
+        ('actor = "probe"\nactors = ["media"]', '`actor` is there as well; leave it out and write ["probe", …]'),
+    ],
+)
+def test_what_is_wrong_with_a_list_of_actors_is_told(config: Path, said: str, expected: str) -> None:
+    (found,) = mistakes_in(config, f"[providers.slow]\n{said}\n")
+    assert found == f"[providers.slow] actors: {expected}"
+
+
 def test_a_table_for_an_unknown_actor_is_refused(config: Path) -> None:
     (found,) = mistakes_in(config, "[actors.sumarize]\ntimeout_seconds = 3\n")
     assert found == "[actors]: no actor is called sumarize; there are agent, media, probe, summarize"
@@ -161,7 +176,7 @@ def test_all_mistakes_are_told_at_once(config: Path, monkeypatch: pytest.MonkeyP
     assert mistakes() == [
         "WINDLASS_PROT: there is no such setting; did you mean `WINDLASS_PORT`?",
         "WINDLASS_LEASE_SECONDS: must be a valid number, unable to parse string as a number",
-        f"{config}: [providers.slow] actor: must be given",
+        f"{config}: [providers.slow] actors: give these, or one as `actor`; there are agent, media, probe, summarize",
         f"{config}: [providers.slow] limit: must be greater than or equal to 0",
         f"{config}: [providers.slow.rate] limit: must be a valid integer, unable to parse string as an integer",
         f"{config}: [agents.one] command: must be given",

@@ -36,6 +36,15 @@ def test_media_has_no_default_provider_and_says_which_there_are() -> None:
     assert (task.provider, task.timeout_seconds, task.max_age_seconds) == ("leonardo", 900, None)
 
 
+def test_a_provider_takes_the_tasks_of_each_of_its_actors_and_says_whose_it_takes() -> None:
+    both = Settings(providers={"both": {"actors": ["summarize", "probe"]}})
+    for actor, payload in (("probe", {}), ("summarize", {"content": "x"})):
+        assert accepted({"actor": actor, "payload": payload, "provider": "both"}, settings=both).provider == "both"
+    problem = refused({"actor": "agent", "payload": {}, "provider": "both"}, settings=both)
+    assert (problem.status, pointers(problem)) == (422, {"/provider"})
+    assert "both serves summarize, probe; choose one of: local" in problem.errors[0]["detail"]  # type: ignore[index]
+
+
 def test_a_provider_of_another_actor_is_refused() -> None:
     problem = refused({"actor": "summarize", "payload": {"content": "x"}, "provider": "leonardo"})
     assert (problem.code, pointers(problem)) == ("unknown-provider", {"/provider"})

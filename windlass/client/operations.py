@@ -111,7 +111,9 @@ class Breaker(Document, frozen=True, kw_only=True):
 class Provider(Document, frozen=True, kw_only=True):
     name: str
     actor: str = ""
+    actors: tuple[str, ...] = ()
     queue: str = ""
+    queues: tuple[str, ...] = ()
     limit: Setting = Setting()
     rate: RateSetting = RateSetting()
     slots: Slots = Slots()

@@ -90,13 +90,10 @@ class ClusterMetrics:
         yield family(cluster.QUEUE_SCHEDULED, [(labels, row.scheduled) for row, labels in rows])
         yield family(cluster.QUEUE_OLDEST_SECONDS, [(labels, row.oldest_age_seconds or 0) for row, labels in rows])
         yield family(cluster.QUEUE_WORKERS, [(labels, row.workers) for row, labels in rows])
+        yield family(cluster.QUEUE_CAPACITY, [(labels, row.capacity) for row, labels in rows])
 
     def _of_providers(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
         rows = [(row, [row.provider]) for row in read.providers]
-        yield family(
-            cluster.QUEUE_CAPACITY,
-            [([row.queue, row.actor, row.provider], row.capacity) for row in read.providers],
-        )
         yield family(cluster.SLOTS_HELD, [(name, row.held) for row, name in rows])
         yield family(cluster.SLOTS_LIMIT, [(name, row.limit) for row, name in rows if row.limit is not None])
         yield family(

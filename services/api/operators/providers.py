@@ -13,10 +13,10 @@ from windlass.services.api.access.auth import Caller, require_admin, require_ove
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.handlers import Asked
-from windlass.shared.settings import Settings
+from windlass.shared.settings import Settings, queue_name
 from windlass.shared.store.flow_control import flow
 from windlass.shared.store.flow_control.flow import Holder, ProviderOverview, Rules
-from windlass.shared.toml_tables import LaneSettings, Rate
+from windlass.shared.toml_tables import Rate
 
 
 class ProviderChange(BaseModel):
@@ -35,7 +35,7 @@ async def list_providers(request: Asked, state: State) -> dict[str, Any]:
     """Every provider: limits, slots and who holds them, rates, pauses, breakers, lanes."""
     rows = await read(state)
     holders = await flow.holders(state.pool) if request.user.sees_everything else []
-    return {"items": [provider_document(row, holders, request.user, state.settings.lanes) for row in rows]}
+    return {"items": [provider_document(row, holders, request.user, state.settings) for row in rows]}
 
 
 @get("/providers/{name:str}")
@@ -93,7 +93,7 @@ async def document_of(request: Asked, state: State, name: str) -> dict[str, Any]
     if not rows:
         raise unknown_provider(name)
     holders = await flow.holders(state.pool, name) if request.user.sees_everything else []
-    return provider_document(rows[0], holders, request.user, state.settings.lanes)
+    return provider_document(rows[0], holders, request.user, state.settings)
 
 
 def ended_pause(row: ProviderOverview, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -108,15 +108,19 @@ def unknown_provider(name: str) -> Problem:
 
 
 def provider_document(
-    row: ProviderOverview, holders: Sequence[Holder], caller: Caller, lanes: LaneSettings
+    row: ProviderOverview, holders: Sequence[Holder], caller: Caller, settings: Settings
 ) -> dict[str, Any]:
     """A provider as every endpoint returns it; to users it shows counts, not whose work it is nor why it failed."""
     all_of_it = caller.sees_everything
+    configured = settings.providers.get(row.name)
+    actors = list(configured.actors) if configured else [row.actor]
     pause = {"until": row.paused_until, "reason": row.pause_reason if all_of_it else None}
     return {
         "name": row.name,
         "actor": row.actor,
-        "queue": row.queue,
+        "actors": actors,
+        "queue": queue_name(row.actor, row.name),
+        "queues": [queue_name(actor, row.name) for actor in actors],
         "limit": setting(row.configured_limit, row.limit_override),
         "rate": {
             **setting(row.configured_rate, row.rate_override),
@@ -138,7 +142,7 @@ def provider_document(
             "results": row.results,
         },
         "lane_credit": row.lane_credit,
-        "retry_ratio": lanes.retry_share(row.waiting_retries) / 100,
+        "retry_ratio": settings.lanes.retry_share(row.waiting_retries) / 100,
         "workers": row.workers,
     }
 

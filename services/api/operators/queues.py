@@ -13,7 +13,7 @@ from windlass.shared.toml_tables import LaneSettings
 
 @get("/queues/status")
 async def queue_status(request: Asked, state: State) -> dict[str, Any]:
-    """Every provider's queue, and how many tasks are in each state; a user's key sees the figures of its own tasks.
+    """Every queue, and how many tasks are in each state; a user's key sees the figures of its own tasks.
 
     `fresh` and `retry` could start now, `scheduled` wait for their time; `oldest_age_seconds` is how long the first of
     those that could start has waited; `retry_ratio` is the share of the starts that retries get while both lanes wait.

@@ -12,7 +12,7 @@ Health = Literal["healthy", "degraded", "unhealthy"]
 
 
 class QueueDocument(Document):
-    """One provider's queue, counted in one snapshot."""
+    """One queue, counted in one snapshot."""
 
     queue: Annotated[str, Field(examples=["probe.probe"])]
     actor: str
@@ -164,8 +164,10 @@ class ProviderDocument(Document):
     """A provider: what may start, what runs, and what stands in the way."""
 
     name: str
-    actor: str
-    queue: str
+    actor: Annotated[str, Field(description="The first of its actors.")]
+    actors: list[str]
+    queue: Annotated[str, Field(description="The first of its queues.")]
+    queues: Annotated[list[str], Field(description="One for each of its actors.")]
     limit: LimitDocument
     rate: RateDocument
     slots: SlotsDocument

@@ -92,13 +92,14 @@ def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:
         raise field_problem(f"{below}/actor", "unknown-actor", f"no actor is called {wanted.actor}; known: {known}")
     provider = wanted.provider or DEFAULT_PROVIDER.get(wanted.actor)
     configured = settings.providers.get(provider) if provider else None
-    if provider is None or configured is None or configured.actor != wanted.actor:
-        able = sorted(name for name, each in settings.providers.items() if each.actor == wanted.actor)
+    if provider is None or configured is None or wanted.actor not in configured.actors:
+        able = sorted(name for name, each in settings.providers.items() if wanted.actor in each.actors)
         choice = f"choose one of: {', '.join(able)}" if able else f"none is configured for {wanted.actor}"
         if provider is None:
             detail = f"{wanted.actor} tasks have no default provider; {choice}"
             raise field_problem(f"{below}/provider", "provider-required", detail)
-        detail = f"no provider {provider} does {wanted.actor} tasks; {choice}"
+        serves = f"; {provider} serves {', '.join(configured.actors)}" if configured else ""
+        detail = f"no provider {provider} does {wanted.actor} tasks{serves}; {choice}"
         raise field_problem(f"{below}/provider", "unknown-provider", detail)
     return provider
 

@@ -68,13 +68,17 @@ def rate(text: str) -> Rate | str:
 def providers_table(answer: Listing[Provider]) -> Table:
     rows = [
         (
-            each.name, each.queue, slots(each), rate_text(each.rate.effective), "yes" if each.paused else "",
+            each.name, queues(each), slots(each), rate_text(each.rate.effective), "yes" if each.paused else "",
             each.breaker.state, known(each.workers), why_it_rests(each),
         )
         for each in answer.items
     ]  # fmt: skip
-    columns = ("PROVIDER", "QUEUE", "SLOTS", "RATE", "PAUSED", "BREAKER", "WORKERS", "BECAUSE")
+    columns = ("PROVIDER", "QUEUES", "SLOTS", "RATE", "PAUSED", "BREAKER", "WORKERS", "BECAUSE")
     return Table(columns, rows, "no provider is configured", wide=frozenset({"BECAUSE"}))
+
+
+def queues(provider: Provider) -> str:
+    return ", ".join(provider.queues or (provider.queue,))
 
 
 def provider_facts(provider: Provider) -> Facts:
@@ -83,7 +87,7 @@ def provider_facts(provider: Provider) -> Facts:
     return Facts(
         [
             ("provider", provider.name),
-            ("queue", provider.queue),
+            ("queues", queues(provider)),
             ("slots", slots(provider)),
             ("rate", rate_text(provider.rate.effective)),
             ("rate left", "" if provider.rate.left is None else str(provider.rate.left)),

@@ -1,6 +1,7 @@
 """The reconciler: counts the tasks that nobody is going to move. It must find none, and says so loudly when it does."""
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable
 from uuid import UUID
@@ -23,11 +24,17 @@ async def count_unaccounted(
     blocked_after: UUID | None = None,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> int:
-    after = 2 * (settings.lease_seconds + settings.safety_poll_seconds)
-    found = await reconciliation.count_unaccounted(db, after_seconds=after, blocked_after=blocked_after)
+    look = functools.partial(
+        reconciliation.count_unaccounted,
+        db,
+        after_seconds=2 * (settings.lease_seconds + settings.safety_poll_seconds),
+        heard_within_seconds=settings.lease_seconds,
+        blocked_after=blocked_after,
+    )
+    found = await look()
     if any(found.values()):
         await pause(LOOK_AGAIN_SECONDS)
-        again = await reconciliation.count_unaccounted(db, after_seconds=after, blocked_after=blocked_after)
+        again = await look()
         found = {owner: min(number, again[owner]) for owner, number in found.items()}
     for owner, number in found.items():
         if number:

@@ -53,6 +53,13 @@ CREATE TABLE queues (
 )
 """
 
+KNOWN_QUEUES = """
+INSERT INTO queues (queue, provider, actor)
+SELECT actor || '.' || name, name, actor FROM providers
+UNION SELECT queue, provider, actor FROM tasks WHERE status IN ('blocked', 'queued', 'running', 'retrying')
+"""
+"""Those of today, and those of providers that had another actor when what still waits there was submitted."""
+
 ACTORS = """
 CREATE TABLE actors (
     name varchar NOT NULL CONSTRAINT actors_pkey PRIMARY KEY,
@@ -68,15 +75,39 @@ ALTER TABLE providers
     ADD CONSTRAINT providers_rate_window_check CHECK (cardinality(rate_moments) = cardinality(rate_counts))
 """
 
+DUE = """
+DROP INDEX tasks_due;
+
+CREATE INDEX tasks_due ON tasks (queue, lane, priority, available_at, task_id) INCLUDE (user_id)
+WHERE status IN ('queued', 'retrying') AND doorbell_token IS NULL
+"""
+
+TALLIES = """
+ALTER TABLE task_tallies ADD COLUMN actor varchar DEFAULT '' NOT NULL;
+
+ALTER TABLE task_counts ADD COLUMN actor varchar DEFAULT '' NOT NULL;
+
+UPDATE task_counts c SET actor = coalesce(
+    (SELECT p.actor FROM providers p WHERE p.name = c.provider),
+    (SELECT t.actor FROM tasks t WHERE t.provider = c.provider LIMIT 1), '');
+
+ALTER TABLE task_counts DROP CONSTRAINT task_counts_pkey,
+    ADD CONSTRAINT task_counts_pkey PRIMARY KEY (user_id, provider, status, actor)
+"""
+"""Until now a provider had one actor. Tallies of processes that know no other, also of those that still run while this
+is done, name none: it is the provider's first."""
+
 
 def upgrade() -> None:
     op.execute(TASKS)
     op.execute(FUNCTION_SETS)
     op.execute(UNTOLD)
     op.execute(QUEUES)
-    op.execute("INSERT INTO queues (queue, provider, actor) SELECT actor || '.' || name, name, actor FROM providers")
+    op.execute(KNOWN_QUEUES)
     op.execute("CREATE INDEX queues_provider ON queues (provider)")
     op.execute(ACTORS)
     op.execute(PROVIDERS)
+    for statement in (DUE + ";" + TALLIES).split(";"):
+        op.execute(statement)
     # Replaced, not made anew: the view upon it stays, and who was allowed to read it still is.
     op.execute(READ_DEMAND.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1))

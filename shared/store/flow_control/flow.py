@@ -34,7 +34,6 @@ class Rules:
 class ProviderOverview(ProviderRow):
     """A provider with its slots, its breaker's window and its workers."""
 
-    queue: str
     rate_left: int | None
     rate_free_at: datetime | None
     breaker_ends_at: datetime | None
@@ -70,14 +69,15 @@ async def overview(
         db,
         ProviderOverview,
         f"""
-        SELECT p.*, p.actor || '.' || p.name AS queue, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
+        SELECT p.*, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
                {named("rate_left")}(p, now()) AS rate_left, {named("rate_free_at")}(p, now()) AS rate_free_at,
                recent.results, recent.failures,
                {named("held_slots")}(p.name) AS held,
-               {named("due_since")}(p.name, 'retry', now(), $4::int) AS waiting_retries,
-               (SELECT count(*) FROM workers w WHERE w.state = 'active' AND p.actor || '.' || p.name = ANY (w.queues)
+               {named("due_since")}(its.queues, 'retry', now(), $4::int) AS waiting_retries,
+               (SELECT count(*) FROM workers w WHERE w.state = 'active' AND w.queues && its.queues
                    AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $2)) AS workers
         FROM providers p CROSS JOIN LATERAL {named("window_of")}(p, $1::text::jsonb) AS recent
+        CROSS JOIN LATERAL (SELECT ARRAY(SELECT q.queue::text FROM queues q WHERE q.provider = p.name) AS queues) AS its
         WHERE $3::text IS NULL OR p.name = $3
         ORDER BY p.name
         """,  # noqa: S608 - a name of our own

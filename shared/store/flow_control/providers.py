@@ -8,7 +8,7 @@ from uuid import UUID
 
 from windlass.shared.admission import Admission, ProviderView
 from windlass.shared.db import Database
-from windlass.shared.settings import Settings
+from windlass.shared.settings import Settings, queue_name
 from windlass.shared.sql_fragments import due
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch
@@ -32,7 +32,8 @@ class Backlog(Record):
 
 
 async def configure(db: Database, settings: Settings) -> None:
-    """Writes the configured providers; what an operator has set over them stays."""
+    """Writes the configured providers and their queues; what an operator has set over them stays, and so does a queue
+    that is no longer configured: its tasks may still wait."""
     await db.executemany(
         """
         INSERT INTO providers (name, actor, configured_limit, configured_rate) VALUES ($1, $2, $3, $4)
@@ -43,27 +44,49 @@ async def configure(db: Database, settings: Settings) -> None:
               IS DISTINCT FROM (excluded.actor, excluded.configured_limit, excluded.configured_rate)
         """,
         [
-            (name, provider.actor, provider.limit, provider.rate and provider.rate.model_dump())
+            (name, provider.actors[0], provider.limit, provider.rate and provider.rate.model_dump())
             for name, provider in sorted(settings.providers.items())
         ],
+    )
+    await db.executemany(
+        "INSERT INTO queues (queue, provider, actor) VALUES ($1, $2, $3) ON CONFLICT (queue) DO NOTHING",
+        sorted(
+            (queue_name(actor, name), name, actor)
+            for name, provider in settings.providers.items()
+            for actor in provider.actors
+        ),
     )
 
 
 async def look(db: Database, *, heard_within_seconds: float, only: str | None = None) -> list[ProviderView]:
-    """Every provider that has something due, or just the one that is asked for."""
+    """Every provider that has something due, or just the one that is asked for.
+
+    Where somebody serves some of its queues, only these are looked at: what waits in the others, or has been rung for
+    there, takes no place from them.
+    """
     rows = await db.fetch(
         f"""
+        WITH live AS MATERIALIZED (
+            SELECT w.queues, w.capacity FROM workers w
+            WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)
+        )
         SELECT p.name, p.dispatch_version, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,
                {named("held_slots")}(p.name) AS held, rung.others AS rung, rung.resumes AS resumes_rung,
-               (SELECT coalesce(sum(w.capacity), 0) FROM workers w WHERE w.state = 'active'
-                   AND p.actor || '.' || p.name = ANY (w.queues)
-                   AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)) AS capacity,
+               its.queues,
+               (SELECT coalesce(sum(live.capacity), 0) FROM live WHERE live.queues && its.queues) AS capacity,
                due.fresh AS fresh_due, due.retry AS retry_due, open.resumes AS resumes_due, now() AS at,
                p.paused, p.paused_until, p.breaker_state, nullif(p.breaker_until, 'infinity') AS breaker_until,
                {named("rate_in_force")}(p) AS rate, {named("rate_left")}(p, now()) AS rate_left,
                {named("rate_free_at")}(p, now()) AS rate_free_at,
                {named("has_trial_running")}(p) AS trial_running
-        FROM providers p CROSS JOIN LATERAL {named("due_counts")}(p.name, $2::int) AS due
+        FROM providers p
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(q.queue) FILTER (WHERE q.is_served), array_agg(q.queue), '{{}}') AS queues FROM (
+                SELECT q.queue::text, EXISTS (SELECT FROM live WHERE q.queue = ANY (live.queues)) AS is_served
+                FROM queues q WHERE q.provider = p.name ORDER BY q.queue
+            ) AS q
+        ) AS its
+        CROSS JOIN LATERAL {named("due_counts")}(its.queues, $2::int) AS due
         CROSS JOIN LATERAL (
             SELECT count(*) FILTER (WHERE NOT t.job_open AND NOT {named("runs_alone")}(t.suspicion))
                    -- Who must run alone waits for a process of its own: one place is kept for all of them, for a while.
@@ -73,12 +96,13 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
                    count(*) FILTER (WHERE t.job_open) AS resumes
             FROM tasks t
             WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
+              AND t.queue = ANY (its.queues)
         ) AS rung
         CROSS JOIN LATERAL (
             -- OFFSET 0 keeps the other conditions out, so that only the open jobs are read and not all that is due.
             SELECT count(*) AS resumes
             FROM (SELECT * FROM tasks WHERE tasks.provider = p.name AND tasks.job_open OFFSET 0) AS t
-            WHERE t.doorbell_token IS NULL AND {due("now()")}
+            WHERE t.doorbell_token IS NULL AND t.queue = ANY (its.queues) AND {due("now()")}
         ) AS open
         WHERE ($3::text IS NULL OR p.name = $3) AND ($3 IS NOT NULL OR due.fresh + due.retry + open.resumes > 0)
         ORDER BY p.name
@@ -91,26 +115,26 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
     return [ProviderView(**row) for row in rows]
 
 
-async def waiting_retries(db: Database, lanes: LaneSettings, *, only: str | None = None) -> dict[str, int]:
-    """How many retries are due at each provider, or at just the one, as far as it makes a difference to its lanes."""
+async def waiting_retries(db: Database, lanes: LaneSettings, queues: Sequence[str]) -> dict[str, int]:
+    """How many retries are due in these queues, by their providers, as far as it makes a difference to the lanes."""
     rows = await fetch(
         db,
         Backlog,
         """
-        SELECT p.name, count(waiting.*) AS retries
-        FROM providers p CROSS JOIN generate_series(0, 9) AS level(priority)
+        SELECT q.provider AS name, count(waiting.*) AS retries
+        FROM queues q CROSS JOIN generate_series(0, 9) AS level(priority)
         CROSS JOIN LATERAL (
             SELECT 1 FROM tasks t
-            WHERE t.provider = p.name AND t.lane = 'retry' AND t.priority = level.priority
+            WHERE t.queue = q.queue AND t.lane = 'retry' AND t.priority = level.priority
               -- Of any age: the index alone can answer, which does not know when they expire.
               AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at <= now()
             ORDER BY t.available_at LIMIT $1
         ) AS waiting
-        WHERE $2::text IS NULL OR p.name = $2
-        GROUP BY p.name
+        WHERE q.queue = ANY ($2)
+        GROUP BY q.provider
         """,
         lanes.very_many_retries + 1,
-        only,
+        list(queues),
     )
     return {row.name: row.retries for row in rows}
 
@@ -127,7 +151,7 @@ async def reserve(
     return await fetch(
         db,
         TaskRow,
-        f"SELECT {wanted} FROM {named('reserve_tasks')}($1, $2, $3, $4, $5, $6, $7, $8) AS answer",  # noqa: S608 - both are ours
+        f"SELECT {wanted} FROM {named('reserve_tasks')}($1, $2, $3, $4, $5, $6, $7, $8, $9) AS answer",  # noqa: S608 - both are ours
         view.name,
         view.dispatch_version,
         admission.resumes,
@@ -136,6 +160,7 @@ async def reserve(
         admission.credit,
         admission.trial,
         token,
+        list(view.queues),
     )
 
 
@@ -200,12 +225,12 @@ async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_m
         f"""
         SELECT extract(epoch FROM least(
             (SELECT min(next.available_at)
-             FROM providers p
+             FROM queues q
              CROSS JOIN (VALUES ('fresh'), ('retry')) AS lanes(lane)
              CROSS JOIN generate_series(0, 9) AS level(priority)
              CROSS JOIN LATERAL (
                  SELECT t.available_at FROM tasks t
-                 WHERE t.provider = p.name AND t.lane = lanes.lane AND t.priority = level.priority
+                 WHERE t.queue = q.queue AND t.lane = lanes.lane AND t.priority = level.priority
                    AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at > now()
                    AND t.available_at < 'infinity'
                  ORDER BY t.available_at LIMIT 1
@@ -220,7 +245,8 @@ async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_m
                  SELECT count(*) FROM tasks t
                  WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
                    AND NOT t.job_open)
-             AND (SELECT due.fresh + due.retry > 0 FROM {named("due_counts")}(p.name, 1) AS due))
+             AND (SELECT due.fresh + due.retry > 0 FROM {named("due_counts")}(
+                 ARRAY(SELECT q.queue::text FROM queues q WHERE q.provider = p.name), 1) AS due))
         ) - clock_timestamp())::float
         """,  # noqa: S608 - names of our own
         first_check_seconds,

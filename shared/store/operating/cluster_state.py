@@ -11,12 +11,9 @@ from windlass.shared.store.tasks import untold
 
 
 class ProviderState(Record):
-    """A provider and its queue at this moment."""
+    """A provider at this moment."""
 
     provider: str
-    actor: str
-    queue: str
-    capacity: int
     limit: int | None
     held: int
     breaker_state: str
@@ -46,23 +43,17 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         db,
         ProviderState,
         f"""
-        WITH serving AS (
-            SELECT queue, sum(w.capacity)::bigint AS capacity FROM workers w, unnest(w.queues) AS queue
-            WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1) GROUP BY queue
-        ), said AS (
+        WITH said AS (
             SELECT max((r.details ->> 'unaccounted_tasks')::int) AS unaccounted FROM service_reports r
-            WHERE r.service = 'janitor' AND r.reported_at > clock_timestamp() - make_interval(secs => $2)
+            WHERE r.service = 'janitor' AND r.reported_at > clock_timestamp() - make_interval(secs => $1)
         )
-        SELECT p.name AS provider, p.actor, p.actor || '.' || p.name AS queue,
-               coalesce(serving.capacity, 0) AS capacity, coalesce(p.limit_override, p.configured_limit) AS limit,
+        SELECT p.name AS provider, coalesce(p.limit_override, p.configured_limit) AS limit,
                {named("held_slots")}(p.name) AS held, p.breaker_state,
                p.paused, coalesce(p.paused_until > now(), false) AS rests, said.unaccounted, (
                    SELECT coalesce(extract(epoch FROM clock_timestamp() - min(t.heartbeat_at)), 0)::float FROM tasks t
                    WHERE t.provider = p.name AND t.status = 'running') AS lease_age_seconds
-        FROM providers p CROSS JOIN said LEFT JOIN serving ON serving.queue = p.actor || '.' || p.name
-        ORDER BY p.name
+        FROM providers p CROSS JOIN said ORDER BY p.name
         """,  # noqa: S608 - a name of our own
-        workers_within_seconds,
         janitors_within_seconds,
     )
     return ClusterState(

@@ -1,4 +1,4 @@
-"""What waits, runs and has ended at each provider, in one statement: one snapshot, true under any load."""
+"""What waits, runs and has ended in each queue, in one statement: one snapshot, true under any load."""
 
 from windlass.shared.db import Database
 from windlass.shared.states import State
@@ -10,7 +10,7 @@ LOOKED_AT = 5000
 
 
 class QueueStatus(Record):
-    """One provider's queue. One that is no longer configured has tasks, and neither a queue nor an actor."""
+    """One queue: an actor's tasks at a provider. Tasks of before that nobody knows the actor of have no queue."""
 
     queue: str | None
     actor: str | None
@@ -27,12 +27,13 @@ class QueueStatus(Record):
     cancelled: int
     oldest_age_seconds: float | None
     workers: int
+    capacity: int
 
 
 async def status(
     db: Database, *, user_id: str | None, heard_within_seconds: float, looked_at: int = LOOKED_AT
 ) -> tuple[list[QueueStatus], dict[str, int]]:
-    """Each provider's queue, and how many tasks are in each state; of one user's tasks, or of everybody's.
+    """Each queue, and how many tasks are in each state; of one user's tasks, or of everybody's.
 
     What was submitted and has ended is counted already: `task_counts`, where `''` is everybody, and the tallies that
     have not been folded into it. Times are compared with `now()`, this statement's own.
@@ -42,13 +43,14 @@ async def status(
         QueueStatus,
         f"""
         WITH serving AS (
-            SELECT queue, count(*) AS workers FROM workers w, unnest(w.queues) AS queue
+            SELECT queue, count(*) AS workers, sum(w.capacity)::bigint AS capacity
+            FROM workers w, unnest(w.queues) AS queue
             WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $2) GROUP BY queue
         )
         SELECT f.actor || '.' || f.provider AS queue, f.actor, f.provider, f.fresh, f.retry, f.scheduled, f.blocked,
                f.queued, f.running, f.retrying, f.completed, f.dead, f.cancelled,
                extract(epoch FROM now() - f.oldest_at)::float AS oldest_age_seconds,
-               coalesce(serving.workers, 0) AS workers
+               coalesce(serving.workers, 0) AS workers, coalesce(serving.capacity, 0) AS capacity
         FROM {named("queue_figures")}($1, $3) AS f LEFT JOIN serving ON serving.queue = f.actor || '.' || f.provider
         ORDER BY queue
         """,  # noqa: S608 - a name of our own
@@ -72,13 +74,16 @@ async def fold_tallies(db: Database) -> None:
     await db.execute(
         """
         WITH taken AS (
-            DELETE FROM task_tallies RETURNING user_id, provider, status, tasks
+            DELETE FROM task_tallies RETURNING user_id, provider, actor, status, tasks
+        ), named AS (
+            SELECT t.user_id, t.provider, coalesce(nullif(t.actor, ''), p.actor, '') AS actor, t.status, t.tasks
+            FROM taken t LEFT JOIN providers p ON p.name = t.provider
         )
-        INSERT INTO task_counts (user_id, provider, status, tasks)
-        SELECT owner, provider, status, sum(tasks)
-        FROM taken CROSS JOIN LATERAL (VALUES (user_id), ('')) AS counted_for(owner)
-        GROUP BY owner, provider, status ORDER BY owner, provider, status
-        ON CONFLICT (user_id, provider, status) DO UPDATE SET tasks = task_counts.tasks + excluded.tasks
+        INSERT INTO task_counts (user_id, provider, actor, status, tasks)
+        SELECT owner, provider, actor, status, sum(tasks)
+        FROM named CROSS JOIN LATERAL (VALUES (user_id), ('')) AS counted_for(owner)
+        GROUP BY owner, provider, actor, status ORDER BY owner, provider, actor, status
+        ON CONFLICT (user_id, provider, actor, status) DO UPDATE SET tasks = task_counts.tasks + excluded.tasks
         """
     )
 

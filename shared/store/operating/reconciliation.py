@@ -12,12 +12,15 @@ MOST_COUNTED = 1000
 BLOCKED_AT_ONCE = 1000
 
 
-async def count_unaccounted(db: Database, *, after_seconds: float, blocked_after: UUID | None = None) -> dict[str, int]:
+async def count_unaccounted(
+    db: Database, *, after_seconds: float, heard_within_seconds: float, blocked_after: UUID | None = None
+) -> dict[str, int]:
     """How many tasks should have been moved so long ago by somebody, and by whom, as far as a thousand of each.
 
     - janitor: a lease has run out, or a waiting task has expired, and nobody took it.
     - dispatcher: a due task was not rung for although nothing of its provider's is under way, full, paused or open, or
-      was so only until a moment ago; or was rung for and is no longer looked after.
+      was so only until a moment ago; or was rung for and is no longer looked after. Who waits in a queue that nobody
+      serves, while others of its provider are served, is not rung for: health tells of that one.
     - dependencies: every parent has completed or one has failed, and the child still waits. Looked at are a page of the
       blocked, after the one that is named, and those that were left to be settled.
 
@@ -26,8 +29,17 @@ async def count_unaccounted(db: Database, *, after_seconds: float, blocked_after
     row = await db.fetchrow(
         f"""
         WITH late AS (SELECT now() - make_interval(secs => $1) AS since),
-        idle AS (
-            SELECT p.name FROM providers p, late
+        served AS MATERIALIZED (
+            SELECT q.queue, q.provider, w.heartbeat_at FROM workers w JOIN queues q ON q.queue = ANY (w.queues), late
+            WHERE w.state = 'active' AND w.heartbeat_at > late.since
+        ), idle AS (
+            SELECT p.name, ARRAY(
+                SELECT q.queue::text FROM queues q WHERE q.provider = p.name AND (
+                    EXISTS (SELECT FROM served s WHERE s.queue = q.queue
+                              AND s.heartbeat_at > clock_timestamp() - make_interval(secs => $5))
+                    OR NOT EXISTS (SELECT FROM served s WHERE s.provider = p.name))
+            ) AS queues
+            FROM providers p, late
             WHERE {named("bar_of")}(p, late.since) IS NULL
               AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.provider = p.name AND e.at > late.since)
               AND {named("held_slots")}(p.name) < coalesce(p.limit_override, p.configured_limit, 2147483647)
@@ -35,9 +47,9 @@ async def count_unaccounted(db: Database, *, after_seconds: float, blocked_after
                    AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL) = 0
         )
         SELECT
-            (SELECT count(*) FROM tasks, late WHERE status = 'running' AND lease_expires_at < since AND level <= $5)
+            (SELECT count(*) FROM tasks, late WHERE status = 'running' AND lease_expires_at < since AND level <= $6)
             + {named("expired_before")}((SELECT since FROM late), $2) AS janitor,
-            (SELECT coalesce(sum({named("due_since")}(idle.name, NULL, since, $2)), 0)::bigint FROM idle, late)
+            (SELECT coalesce(sum({named("due_since")}(idle.queues, NULL, since, $2)), 0)::bigint FROM idle, late)
             + (SELECT count(*) FROM tasks, late
                WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL AND doorbell_at < since
             ) AS dispatcher,
@@ -47,6 +59,7 @@ async def count_unaccounted(db: Database, *, after_seconds: float, blocked_after
         MOST_COUNTED,
         blocked_after or UUID(int=0),
         BLOCKED_AT_ONCE,
+        heard_within_seconds,
         functions.LEVEL,
     )
     assert row is not None, "an aggregate always has a row"

@@ -233,19 +233,20 @@ async def open_orders(db: Database) -> list[OpenOrder]:
 
 
 async def paid_providers(db: Database) -> list[PaidProvider]:
-    """Those who are paid for each order: `name, actor, open_orders`, and `unordered`, the live tasks for which no order
-    is known here, so that they will be ordered, or ordered again."""
+    """Those who are paid for each order, by the actors whose work that is: `name, actor, open_orders`, and `unordered`,
+    the live tasks for which no order is known here, so that they will be ordered, or ordered again."""
     return await fetch(
         db,
         PaidProvider,
         f"""
-        SELECT p.name, p.actor,
-               (SELECT count(*) FROM generations g WHERE g.provider = p.name AND NOT g.given_up
-                  AND g.status IN ('intended', 'open', 'fetching', 'unknown')) AS open_orders,
-               (SELECT count(*) FROM tasks t WHERE t.provider = p.name AND t.status IN {words(LIVE)}
+        SELECT q.provider AS name, q.actor,
+               (SELECT count(*) FROM generations g WHERE g.provider = q.provider AND NOT g.given_up
+                  AND g.status IN ('intended', 'open', 'fetching', 'unknown')
+                  AND EXISTS (SELECT FROM tasks t WHERE t.task_id = g.task_id AND t.actor = q.actor)) AS open_orders,
+               (SELECT count(*) FROM tasks t WHERE t.queue = q.queue AND t.status IN {words(LIVE)}
                   AND NOT EXISTS (SELECT FROM generations g WHERE g.task_id = t.task_id
                     AND g.status NOT IN ('failed', 'refused'))) AS unordered
-        FROM providers p WHERE p.actor IN ('media', 'summarize') ORDER BY p.name
+        FROM queues q WHERE q.actor IN ('media', 'summarize') ORDER BY q.provider, q.actor
         """,  # noqa: S608 - the states' own words
     )
 

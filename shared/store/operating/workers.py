@@ -113,18 +113,18 @@ async def unserved_queues(db: Database, *, for_seconds: float) -> list[str]:
         db,
         Unserved,
         f"""
-        SELECT p.actor || '.' || p.name AS queue
-        FROM providers p CROSS JOIN LATERAL {named("oldest_due")}(p.name) AS oldest
+        SELECT q.queue FROM queues q JOIN providers p ON p.name = q.provider
+        CROSS JOIN LATERAL {named("oldest_due")}(p.name, q.queue) AS oldest
         WHERE oldest IS NOT NULL AND NOT p.paused AND coalesce(p.limit_override, p.configured_limit) IS DISTINCT FROM 0
           AND NOT EXISTS (
               SELECT 1 FROM workers w
-              WHERE p.actor || '.' || p.name = ANY (w.queues)
+              WHERE q.queue = ANY (w.queues)
                 AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1))
           AND greatest(
               oldest, p.paused_until, p.breaker_until,
               (SELECT e.at FROM provider_events e WHERE e.provider = p.name ORDER BY e.event_id DESC LIMIT 1)
           ) < now() - make_interval(secs => $1)
-        ORDER BY queue
+        ORDER BY q.queue
         """,  # noqa: S608 - a name of our own
         for_seconds,
     )

@@ -18,7 +18,7 @@ from windlass.shared.filters import Filter
 from windlass.shared.sql_fragments import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
 from windlass.shared.states import LIVE, TERMINAL, WAITING, State
 from windlass.shared.store.record import Record, fetch
-from windlass.shared.store.rows import TaskRow
+from windlass.shared.store.rows import QueueRow, TaskRow
 from windlass.shared.store.tasks import TASK_FIELDS
 
 CLOCK_SKEW_SECONDS = 3600
@@ -61,8 +61,11 @@ def sorts(wanted: Filter) -> bool:
 class Selection:
     """The tasks that a filter means, as SQL, with the values for its placeholders."""
 
-    def __init__(self, wanted: Filter, *, owner: str | None = None) -> None:
-        """With an owner, his tasks only, whatever the filter says."""
+    def __init__(self, wanted: Filter, *, owner: str | None = None, queues: Sequence[str] | None = None) -> None:
+        """With an owner, his tasks only, whatever the filter says. The queues are all that the provider of the filter
+        has: what waits is found by them."""
+        self._queues = queues
+        self._queues_place: str | None = None
         self.values: list[object] = []
         self._conditions: list[str] = []
         self._updated_after: str | None = None
@@ -113,10 +116,16 @@ class Selection:
             return [self._branch(living, "updated_at", "lane = 'retry'")]
         if self._of_a_provider:
             waiting = [state for state in living if state in WAITING]
-            rung = ("doorbell_token IS NULL", "doorbell_token IS NOT NULL") if waiting else ()
+            rung = (self._unrung(), "doorbell_token IS NOT NULL") if waiting else ()
             others = [self._branch([state], "updated_at") for state in living if state not in WAITING]
             return [*others, *(self._branch(waiting, "updated_at", each) for each in rung)]
         return [self._branch(living, "updated_at")] if living else []
+
+    def _unrung(self) -> str:
+        if self._queues is None:
+            return "doorbell_token IS NULL"
+        self._queues_place = self._queues_place or self.place(self._queues)
+        return f"doorbell_token IS NULL AND queue = ANY ({self._queues_place})"
 
     def _branch(self, states: list[State], changed_at: str, *further: str) -> str:
         """What has ended was changed last when it did, and that has an index."""
@@ -155,9 +164,10 @@ async def newest(
     full: bool = False,
 ) -> list[TaskRow]:
     """A page of tasks older than the last one that the reader has seen."""
+    queues = None if wanted.provider is None else await _queues_of(db, wanted.provider)
 
     async def page(from_id: UUID | None) -> list[TaskRow]:
-        selection = Selection(wanted, owner=owner)
+        selection = Selection(wanted, owner=owner, queues=queues)
         for condition, bound in (("task_id < {}", before), ("task_id >= {}", from_id)):
             if bound is not None:
                 selection.add(condition, bound)
@@ -172,6 +182,11 @@ async def newest(
         if len(rows) == limit:
             return rows
     return await page(None)
+
+
+async def _queues_of(db: Database, provider: str) -> list[str]:
+    rows = await fetch(db, QueueRow, "SELECT queue FROM queues WHERE provider = $1", provider)
+    return [row.queue for row in rows]
 
 
 async def _start_of_the_newest(db: Database, before: UUID | None, number: int) -> UUID | None:

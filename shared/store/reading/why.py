@@ -1,5 +1,6 @@
 """What the rows say about one task's way to its start."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.shared.db import Database
@@ -14,12 +15,14 @@ AHEAD_COUNTED = 1000
 """Who stands further back than this is told "at least": looking costs the same however long the backlog is."""
 
 
-async def look_at(db: Database, task: TaskRow) -> TaskView:
+async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskView:
+    """Where it stands among those that wait in these queues, all of its provider."""
     rung = task.doorbell_token is not None
     runs_alone = await db.fetchval(f"SELECT {named('runs_alone')}($1)", task.suspicion)
-    counted = await (_count_rung_before(db, task) if rung else _count_due_before(db, task))
+    counted = await (_count_rung_before(db, task, queues) if rung else _count_due_before(db, task, queues))
     return TaskView(
         status=State(task.status),
+        queue=task.queue,
         lane=Lane(task.lane),
         available_at=task.due_at or task.available_at,
         expires_at=task.expires_at,
@@ -39,11 +42,11 @@ async def look_at(db: Database, task: TaskRow) -> TaskView:
     )
 
 
-async def _count_due_before(db: Database, task: TaskRow) -> int:
-    """The due tasks of its provider and lane that go before it: by priority, then by age."""
+async def _count_due_before(db: Database, task: TaskRow, queues: Sequence[str]) -> int:
+    """The due tasks of these queues and its lane that go before it: by priority, then by age."""
     number: int = await db.fetchval(
         f"SELECT {named('due_before')}($1, $2, $3, $4, $5, $6)",
-        task.provider,
+        list(queues),
         task.lane,
         task.priority,
         task.due_at or task.available_at,
@@ -53,16 +56,16 @@ async def _count_due_before(db: Database, task: TaskRow) -> int:
     return number
 
 
-async def _count_rung_before(db: Database, task: TaskRow) -> int:
+async def _count_rung_before(db: Database, task: TaskRow, queues: Sequence[str]) -> int:
     """No more are rung for than there are places, so all of them are looked at: a limit would make the planner walk
     through all that live instead."""
     number: int = await db.fetchval(
         f"""
         SELECT least(count(*), $5) FROM (
-            SELECT t.priority, t.available_at, t.task_id, t.suspicion FROM tasks t
+            SELECT t.priority, t.available_at, t.task_id, t.suspicion, t.queue FROM tasks t
             WHERE t.provider = $1 AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL OFFSET 0
         ) AS rung
-        WHERE NOT {named("runs_alone")}(rung.suspicion)
+        WHERE NOT {named("runs_alone")}(rung.suspicion) AND rung.queue = ANY ($6)
           AND (rung.priority, rung.available_at, rung.task_id) < ($2, $3, $4)
         """,  # noqa: S608 - a name of our own
         task.provider,
@@ -70,6 +73,7 @@ async def _count_rung_before(db: Database, task: TaskRow) -> int:
         task.available_at,
         task.task_id,
         AHEAD_COUNTED,
+        list(queues),
     )
     return number
 

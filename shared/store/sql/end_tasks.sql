@@ -108,9 +108,9 @@ BEGIN
           AND (p.breaker_changed_at IS NULL OR m.started_at >= p.breaker_changed_at)
     ), tallies AS (
         -- As `tally_tasks` does it, without looking them up once more.
-        INSERT INTO task_tallies (user_id, provider, status, tasks)
-        SELECT m.user_id, m.provider, m.status, count(*) FROM moved m WHERE m.completed_at IS NOT NULL
-        GROUP BY m.user_id, m.provider, m.status
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        SELECT m.user_id, m.provider, m.actor, m.status, count(*) FROM moved m WHERE m.completed_at IS NOT NULL
+        GROUP BY m.user_id, m.provider, m.actor, m.status
     )
     SELECT array_agg(m.task_id), array_agg(m.claim_token), array_agg(m.status), array_agg(m.actor),
            array_agg(m.provider), array_agg(extract(epoch FROM m.completed_at - m.created_at)::float),

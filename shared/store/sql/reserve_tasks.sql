@@ -1,11 +1,12 @@
 -- Marks the rows that the dispatcher is about to ring for. How many of each lane was decided from a look at the
 -- provider; `seen_version` makes sure that nobody has reserved, paused it or changed the limit since, for only that
--- could make the decision too generous. Priority, then age; one index probe per priority, so that tasks scheduled for
--- later are never walked over. Tasks that only go on waiting for an open job come first: they hold their slots. For a
--- trial, one that was told 429 itself goes only if the first that are due all were.
+-- could make the decision too generous. Priority, then age, over all of these queues; one index probe per queue and
+-- priority, so that tasks scheduled for later are never walked over. Tasks that only go on waiting for an open job come
+-- first: they hold their slots. For a trial, one that was told 429 itself goes only if the first that are due all were.
 
 CREATE FUNCTION reserve_tasks(
-    provider_name text, seen_version int, resumes int, fresh int, retry int, credit int, trial boolean, token uuid
+    provider_name text, seen_version int, resumes int, fresh int, retry int, credit int, trial boolean, token uuid,
+    of_queues text[]
 ) RETURNS TABLE (task_id uuid, queue text, actor text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -23,9 +24,10 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT due.task_id
         FROM generate_series(0, 9) AS level(priority)
+        CROSS JOIN unnest(of_queues) AS of(queue)
         CROSS JOIN LATERAL (
             SELECT t.task_id, t.available_at, trial AND t.rate_limited_count > 0 AS doubtful FROM tasks t
-            WHERE t.provider = provider_name AND t.lane = share.lane AND t.priority = level.priority
+            WHERE t.queue = of.queue AND t.lane = share.lane AND t.priority = level.priority
               AND t.doorbell_token IS NULL AND NOT t.job_open AND :due_at(moment)
             ORDER BY t.available_at, t.task_id LIMIT CASE WHEN trial THEN 50 ELSE share.places END
         ) AS due
@@ -35,7 +37,7 @@ BEGIN
     reserved := reserved || ARRAY(
         SELECT t.task_id
         FROM (SELECT * FROM tasks WHERE tasks.provider = provider_name AND tasks.job_open OFFSET 0) AS t
-        WHERE t.doorbell_token IS NULL AND :due_at(moment)
+        WHERE t.doorbell_token IS NULL AND t.queue = ANY (of_queues) AND :due_at(moment)
         ORDER BY t.priority, t.available_at, t.task_id LIMIT resumes);
     IF coalesce(cardinality(reserved), 0) = 0 THEN RETURN; END IF;
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (reserved) ORDER BY t.task_id FOR NO KEY UPDATE;

@@ -39,17 +39,18 @@ BEGIN
                 available_at = moment, expires_at = moment + make_interval(secs => t.max_age_seconds),
                 updated_at = moment, last_seq = t.last_seq + 1
             FROM counted c WHERE t.task_id = c.task_id
-            RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, t.life, t.concerns, c.was
+            RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, t.actor, t.life, t.concerns, c.was
         ), events AS (
             INSERT INTO task_events (task_id, seq, type, at, attempt, data)
             SELECT m.task_id, m.last_seq, 'revive', moment, m.attempt, jsonb_build_object('status', m.status)
             FROM moved m
         ), tallies AS (
-            INSERT INTO task_tallies (user_id, provider, status, tasks)
-            SELECT m.user_id, m.provider, m.was, -count(*) FROM moved m GROUP BY m.user_id, m.provider, m.was
+            INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+            SELECT m.user_id, m.provider, m.actor, m.was, -count(*) FROM moved m
+            GROUP BY m.user_id, m.provider, m.actor, m.was
             UNION ALL
-            SELECT m.user_id, m.provider, m.status, count(*) FROM moved m WHERE m.status = 'blocked'
-            GROUP BY m.user_id, m.provider, m.status
+            SELECT m.user_id, m.provider, m.actor, m.status, count(*) FROM moved m WHERE m.status = 'blocked'
+            GROUP BY m.user_id, m.provider, m.actor, m.status
         )
         SELECT array_agg(m.task_id),
                jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'revive', m.status, moment))

@@ -208,7 +208,7 @@ BEGIN
             last_seq = t.last_seq + (c.failed_parent IS NOT NULL OR c.unmet = 0)::int
         FROM states_of_parents(children) AS c
         WHERE t.task_id = c.task_id AND (c.failed_parent IS NOT NULL OR c.unmet <> t.unmet OR c.unmet = 0)
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.user_id, t.provider, t.life, t.concerns
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.user_id, t.provider, t.actor, t.life, t.concerns
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, CASE m.status WHEN 'dead' THEN 'bury' ELSE 'unblock' END, moment, m.attempt,
@@ -216,9 +216,9 @@ BEGIN
                || CASE m.status WHEN 'dead' THEN jsonb_build_object('error', m.error) ELSE '{}' END
         FROM moved m WHERE m.status <> 'blocked'
     ), tallies AS (
-        INSERT INTO task_tallies (user_id, provider, status, tasks)
-        SELECT m.user_id, m.provider, 'blocked', -count(*) FROM moved m WHERE m.status = :target_of_unblock
-        GROUP BY m.user_id, m.provider
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        SELECT m.user_id, m.provider, m.actor, 'blocked', -count(*) FROM moved m WHERE m.status = :target_of_unblock
+        GROUP BY m.user_id, m.provider, m.actor
     )
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status = 'dead'),
            jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'bury', m.status, moment))

@@ -59,12 +59,12 @@ BEGIN
             s.parent_task_id, coalesce(s.depends_on, '{}'), s.dedupe_key, s.unmet, s.traceparent,
             s.retry_delays, coalesce(s.level, 0), coalesce(s.concerns, 0)
         FROM submission s
-        RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.concerns
+        RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.actor, tasks.concerns
     ), tallies AS (
-        INSERT INTO task_tallies (user_id, provider, status, tasks)
-        SELECT s.user_id, s.provider, counted.status, count(*) FROM stored s
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        SELECT s.user_id, s.provider, s.actor, counted.status, count(*) FROM stored s
         CROSS JOIN LATERAL (VALUES ('submitted'), (CASE s.status WHEN 'blocked' THEN s.status END)) AS counted(status)
-        WHERE counted.status IS NOT NULL GROUP BY s.user_id, s.provider, counted.status
+        WHERE counted.status IS NOT NULL GROUP BY s.user_id, s.provider, s.actor, counted.status
     ), edges AS (
         INSERT INTO task_dependencies (parent_id, child_id)
         SELECT DISTINCT parent, s.task_id FROM submission s, unnest(s.depends_on) AS parent

@@ -4,7 +4,7 @@ import asyncio
 import functools
 import inspect
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -117,16 +117,26 @@ class Engine:
         assert row is not None
         return str(row["status"])
 
-    async def provide(self, name: str, *, limit: int | None) -> None:
-        """A provider for probes, or another limit for it."""
+    async def provide(self, name: str, *, limit: int | None, actors: Sequence[str] = ("probe",)) -> None:
+        """A provider for probes, or for these actors' tasks, or another limit for it."""
         await self.sql(
             """
-            INSERT INTO providers (name, actor, configured_limit) VALUES ($1, 'probe', $2)
+            INSERT INTO providers (name, actor, configured_limit) VALUES ($1, $3, $2)
             ON CONFLICT (name) DO UPDATE
             SET configured_limit = $2, dispatch_version = providers.dispatch_version + 1
             """,
             name,
             limit,
+            actors[0],
+        )
+        await self.sql(
+            """
+            INSERT INTO queues (queue, provider, actor)
+            SELECT actor || '.' || $1, $1, actor FROM unnest($2::text[]) AS actor
+            ON CONFLICT (queue) DO NOTHING
+            """,
+            name,
+            list(actors),
         )
 
     # What workers do

@@ -10,6 +10,7 @@ from tests.support.engine.locks.yard import PROVIDERS, WORKERS, Yard
 from tests.support.engine.store import an_ending
 from windlass.shared.admission import admit
 from windlass.shared.filters import Filter
+from windlass.shared.holds import Hold
 from windlass.shared.settings import Settings
 from windlass.shared.store import orders, tasks
 from windlass.shared.store.flow_control import flow, providers, rates
@@ -63,6 +64,16 @@ async def submit_keyed(yard: Yard) -> None:
 @move
 async def cancel(yard: Yard) -> None:
     await tasks.cancel(yard.pool, yard.one())
+
+
+@move
+async def hold(yard: Yard) -> None:
+    await tasks.hold(yard.pool, yard.some(4), Hold.WORKFLOW)
+
+
+@move
+async def release(yard: Yard) -> None:
+    await tasks.release(yard.pool, yard.some(4), Hold.WORKFLOW)
 
 
 @move
@@ -177,7 +188,15 @@ async def give_up_orders(yard: Yard) -> None:
 
 
 @move
-async def take_a_rate(yard: Yard) -> None:
+@at("providers")
+async def take_a_place_in_a_rate(yard: Yard) -> None:
+    name = yard.provider()
+    await flow.change(yard.pool, name, {"rate": yard.chance.choice([None, {"limit": 1000, "per_seconds": 1}])})
+    await rates.take(yard.pool, name)
+
+
+@move
+async def count_for_a_limiter(yard: Yard) -> None:
     one, other = yard.chance.sample(["one@1", "two@1", "three@1"], 2)
     await rates.move(yard.pool, one, 1, summed=[other], highest=1000, ttl_seconds=0.01)
     await rates.forget_expired(yard.pool)
