@@ -58,8 +58,8 @@ async def bring_to(database_url: str, revision: str) -> None:
 @asynccontextmanager
 async def the_api(app: Litestar) -> AsyncIterator[httpx.AsyncClient]:
     async with app.lifespan():
-        async with asyncio.timeout(10):
-            await app.state.preparing
+        # On a schema that lacks what it writes first it waits for the migration, and refuses what it is asked.
+        await asyncio.wait({app.state.preparing}, timeout=5)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)  # type: ignore[arg-type]
         headers = {"Authorization": f"Bearer {KEY}"}
         async with httpx.AsyncClient(transport=transport, base_url="http://here", headers=headers) as client:
@@ -108,10 +108,7 @@ def test_the_api_is_ready_on_the_oldest_schema_that_answers_all_it_asks_and_on_n
     failures: list[str] = []
     for revision in revisions():
         with a_database(servers, "template1") as url:
-            try:
-                failures = asyncio.run(failures_at(url, tmp_path, revision))
-            except TimeoutError:
-                failures = ["it waits for the migration"]
+            failures = asyncio.run(failures_at(url, tmp_path, revision))
         if failures:
             break
         oldest = revision
