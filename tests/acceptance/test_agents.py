@@ -105,7 +105,12 @@ def test_the_demo_agent_completes_and_thinks_aloud(client: Client, tmp_path: Pat
     task_id = client.http.post("/api/v1/tasks/agent", json=body).raise_for_status().json()["task_id"]
     task = client.finished(task_id)
     assert (task["status"], task["exit_code"], task["result"]["steps"]) == ("completed", 0, 2)
-    assert output(client, task_id).splitlines()[1] == "Step 1 of 2: what matters here is “What”."
+    assert output(client, task_id).splitlines()[1:3] == [
+        "Step 1 of 2: what matters here is “What”.",
+        "Step 2 of 2: what matters here is “is”.",
+    ]
+    told = [each["data"]["progress"] for each in client.events(task_id) if each["type"] == "progress"]
+    assert [(each["percent"], each["message"]) for each in told][-1] == (100, "Counted to 2 of 2")
 
 
 def test_a_cancelled_agent_is_proven_dead_before_anybody_is_told(client: Client) -> None:
