@@ -59,7 +59,7 @@ def test_its_lines_on_stderr_stream_too_while_it_works(open_path: Path) -> None:
     script = "echo thinking; echo 'cannot see' >&2; read -r more < gate; echo '{\"a\": 1}'"
     settings = settings_for(open_path, command=("/bin/sh", "-c", f"mkfifo -m 666 gate; {script}"))
     with at_work(settings) as attempt:
-        wait_until("it is heard", lambda: (attempt.collect(), attempt.said and attempt.stderr)[1] or attempt.error)
+        wait_until("both are heard", lambda: (attempt.heard("thinking\n") and attempt.stderr) or attempt.error)
         assert (attempt.said, attempt.stderr) == (["thinking\n"], ["cannot see\n"])
         (gate,) = (open_path / "data" / "agents").glob("*/*/gate")
         gate.write_text("go on\n")
