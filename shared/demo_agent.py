@@ -1,8 +1,9 @@
-"""The demo agent: thinks aloud about its prompt, line by line, and ends with a JSON object.
+"""The demo agent: counts and thinks aloud about its prompt, line by line, and ends with a JSON object.
 
-It shows what Windlass expects of an agent: one JSON object on stdin, words on stdout, the result as the last JSON
-object, and an end soon after SIGTERM. Its `params`: `seconds` and `steps` (how long it thinks, and in how many lines),
-`fail` (`exit`: exit code 1, `permanent`: an error that trying again cannot mend). Standard library only.
+It shows what Windlass expects of an agent: one JSON object on stdin, words on stdout and on stderr, lines of progress,
+the result as the last JSON object, and an end soon after SIGTERM. Its `params`: `seconds` and `steps` (how long it
+thinks, and in how many lines), `fail` (`exit`: exit code 1, `permanent`: an error that trying again cannot mend).
+Standard library only.
 """
 
 import json
@@ -24,6 +25,7 @@ def main() -> None:
     for step in range(1, steps + 1):
         time.sleep(seconds / steps)
         say(f"Step {step} of {steps}: {thought(prompt, step)}")
+        say(json.dumps({"progress": {"percent": 100 * step / steps, "message": f"Counted to {step} of {steps}"}}))
     if params.get("fail") == "permanent":
         say(json.dumps({"error": {"kind": "permanent", "message": "the demo agent was told to give up"}}))
         return
@@ -46,7 +48,7 @@ def say(line: str) -> None:
 
 
 def _leave(_number: int, _frame: object) -> NoReturn:
-    say("I was told to stop, so I stop here.")
+    print("I was told to stop, so I stop here.", file=sys.stderr, flush=True)
     sys.exit(128 + signal.SIGTERM)
 
 

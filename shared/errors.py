@@ -120,6 +120,12 @@ class ResultTooLarge(PermanentError):
     fault = "user"
 
 
+class ResultTooDeep(PermanentError):
+    """The work was done, but what came of it is JSON that is nested deeper than may be kept."""
+
+    fault = "user"
+
+
 class Expired(PermanentError):
     """The task was older than its `max_age_seconds` before it could start."""
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from windlass.services.fake_providers.behaviour import Behaviour, without_words
 from windlass.services.fake_providers.desk import Desk, Incoming, Refusal, read_object
 from windlass.services.fake_providers.job import Job
 from windlass.services.fake_providers.streaming import Lost, Streamed
-from windlass.services.fake_providers.summary import Completion, complete
+from windlass.services.fake_providers.summary import Completion, complete, wishes_in
 
 PACE_SECONDS = 0.02
 WORDS_PER_CHUNK = 3
@@ -88,7 +88,8 @@ async def chat_completions(request: Incoming, desk: Desk) -> Response[Any]:
     asked = next((text for role, text in reversed(messages) if role == "user"), messages[-1][1])
     job = desk.begin_chat(request, new_id(), behaviour, prompt=asked, body=body)
     everything = " ".join(without_words(text) for _, text in messages)
-    completion = complete(without_words(asked), everything, 0 if "empty" in behaviour else body.get("max_tokens"))
+    most_tokens = 0 if "empty" in behaviour else body.get("max_tokens")
+    completion = complete(without_words(asked), everything, most_tokens, wishes_in(messages))
     model = body.get("model") or next(iter(body.get("models") or []), MODEL)
     model = MODEL if model == "openrouter/auto" else model
     finish_reason = behaviour.text("finish") or ("length" if completion.is_cut else "stop")
@@ -103,7 +104,7 @@ def new_id() -> str:
     return f"gen-{int(time.time())}-{secrets.token_hex(10)}"
 
 
-def read_messages(body: dict[str, Any]) -> list[tuple[str, str]]:
+def read_messages(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Role and text of each message; content may also come in parts."""
     messages = body.get("messages")
     if body.get("max_tokens") is not None and not isinstance(body["max_tokens"], int):
@@ -181,7 +182,7 @@ async def models() -> dict[str, Any]:
         "canonical_slug": MODEL,
         "name": "Windlass: Fake Summariser",
         "created": 1731715200,
-        "description": "Says the beginning of what it is given.",
+        "description": "Says the first sentences of what it is given.",
         "context_length": 131072,
         "architecture": {"input_modalities": ["text"], "output_modalities": ["text"], "tokenizer": "Other"},
         "pricing": {"prompt": "0.00000015", "completion": "0.0000006", "request": "0", "image": "0"},
@@ -196,7 +197,8 @@ async def generation(request: Incoming, desk: Desk) -> dict[str, Any]:
     job = desk.books.find(desk.provider, job_id)
     if job is None:
         raise Refusal(404, "invalid", f"Generation {job_id} not found")
-    completion = complete(without_words(job.prompt), without_words(job.prompt), job.request.get("max_tokens"))
+    text, wishes = without_words(job.prompt), wishes_in(read_messages(job.request))
+    completion = complete(text, text, job.request.get("max_tokens"), wishes)
     usage = completion.usage
     return {
         "data": {

@@ -9,10 +9,9 @@ from windlass.shared.settings import Settings
 
 
 def are_needed(settings: Settings) -> bool:
-    """When a provider could not be reached at all, and nobody has named a server that stands in for it."""
+    """When a provider that they play could not be reached at all, and nobody has named a server that stands in."""
     return settings.fake_providers_url is None and any(
-        provider.api_key_env is not None and settings.endpoint_of(name) is None
-        for name, provider in settings.providers.items()
+        settings.is_played(name) and settings.endpoint_of(name) is None for name in settings.providers
     )
 
 

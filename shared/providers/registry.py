@@ -16,16 +16,11 @@ HERE = "windlass.shared.providers"
 
 def media_provider(settings: Settings, name: str, http: httpx.AsyncClient) -> MediaProvider:
     """Its `Adapter`, made with where it is and which key it wants. What is missing is told to the operator."""
-    configured = settings.providers.get(name)
-    if configured is None:
+    if name not in settings.providers:
         raise NotFound(f"No provider is called {name!r}; add a table [providers.{name}] to the file of WINDLASS_CONFIG")
     endpoint = settings.endpoint_of(name)
     if endpoint is None:
-        missing = [
-            f"set {configured.api_key_env}" if configured.api_key_env else f"name api_key_env in [providers.{name}]",
-            "" if configured.base_url else f"give base_url in [providers.{name}]",
-        ]
-        raise Unauthorized(f"{name} cannot be spoken to without a key: {' and '.join(filter(None, missing))}")
+        raise Unauthorized(f"{name} cannot be spoken to: {settings.lack_of(name)}")
     return adapter_of(settings, name)(name, endpoint, http)
 
 

@@ -191,14 +191,32 @@ class Settings(Variables):
         return tuple(queue for queue in self.queues or self.all_queues() if queue.partition(".")[0] in actors)
 
     def endpoint_of(self, provider: str) -> Endpoint | None:
-        """The real one where its key is set, else the fake server's if there is one."""
+        """The real one where its key is set, else the fake server's if there is one that plays it."""
         configured = self.providers[provider]
         key = self._keys.get(configured.api_key_env or "")
         if key and configured.base_url:
             return Endpoint(configured.base_url.rstrip("/"), key)
-        if self.fake_providers_url is not None:
+        if self.fake_providers_url is not None and self.is_played(provider):
             return Endpoint(f"{self.fake_providers_url}/{configured.adapter or provider}", FAKE_KEY, is_fake=True)
         return None
+
+    def is_played(self, provider: str) -> bool:
+        """Whether the fake server may stand in for it: it speaks as one that is built in, and nobody has given it an
+        address or a key of its own, at which its tasks would be awaited in vain."""
+        configured = self.providers[provider]
+        built_in = DEFAULT_PROVIDERS.get(configured.adapter or provider, {})
+        own = (configured.base_url, configured.api_key_env)
+        real = (built_in.get("base_url"), built_in.get("api_key_env"))
+        return None not in real and all(said in {None, theirs} for said, theirs in zip(own, real, strict=True))
+
+    def lack_of(self, provider: str) -> str:
+        """What has to be done before the provider can be spoken to, told to the operator."""
+        configured = self.providers[provider]
+        key, table = configured.api_key_env, f"[providers.{provider}]"
+        has_key = bool(key and self._keys.get(key))
+        wanted = "" if has_key else f"set {key}" if key else f"name api_key_env in {table}"
+        where = "" if configured.base_url else f"give base_url in {table}"
+        return " and ".join(filter(None, (wanted, where)))
 
     def callback_key_of(self, provider: str) -> str | None:
         return self._keys.get(self.providers[provider].callback_key_env or "") or None

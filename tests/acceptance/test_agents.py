@@ -105,7 +105,12 @@ def test_the_demo_agent_completes_and_thinks_aloud(client: Client, tmp_path: Pat
     task_id = client.http.post("/api/v1/tasks/agent", json=body).raise_for_status().json()["task_id"]
     task = client.finished(task_id)
     assert (task["status"], task["exit_code"], task["result"]["steps"]) == ("completed", 0, 2)
-    assert output(client, task_id).splitlines()[1] == "Step 1 of 2: what matters here is “What”."
+    assert output(client, task_id).splitlines()[1:3] == [
+        "Step 1 of 2: what matters here is “What”.",
+        "Step 2 of 2: what matters here is “is”.",
+    ]
+    told = [each["data"]["progress"] for each in client.events(task_id) if each["type"] == "progress"]
+    assert [(each["percent"], each["message"]) for each in told][-1] == (100, "Counted to 2 of 2")
 
 
 def test_a_cancelled_agent_is_proven_dead_before_anybody_is_told(client: Client) -> None:
@@ -166,6 +171,34 @@ def test_permanent_errors_are_not_tried_again(client: Client) -> None:
     text = '{"error": {"kind": "permanent", "message": "no such book"}}\n'
     task = client.finished(submit(client, do="print", text=text))
     assert (task["status"], task["attempt"], task["error"]["message"]) == ("dead", 1, "no such book")
+
+
+def test_what_postgres_cannot_keep_is_replaced_in_a_result_and_in_an_error(client: Client) -> None:
+    text = r'{"a\u0000": "\ud800!", "b": 1}' + "\n"
+    task = client.finished(submit(client, do="print", text=text))
+    assert (task["status"], task["attempt"]) == ("completed", 1)
+    assert task["result"] == {"a\ufffd": "\ufffd!", "b": 1}
+    text = r'{"error": {"kind": "permanent", "message": "no \ud800 book\u0000"}}' + "\n"
+    task = client.finished(submit(client, do="print", text=text))
+    assert (task["error"]["type"], task["error"]["message"]) == ("InvalidInput", "no \ufffd book\ufffd")
+
+
+def test_a_result_that_is_nested_too_deep_is_not_made_again(client: Client) -> None:
+    for levels, died_of in ((64, None), (65, "ResultTooDeep"), (5000, "ResultTooDeep")):
+        task = client.finished(submit(client, do="print", text='{"a":' * levels + "1" + "}" * levels + "\n"))
+        assert (task["attempt"], task["error"] and task["error"]["type"]) == (1, died_of)
+
+
+def test_stderr_and_progress_are_in_its_history(client: Client) -> None:
+    text = '{"progress": {"percent": 40, "message": "Reading\\ud800"}}\n'
+    task_id = submit(client, do="print", text=text, stderr="careful\n")
+    task = client.finished(task_id)
+    said = [each["data"] for each in client.events(task_id) if each["type"] == "output"]
+    assert {"text": "careful\n", "stream": "stderr"} in said
+    told = event(client, task_id, "progress")["data"]["progress"]
+    assert (told["percent"], told["message"]) == (40, "Reading\ufffd")
+    assert task["result"]["stdout"].startswith("pid ")
+    assert "progress" not in task["result"]["stdout"]
 
 
 def test_a_worker_that_is_told_to_stop_ends_its_agents_first(windlass: Windlass, client: Client) -> None:

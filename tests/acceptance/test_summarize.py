@@ -20,8 +20,8 @@ NAMES = ("openrouter", "stormy", "impatient", "metered", "wrong", "spent")
 MORE = {
     "impatient": "call_timeout_seconds = 2",
     "metered": "rate = {limit = 2, per_seconds = 1}",
-    "wrong": 'base_url = "BASE_URL"',
-    "spent": 'base_url = "BASE_URL"',
+    "wrong": 'base_url = "BASE_URL"\napi_key_env = "KEY_OF_NAME"',
+    "spent": 'base_url = "BASE_URL"\napi_key_env = "KEY_OF_NAME"',
 }
 PART_CHARACTERS = 600
 numbers = itertools.count(1)
@@ -29,8 +29,8 @@ numbers = itertools.count(1)
 
 def config(fake: FakeProviders) -> str:
     """Whoever runs these tests may have a key of their own, which is not for them."""
-    common = 'actor = "summarize"\nadapter = "openrouter"\nmodel = "vendor/small"\napi_key_env = "KEY_OF_NAME"'
-    tables = "".join(f"[providers.{name}]\n{common.replace('NAME', name)}\n{MORE.get(name, '')}\n" for name in NAMES)
+    common = 'actor = "summarize"\nadapter = "openrouter"\nmodel = "vendor/small"'
+    tables = "".join(f"[providers.{name}]\n{common}\n{MORE.get(name, '').replace('NAME', name)}\n" for name in NAMES)
     return tables.replace("BASE_URL", fake.base_url("openrouter"))
 
 
@@ -78,7 +78,7 @@ def a_text(*, sentences: int = 4, words: str = "") -> tuple[str, str]:
 
 
 def a_long_text(*, parts: int = 4, words: str = "") -> tuple[str, str]:
-    """Three sentences a part, of which the fake says the beginnings; the words stand in the third part."""
+    """Three sentences a part, each too long for the fake to say it whole; the words stand in the third part."""
     name = f"lighthouse-{next(numbers)}-"
     rest = "before he lit the lamp, wound up the clockwork and swept the long stairs from the top to the door,"
     lines = [
@@ -175,6 +175,8 @@ def test_words_come_as_they_are_written_and_the_result_says_what_they_cost(clien
     system, user = order["request"]["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
     assert "Write at most 40 words." in system["content"]
+    assert len(result["summary"].split()) <= 40
+    assert result["summary"].endswith("of the log. As you wished: Name the keeper first.")
     assert "Name the keeper first." in system["content"]
     assert text in user["content"]
     assert name not in system["content"]
@@ -212,7 +214,7 @@ def test_a_long_text_is_summarised_in_parts_and_then_as_a_whole(client: Client, 
 
 
 def test_a_model_that_does_not_come_to_the_point_is_not_asked_for_ever(client: Client, fake: FakeProviders) -> None:
-    """The fake says eight words of each sentence, and these have no more."""
+    """The fake says whole sentences of at most so many words, and each part is one of few, but long ones."""
     name = f"lighthouse-{next(numbers)}-"
     sentence = f"{name} {' '.join(letter * 70 for letter in 'abcdefg')}."
     task = summarize(client, " ".join([sentence] * 3), wait=40)

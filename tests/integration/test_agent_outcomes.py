@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agents_at_work import finished, settings_for
+from tests.support.agents_at_work import at_work, finished, settings_for
 from tests.support.waiting import wait_until
 from windlass.shared.errors import InvalidInput, SubprocessFailed, TaskError, TimedOut
 
@@ -53,6 +53,32 @@ def test_its_lines_stream_and_its_last_object_is_the_result(open_path: Path) -> 
     attempt = finished(settings_for(open_path), do="print", text='one\n{"a": 1}\n{"b": 2}\nbye')
     assert attempt.result == {"b": 2}
     assert attempt.output.endswith('one\n{"a": 1}\n{"b": 2}\nbye')
+
+
+def test_its_lines_on_stderr_stream_too_while_it_works(open_path: Path) -> None:
+    script = "echo thinking; echo 'cannot see' >&2; read -r more < gate; echo '{\"a\": 1}'"
+    settings = settings_for(open_path, command=("/bin/sh", "-c", f"mkfifo -m 666 gate; {script}"))
+    with at_work(settings) as attempt:
+        wait_until("both are heard", lambda: (attempt.heard("thinking\n") and attempt.stderr) or attempt.error)
+        assert (attempt.said, attempt.stderr) == (["thinking\n"], ["cannot see\n"])
+        (gate,) = (open_path / "data" / "agents").glob("*/*/gate")
+        gate.write_text("go on\n")
+    assert attempt.result == {"a": 1}
+
+
+def test_what_it_remarks_about_its_work_is_progress_and_neither_output_nor_result(open_path: Path) -> None:
+    text = '{"a": 1}\n{"progress": {"percent": 40, "message": "Reading"}}\n{"usage": {"cost_usd": 0.1}}\nbye\n'
+    attempt = finished(settings_for(open_path), do="print", text=text)
+    assert attempt.result == {"a": 1}
+    assert attempt.output.endswith('\n{"a": 1}\nbye\n')
+    assert attempt.progress == [(40, "Reading")]
+
+
+def test_the_task_s_id_is_put_into_its_command(open_path: Path) -> None:
+    settings = settings_for(open_path, command=("/bin/echo", "for {task_id}:", "{task_id}", "{other}"))
+    attempt = finished(settings)
+    task_id = attempt.context.task_id
+    assert attempt.result == {"stdout": f"for {task_id}: {task_id} {{other}}\n"}
 
 
 def test_without_an_object_what_it_printed_is_the_result(open_path: Path) -> None:

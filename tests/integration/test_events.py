@@ -65,10 +65,10 @@ async def test_without_news_the_state_comes_alone(engine: Engine) -> None:
     assert (row["seq"], row["status"], row["last_seq"]) == (None, "running", 2)
 
 
-async def failed_attempt(engine: Engine, task_id: UUID, *words: str) -> None:
+async def failed_attempt(engine: Engine, task_id: UUID, *words: str, stream: dict[str, str] | None = None) -> None:
     attempt = await engine.start(task_id)
     for text in words:
-        assert await engine.say(attempt, events=[{"type": "output", "data": {"text": text}}])
+        assert await engine.say(attempt, events=[{"type": "output", "data": {"text": text, **(stream or {})}}])
     assert await engine.finish(attempt, "retry") == "retrying"
 
 
@@ -77,11 +77,12 @@ async def test_earlier_output_is_that_of_the_attempts_before_in_their_order(engi
     task_id = await engine.submit()
     await failed_attempt(engine, task_id, "one\n", "two\n")
     await failed_attempt(engine, task_id, "three\n")
+    await failed_attempt(engine, task_id, "oops\n", stream={"stream": "stderr"})
     attempt = await engine.start(task_id)
     await engine.say(attempt, events=[{"type": "output", "data": {"text": "its own\n"}}])
     await engine.say(attempt, events=[{"type": "output", "data": {"data": {"output_cut_off": True}}}])
 
-    async def earlier(most_bytes: int, before_attempt: int = 3) -> str:
+    async def earlier(most_bytes: int, before_attempt: int = 4) -> str:
         return await events.earlier_output(engine.pool, task_id, before_attempt=before_attempt, most_bytes=most_bytes)
 
     assert await earlier(1000) == "one\ntwo\nthree\n"

@@ -13,7 +13,7 @@ from tests.support.providers.provider_bodies import differences
 from tests.support.waiting import wait_until
 
 TEXT = "The windlass hauls a heavy load while its pawl holds it. It never slips. Sailors know why that is."
-SUMMARY = "The windlass hauls a heavy load while its. It never slips. Sailors know why that is."
+SUMMARY = TEXT
 
 
 @pytest.fixture

@@ -56,6 +56,8 @@ class Attempt:
 
     context: Context
     said: list[str] = field(default_factory=list)
+    stderr: list[str] = field(default_factory=list)
+    progress: list[tuple[float | None, str]] = field(default_factory=list)
     result: Any = None
     error: BaseException | None = None
 
@@ -74,7 +76,13 @@ class Attempt:
     def collect(self) -> None:
         report = self.context.take_report()
         for event in report.events if report else ():
-            self.said.append(event["data"].get("text") or "[cut off]\n")
+            data = event["data"]
+            if event["type"] == "progress":
+                self.progress.append((data["progress"]["percent"], data["progress"]["message"]))
+            elif data.get("stream") == "stderr":
+                self.stderr.append(data["text"])
+            else:
+                self.said.append(data.get("text") or "[cut off]\n")
 
     @property
     def failed(self) -> BaseException:

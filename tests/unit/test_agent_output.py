@@ -1,16 +1,32 @@
 """What an agent prints: streamed by lines, with its last JSON object found, whatever else it prints."""
 
 import time
+from typing import Any
 
 import pytest
 
-from windlass.services.actors.agent.output import LONGEST_LINE, STDERR_BYTES, Output, last_object_in
-from windlass.shared.errors import ResultTooLarge
+from tests.unit.test_context import TASK
+from windlass.services.actors.agent.lines import LONGEST_LINE
+from windlass.services.actors.agent.output import STDERR_BYTES, Output, last_object_in
+from windlass.services.actors.worker.context import Context
+from windlass.shared.errors import ResultTooDeep, ResultTooLarge
 
 
-def output_of(*chunks: bytes, largest: int = 1000) -> tuple[Output, list[str]]:
-    said: list[str] = []
-    output = Output(said.append, largest_result_bytes=largest)
+def output_of(*chunks: bytes, largest: int = 1000) -> tuple[Output, list[Any]]:
+    """And what was said, piece by piece: text of stdout, text of stderr with its stream, or progress."""
+    said: list[Any] = []
+
+    def listen(context: Context) -> None:
+        report = context.take_report()
+        assert report is not None
+        for event in report.events:
+            data = event["data"]
+            if event["type"] == "progress":
+                said.append((data["progress"]["percent"], data["progress"]["message"]))
+            else:
+                said.append((data["stream"], data["text"]) if "stream" in data else data["text"])
+
+    output = Output(Context(TASK, "worker-1", on_report=listen), largest_result_bytes=largest)
     for chunk in chunks:
         output.take_stdout(chunk)
     return output, said
@@ -67,6 +83,7 @@ def test_what_postgres_cannot_keep_is_replaced() -> None:
 def test_without_an_object_the_text_is_the_result_and_of_a_long_one_the_end() -> None:
     assert output_of(b"hello\n")[0].as_result() == {"stdout": "hello\n"}
     long, _ = output_of(b"x" * 5000 + b"end")
+    long.finish()
     assert long.as_result() == {"stdout": ("x" * 122) + "end", "stdout_cut_off": True}
 
 
@@ -74,6 +91,71 @@ def test_an_object_larger_than_can_be_kept_is_an_error_and_not_taken_for_text() 
     output, _ = output_of(b'{"a": "' + b"x" * 5000 + b'"}\n')
     with pytest.raises(ResultTooLarge, match="1,000 bytes"):
         output.last_object()
+
+
+def test_an_object_too_deep_to_be_read_is_an_error_and_nothing_earlier_is_taken_for_it() -> None:
+    output, _ = output_of(b'{"a": 1}\n' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"\n", largest=100_000)
+    with pytest.raises(ResultTooDeep, match="printed last"):
+        output.last_object()
+
+
+def test_remarks_are_progress_and_neither_output_nor_result() -> None:
+    output, said = output_of(
+        b'{"a": 1}\nbegin\n{"progress": {"percent": 5, "message": "Reading"}}\ngo on\n',
+        b'{"progress": {"percent": 50.5}}\n',
+        b'{"usage": {"prompt_tokens": 3}}\n  {"progress": {"message": "Writing"}}\r\n{"progress": {"percent": 100}}',
+    )
+    output.finish()
+    assert said == [
+        (5, "Reading"),
+        '{"a": 1}\nbegin\ngo on\n',
+        (50.5, "Reading"),
+        (50.5, "Writing"),
+        (100, "Writing"),
+    ]
+    assert output.last_object() == {"a": 1}
+
+
+def test_without_an_object_remarks_are_no_part_of_the_result() -> None:
+    output, _ = output_of(b'hello\n{"progress": {}}\n{"usage": {}}\n')
+    assert output.last_object() is None
+    assert output.as_result() == {"stdout": "hello\n"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"progress": {"percent": 5}, "more": 1}\n',
+        '{"progress": "half"}\n',
+        '{"progress": {"percent": "5"}}\n',
+        '{"progress": {"percent": true}}\n',
+        '{"progress": {"percent": 101}}\n',
+        '{"progress": {"percent": NaN}}\n',
+        '{"progress": {"message": 5}}\n',
+        '{"progress": {"percent": 5, "eta": 9}}\n',
+        '{"progress": {"percent": 5}} and words\n',
+        'so: {"progress": {"percent": 5}}\n',
+        'a\u2028{"progress": {"percent": 5}}\n',
+        '{"progress":\n',
+        '{"usage": 7}\n',
+    ],
+)
+def test_a_line_that_is_nearly_a_remark_is_output(line: str) -> None:
+    _, said = output_of(line.encode())
+    assert said == [line]
+
+
+def test_a_remark_is_heard_though_it_comes_in_pieces_and_a_long_message_is_cut() -> None:
+    _, said = output_of(b'{"prog', b'ress": {"mess', b'age": "' + b"x" * 5000 + b'"}}\n')
+    assert said == [(None, "x" * 500)]
+
+
+def test_lines_on_stderr_are_output_that_says_so() -> None:
+    output, said = output_of()
+    output.take_stderr(b"one\ntw")
+    output.take_stderr(b'o\n{"progress": {}}\nrest\0')
+    output.finish()
+    assert said == [("stderr", "one\n"), ("stderr", 'two\n{"progress": {}}\n'), ("stderr", "rest\ufffd")]
 
 
 def test_of_stderr_the_end_is_kept() -> None:

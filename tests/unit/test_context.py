@@ -3,14 +3,18 @@
 import threading
 import time
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from windlass.services.actors.worker.attempts import Attempts
-from windlass.services.actors.worker.context import Context, Stopped
-from windlass.services.actors.worker.runners import fitting
-from windlass.shared.errors import ResultTooLarge, TimedOut
+from windlass.services.actors.worker.context import MOST_STRETCHES, Context, Stopped
+from windlass.services.actors.worker.results import fitting
+from windlass.services.actors.worker.retries import ending_of_failure
+from windlass.shared.db import as_json
+from windlass.shared.errors import InvalidInput, ResultTooDeep, ResultTooLarge, TimedOut
+from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Claimed
 
 TASK = Claimed(
@@ -252,6 +256,69 @@ def test_output_up_to_the_cap_is_kept_whole() -> None:
 
 
 def test_a_result_may_be_as_large_as_the_cap_and_no_larger() -> None:
-    assert fitting("x" * 8, 10) == "x" * 8
-    with pytest.raises(ResultTooLarge, match="11 bytes"):
-        fitting("x" * 9, 10)
+    settings = Settings(largest_result_bytes=1000)
+    assert fitting("x" * 998, settings) == "x" * 998
+    with pytest.raises(ResultTooLarge, match="1,001 bytes"):
+        fitting("x" * 999, settings)
+
+
+@pytest.mark.parametrize("innermost", ["x", "\0", "\ud800"])
+def test_a_result_may_be_nested_as_deep_as_the_cap_and_no_deeper(innermost: str) -> None:
+    settings = Settings(deepest_json=64)
+    assert fitting(nested(innermost, 64), settings) == nested("x" if innermost == "x" else "\ufffd", 64)
+    for levels in (65, 100_000):
+        with pytest.raises(ResultTooDeep, match="more than 64 levels"):
+            fitting(nested(innermost, levels), settings)
+
+
+def nested(value: Any, levels: int) -> Any:
+    for level in range(levels):
+        value = [value] if level % 2 else {"in": value}
+    return value
+
+
+def test_what_postgres_cannot_keep_of_a_report_is_replaced() -> None:
+    context = context_of()
+    context.progress("a\0b")
+    context.output("c\ud800d")
+    context.output("e\0", stream="stderr")
+    context.save({"f\udfff": ["\0"]})
+    report = context.take_report()
+    assert report is not None
+    assert report.progress is not None
+    assert report.progress["message"] == "a\ufffdb"
+    assert [event["data"].get("text") for event in report.events] == ["c\ufffdd", "e\ufffd", None]
+    assert report.checkpoint == {"f\ufffd": ["\ufffd"]}
+
+
+def test_what_postgres_cannot_keep_of_an_error_is_replaced() -> None:
+    ending = ending_of_failure(TASK, InvalidInput("no \ud800", stderr="\0"))
+    assert ending.error is not None
+    assert (ending.error["message"], ending.error["details"]) == ("no \ufffd", {"stderr": "\ufffd"})
+    assert as_json(ending.error)
+
+
+def test_streams_are_told_apart_in_the_order_in_which_they_spoke() -> None:
+    context = context_of()
+    for piece in ("one\n", "two\n"):
+        context.output(piece)
+    context.output("oops\n", stream="stderr")
+    context.output("three\n")
+    report = context.take_report()
+    assert report is not None
+    assert [event["data"] for event in report.events] == [
+        {"text": "one\ntwo\n"},
+        {"text": "oops\n", "stream": "stderr"},
+        {"text": "three\n"},
+    ]
+
+
+def test_streams_that_take_turns_quickly_make_few_events_and_lose_nothing() -> None:
+    context = context_of()
+    for number in range(1000):
+        context.output(f"{number}\n", stream="stderr" if number % 2 else None)
+    report = context.take_report()
+    assert report is not None
+    assert len(report.events) == MOST_STRETCHES
+    said = "".join(event["data"]["text"] for event in report.events if "stream" not in event["data"])
+    assert said.split() == [str(number) for number in range(0, 1000, 2)]

@@ -31,6 +31,11 @@ def test_when_one_key_is_missing(missing: str, monkeypatch: pytest.MonkeyPatch) 
     assert names.index("providers") < names.index("api")
 
 
+def test_not_for_an_own_provider_that_they_cannot_play() -> None:
+    own = {"actor": "media", "adapter": "ours.atelier", "base_url": "https://a.example", "api_key_env": "NO_SUCH_KEY"}
+    assert not are_needed(Settings(providers={"atelier": own}))
+
+
 def test_not_when_another_server_stands_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("LEONARDO_API_KEY")
     settings = Settings(fake_providers_url="http://127.0.0.1:8900")

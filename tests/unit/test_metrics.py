@@ -69,7 +69,7 @@ def test_the_list_of_metrics_is_up_to_date() -> None:
 def test_every_error_has_somebody_whose_fault_it_is() -> None:
     faults = {name: fault_of(name) for name in ERROR_TYPES}
     assert {name for name, fault in faults.items() if fault == "user"} == {
-        "InvalidInput", "NotFound", "ContentRejected", "ResultTooLarge", "DependencyFailed",
+        "InvalidInput", "NotFound", "ContentRejected", "ResultTooLarge", "ResultTooDeep", "DependencyFailed",
     }  # fmt: skip
     assert {name for name, fault in faults.items() if fault == "provider"} == {
         "RateLimited", "ServiceUnavailable", "NetworkTimeout", "SubmitUnknown",

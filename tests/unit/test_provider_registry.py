@@ -29,8 +29,14 @@ def made(settings: Settings, name: str) -> Any:
     return media_provider(settings, name, httpx.AsyncClient())
 
 
+@pytest.fixture(autouse=True)
+def a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDIO_KEY", "a-key-of-the-studio")
+
+
 def with_provider(**fields: Any) -> Settings:
-    return Settings(fake_providers_url=FAKE, providers={"studio": {"actor": "media", **fields}})
+    own = {"actor": "media", "base_url": "https://studio.example", "api_key_env": "STUDIO_KEY"}
+    return Settings(fake_providers_url=FAKE, providers={"studio": {**own, **fields}})
 
 
 def test_a_module_of_the_operator_s_own_is_made_with_name_endpoint_and_client(modules: Path) -> None:
@@ -39,7 +45,7 @@ def test_a_module_of_the_operator_s_own_is_made_with_name_endpoint_and_client(mo
     )
     adapter = made(with_provider(adapter="studio_adapters.drawing"), "studio")
     name, endpoint, http = adapter.made_with
-    assert (name, endpoint.is_fake, type(http)) == ("studio", True, httpx.AsyncClient)
+    assert (name, endpoint.is_fake, type(http)) == ("studio", False, httpx.AsyncClient)
 
 
 def test_a_module_without_an_adapter_says_so(modules: Path) -> None:
@@ -69,6 +75,29 @@ def test_an_unknown_provider_says_where_to_add_it() -> None:
 def test_without_a_key_the_variable_is_named() -> None:
     with pytest.raises(Unauthorized, match="set LEONARDO_API_KEY"):
         made(Settings(), "leonardo")
+
+
+@pytest.mark.parametrize("adapter", ["studio_adapters.drawing", "leonardo", "openrouter"])
+def test_an_own_provider_without_its_key_names_it_and_is_not_sent_to_the_fake(adapter: str) -> None:
+    with pytest.raises(Unauthorized, match=r"studio cannot be spoken to: set KEY_OF_THE_STUDIO$"):
+        made(with_provider(adapter=adapter, api_key_env="KEY_OF_THE_STUDIO"), "studio")
+    with pytest.raises(Unauthorized, match=r"studio cannot be spoken to: name api_key_env in \[providers.studio\]$"):
+        made(with_provider(adapter=adapter, api_key_env=None), "studio")
+    with pytest.raises(Unauthorized, match=r"studio cannot be spoken to: give base_url in \[providers.studio\]$"):
+        made(with_provider(adapter=adapter, base_url=None), "studio")
+
+
+def test_an_own_address_of_one_that_is_built_in_is_not_the_fake_s() -> None:
+    settings = Settings(fake_providers_url=FAKE, providers={"leonardo": {"base_url": "https://studio.example"}})
+    with pytest.raises(Unauthorized, match=r"set LEONARDO_API_KEY$"):
+        made(settings, "leonardo")
+
+
+def test_a_second_name_for_one_that_is_built_in_is_played_by_the_fake() -> None:
+    settings = Settings(fake_providers_url=FAKE, providers={"studio": {"actor": "media", "adapter": "leonardo"}})
+    endpoint = settings.endpoint_of("studio")
+    assert endpoint is not None
+    assert (endpoint.base_url, endpoint.is_fake) == (f"{FAKE}/leonardo", True)
 
 
 def test_a_provider_that_names_no_variable_and_no_address_says_both() -> None:

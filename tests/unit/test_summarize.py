@@ -76,7 +76,9 @@ def test_without_a_key_the_operator_is_told_which_one_is_missing(monkeypatch: py
 
 
 def test_without_a_model_the_client_is_told_to_name_one() -> None:
-    settings = Settings(fake_providers_url="http://127.0.0.1:9", providers={"other": {"actor": "summarize"}})
+    settings = Settings(
+        fake_providers_url="http://127.0.0.1:9", providers={"other": {"actor": "summarize", "adapter": "openrouter"}}
+    )
     with pytest.raises(InvalidInput, match=r"\[providers.other\]"):
         attempt(settings, a_payload(), provider="other")
 

@@ -34,6 +34,8 @@ class OutputEvent(Document, frozen=True, kw_only=True):
     attempt: int
     text: str | None = None
     data: Any = None
+    stream: str | None = None
+    """`stderr` where it came from there."""
 
 
 class CompleteEvent(Document, frozen=True, kw_only=True):

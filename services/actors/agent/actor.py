@@ -139,7 +139,7 @@ class Agent:
             **job.settings.env,
             "WINDLASS_TASK_ID": str(context.task_id),
         }
-        program, *arguments = job.settings.command
+        program, *arguments = (each.replace("{task_id}", str(context.task_id)) for each in job.settings.command)
         found = shutil.which(program, path=environment["PATH"])
         if found is None:
             raise InvalidInput(f"agent {job.name} cannot be started: there is no program {program}")
@@ -169,7 +169,7 @@ class Agent:
         return Network.HOST if agent.network == "host" or self._way_out is None else Network.OUTSIDE
 
     def _run(self, context: Context, job: Job, stdin: bytes) -> dict[str, Any]:
-        output = Output(context.output, largest_result_bytes=self._settings.largest_result_bytes)
+        output = Output(context, largest_result_bytes=self._settings.largest_result_bytes)
         run = Run(self._order(context, job), stdin, output)
         reason: str | None = "the worker failed"
         try:

@@ -1,14 +1,13 @@
 """What an agent prints: lines that stream on as they come, and the last JSON object among them, in bounded memory."""
 
-import codecs
 import json
-from collections.abc import Callable
 from typing import Any, Final, Never
 
-from windlass.shared.errors import ResultTooLarge
-
-LONGEST_LINE: Final = 16_384
-"""A line without end is passed on in pieces of this many characters."""
+from windlass.services.actors.agent.lines import LONGEST_LINE, Lines
+from windlass.services.actors.agent.remarks import Progress, Usage, without_remarks
+from windlass.services.actors.worker.context import Context
+from windlass.shared.errors import ResultTooDeep, ResultTooLarge
+from windlass.shared.storable import storable_text
 
 STDERR_BYTES: Final = 8_192
 PARSED_AT_MOST: Final = 4
@@ -33,7 +32,7 @@ class Tail:
     def text(self) -> str:
         if len(self._kept) > self._most_bytes:
             self._cut()
-        return storable(self._kept.decode(errors="replace"))
+        return storable_text(self._kept.decode(errors="replace"))
 
     def _cut(self) -> None:
         del self._kept[: len(self._kept) - self._most_bytes]
@@ -41,35 +40,44 @@ class Tail:
 
 
 class Output:
-    """Takes stdout and stderr as they are read; `say` is told every whole line of stdout."""
+    """Takes stdout and stderr as they are read: their lines are the attempt's output, but for remarks about the work.
 
-    def __init__(self, say: Callable[[str], None], *, largest_result_bytes: int) -> None:
-        self._say = say
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._unfinished = ""
+    Of stdout what is no remark is also what the result is looked for in.
+    """
+
+    def __init__(self, context: Context, *, largest_result_bytes: int) -> None:
+        self._context = context
         self._largest_result_bytes = largest_result_bytes
         self._stdout = Tail(largest_result_bytes)
         self._stderr = Tail(STDERR_BYTES)
+        self._lines = Lines(self._say)
+        self._stderr_lines = Lines(lambda text: context.output(text, stream="stderr"))
+        self._told = Progress(None, "Processing")
 
     def take_stdout(self, chunk: bytes) -> None:
-        self._stdout.add(chunk)
-        text = self._unfinished + storable(self._decoder.decode(chunk))
-        lines, newline, self._unfinished = text.rpartition("\n")
-        if newline:
-            self._say(lines + newline)
-        if len(self._unfinished) > LONGEST_LINE:
-            self._say(self._unfinished)
-            self._unfinished = ""
+        self._lines.take(chunk)
 
     def take_stderr(self, chunk: bytes) -> None:
         self._stderr.add(chunk)
+        self._stderr_lines.take(chunk)
 
     def finish(self) -> None:
         """Nothing more will come."""
-        rest = self._unfinished + storable(self._decoder.decode(b"", final=True))
-        self._unfinished = ""
-        if rest:
-            self._say(rest)
+        self._lines.finish()
+        self._stderr_lines.finish()
+
+    def _say(self, text: str) -> None:
+        if said := without_remarks(text, self._hear):
+            self._stdout.add(said.encode())
+            self._context.output(said)
+
+    def _hear(self, remark: Progress | Usage) -> None:
+        """A task has no place for usage yet: such a line is only kept out of the output and the result."""
+        if isinstance(remark, Progress):
+            percent = self._told.percent if remark.percent is None else remark.percent
+            message = self._told.message if remark.message is None else remark.message
+            self._told = Progress(percent, message)
+            self._context.progress(message or "Processing", percent=percent)
 
     def stderr(self) -> str:
         return self._stderr.text()
@@ -92,11 +100,6 @@ class Output:
         return {"stdout": text[-most:], "stdout_cut_off": True}
 
 
-def storable(text: str) -> str:
-    """Postgres keeps no NUL in a text."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
 def last_object_in(text: str) -> dict[str, Any] | None:
     """The last JSON object that begins a line, on one line or, made readable, on many; whatever comes after it."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
@@ -113,7 +116,9 @@ def last_object_in(text: str) -> dict[str, Any] | None:
             found, _ = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
             patience -= error.pos - start + 1
-        except (RecursionError, ValueError):
+        except RecursionError:
+            raise ResultTooDeep("the JSON object that the agent printed last is nested too deep to be read") from None
+        except ValueError:
             patience -= LONGEST_LINE
         else:
             return found if isinstance(found, dict) else None

@@ -18,6 +18,7 @@ from windlass.shared.providers.params import actions_of, faults_of
 from windlass.shared.providers.placing import InDoubt, NotTaken, place, prepared
 from windlass.shared.scrubbing import redact, scrub_document
 from windlass.shared.settings import Settings
+from windlass.shared.storable import storable
 from windlass.shared.store import orders
 from windlass.shared.store.orders import Intent, NewContent
 from windlass.shared.store.rows import GenerationRow
@@ -210,7 +211,7 @@ class Orders:
 
     def _move(self, generation_id: UUID, move: str, **facts: Any) -> None:
         if "response" in facts:
-            facts["response"] = redact(facts["response"])
+            facts["response"] = redact(storable(facts["response"]))
         if not self._context.ask(orders.move, self._context.task, generation_id, move, **facts):
             self._lost()
 

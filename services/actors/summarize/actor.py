@@ -137,9 +137,7 @@ def reachable(settings: Settings, provider: str, model: str | None) -> tuple[End
     """Where the model is, and which one. What is missing is told to the operator."""
     configured, endpoint = settings.providers[provider], settings.endpoint_of(provider)
     if endpoint is None:
-        key = configured.api_key_env
-        what = f"set {key}" if key else f"name api_key_env in [providers.{provider}]"
-        raise Unauthorized(f"{provider} cannot be spoken to without a key: {what}")
+        raise Unauthorized(f"{provider} cannot be spoken to: {settings.lack_of(provider)}")
     model = model or configured.model
     if model is None:
         raise InvalidInput(f"no model: name one in the payload, or as `model` in [providers.{provider}]")

@@ -4,6 +4,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 from uuid import UUID
@@ -12,6 +13,7 @@ from windlass.services.actors.worker.calls import Calls
 from windlass.shared import db
 from windlass.shared.errors import TimedOut
 from windlass.shared.scrubbing import withhold
+from windlass.shared.storable import storable, storable_text
 from windlass.shared.store.flow_control import rates
 from windlass.shared.store.tasks import Claimed, Report
 
@@ -21,6 +23,8 @@ StopReason = Literal["cancelled", "lost", "stopping"]
 Answer = TypeVar("Answer")
 
 ASK_AGAIN_SECONDS = 0.25
+MOST_STRETCHES = 20
+"""Two streams that alternate quickly make no more pieces of one report than this: each piece is a row."""
 
 LONGEST_WAIT_FOR_RATE_SECONDS = 0.5
 """What an operator changes is in force within a second, also for those who wait."""
@@ -31,6 +35,18 @@ class Stopped(BaseException):
 
     Not an `Exception`, so that an actor's own error handling does not swallow it.
     """
+
+
+@dataclass
+class Stretch:
+    """What was said on one stream before another one spoke up; `None` is the usual one."""
+
+    stream: str | None
+    pieces: list[str] = field(default_factory=list)
+
+    def as_event(self) -> dict[str, Any]:
+        named = {} if self.stream is None else {"stream": self.stream}
+        return {"type": "output", "data": {"text": withhold(storable_text("".join(self.pieces))), **named}}
 
 
 class Context:
@@ -62,7 +78,7 @@ class Context:
         self._lock = threading.Lock()
         self._progress: dict[str, Any] | None = None
         self._checkpoint: Any = None
-        self._output: list[str] = []
+        self._output: list[Stretch] = []
         self._output_limit = self._output_left = largest_output_bytes
         self._cut_off = False
         self._reports = 0
@@ -94,9 +110,9 @@ class Context:
             }
         self._on_report(self)
 
-    def output(self, text: str) -> None:
+    def output(self, text: str, *, stream: str | None = None) -> None:
         """Streams text to whoever watches; pieces that come quickly are joined. Past an attempt's cap one event says
-        so, and the rest is dropped."""
+        so, and the rest is dropped. `stream` tells apart what does not come the usual way."""
         with self._lock:
             if self._output_left < 0:
                 return
@@ -104,8 +120,16 @@ class Context:
             if self._output_left < 0:
                 self._cut_off = True
             else:
-                self._output.append(text)
+                self._stretch(stream).pieces.append(text)
         self._on_report(self)
+
+    def _stretch(self, stream: str | None) -> Stretch:
+        """In the order in which it is said, while the streams do not take turns too quickly."""
+        found = next((each for each in reversed(self._output) if each.stream == stream), None)
+        if found is None or (found is not self._output[-1] and len(self._output) < MOST_STRETCHES):
+            found = Stretch(stream)
+            self._output.append(found)
+        return found
 
     def save(self, checkpoint: Any) -> None:
         """Keeps something that a later attempt can go on from."""
@@ -219,10 +243,8 @@ class Context:
                 return None
             self._reports += 1
             number = self._reports
-        progress, checkpoint = withhold(progress), withhold(checkpoint)
-        events: list[dict[str, Any]] = []
-        if output:
-            events.append({"type": "output", "data": {"text": withhold("".join(output))}})
+        progress, checkpoint = withhold(storable(progress)), withhold(storable(checkpoint))
+        events = [stretch.as_event() for stretch in output]
         if cut_off:
             marker = {"output_cut_off": True, "limit_bytes": self._output_limit}
             events.append({"type": "output", "data": {"data": marker}})

@@ -16,6 +16,7 @@ from windlass.shared.retry_delays import (
     delay_at,
 )
 from windlass.shared.scrubbing import withhold
+from windlass.shared.storable import storable
 from windlass.shared.store.tasks import Claimed, Ending
 
 
@@ -44,7 +45,7 @@ def ending_of_failure(
 ) -> Ending:
     """Retry or bury, what it costs, and what it says about the provider; `schedules` are the tables with delays that
     concern the task, the narrowest first."""
-    described = describe(error, task.attempt)
+    described = storable(describe(error, task.attempt))
     rate_limited = isinstance(error, RateLimited)
     for_free = rate_limited and task.rate_limited_count + 1 < rules.rate_limits_cost_from
     exhausted = not for_free and task.retry_count >= task.max_retries

@@ -1,15 +1,13 @@
 """What is called for a claimed task of each actor, and the broker through which Dramatiq calls it."""
 
 from collections.abc import Callable
-from typing import Any
 
 import dramatiq
 
 from windlass.services.actors.registry import ACTORS, Actor
 from windlass.services.actors.worker.mirror import StateMirror
-from windlass.shared import db
+from windlass.services.actors.worker.results import fitting
 from windlass.shared.broker import DoorbellBroker
-from windlass.shared.errors import ResultTooLarge
 from windlass.shared.payloads import PAYLOADS, Payload
 from windlass.shared.settings import Settings
 
@@ -29,29 +27,15 @@ def boot(settings: Settings, actors: dict[str, Actor], mirror: StateMirror) -> D
 
 def runners(settings: Settings, actors: dict[str, Actor], mirror: StateMirror) -> dict[str, Callable[[str], None]]:
     """What is called for a task of each actor, once the mirror has claimed it."""
-    return {name: _runner(mirror, run, PAYLOADS[name], settings.largest_result_bytes) for name, run in actors.items()}
+    return {name: _runner(mirror, run, PAYLOADS[name], settings) for name, run in actors.items()}
 
 
-def _runner(
-    mirror: StateMirror, run: Actor, payload_type: type[Payload], largest_result_bytes: int
-) -> Callable[[str], None]:
+def _runner(mirror: StateMirror, run: Actor, payload_type: type[Payload], settings: Settings) -> Callable[[str], None]:
     def act(task_id: str) -> None:  # noqa: ARG001 - the mirror has claimed it and knows everything about it
         running = mirror.running
         context = running.context
         context.begin()
         result = run(context, payload_type.model_validate(context.task.payload))
-        running.result = fitting(result, largest_result_bytes)
+        running.result = fitting(result, settings)
 
     return act
-
-
-def fitting(result: Any, most_bytes: int) -> Any:
-    """The result, if it can be kept: another attempt would only bring one as large."""
-    try:
-        size = len(db.as_json(result).encode())
-    except db.Unstorable:
-        return result  # told apart where it is written
-    if size > most_bytes:
-        message = f"the result has {size:,} bytes as JSON and {most_bytes:,} can be kept"
-        raise ResultTooLarge(message, size_bytes=size, limit_bytes=most_bytes)
-    return result

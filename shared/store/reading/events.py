@@ -121,7 +121,8 @@ EARLIER_EVENTS = 4000
 
 
 async def earlier_output(db: Database, task_id: UUID, *, before_attempt: int, most_bytes: int) -> str:
-    """The end of what earlier attempts of the task's present life have put out, oldest first; empty if nothing."""
+    """The end of what earlier attempts of the task's present life have put out, oldest first; empty if nothing. What
+    came on a stream of its own, stderr, is about the work and not the work."""
     rows = await fetch(
         db,
         Output,
@@ -129,7 +130,7 @@ async def earlier_output(db: Database, task_id: UUID, *, before_attempt: int, mo
         SELECT text FROM (
             SELECT seq, text, sum(size) OVER (ORDER BY seq DESC) - size AS bytes_after FROM (
                 SELECT seq, data ->> 'text' AS text, octet_length(data ->> 'text') AS size FROM task_events
-                WHERE task_id = $1 AND type = 'output' AND attempt < $2 AND data ? 'text'
+                WHERE task_id = $1 AND type = 'output' AND attempt < $2 AND data ? 'text' AND NOT data ? 'stream'
                   AND seq > (SELECT coalesce(max(seq), 0) FROM task_events WHERE task_id = $1 AND type = 'revive')
                 ORDER BY seq DESC LIMIT $4
             ) AS newest
