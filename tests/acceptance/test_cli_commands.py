@@ -111,7 +111,7 @@ def test_waiting_tells_by_the_exit_code_how_it_ended(run: Run) -> None:
     assert dead.code == 1
     assert dict(dead.rows)["error"].startswith("InvalidInput: the probe was told to fail for good")
     late = run("submit", "probe", "--delay", "600", "--wait-timeout", "0.1")
-    assert late.code == 1
+    assert late.code == 6
     assert "is still queued after 0.1 s; it goes on" in late.err
 
 
@@ -303,6 +303,7 @@ def test_the_shell_completes_commands(tmp_path: Path, run: Run) -> None:
     assert completed.stdout.split() == ["submit"]
     assert "windlass" in run("completion", "zsh").out
     assert "windlass" in run("completion", "tcsh").out
+    assert "complete -c windlass" in run("completion", "fish").out
 
 
 def test_a_task_s_own_words_cannot_steer_the_terminal(environment: dict[str, str]) -> None:
