@@ -1,6 +1,7 @@
 """Arguments that several commands share, and how each is read."""
 
 import argparse
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, cast, get_args
@@ -23,11 +24,17 @@ class Commands:
 
     def add(self, name: str, command: Command, duty: str, example: str, *, intermixed: bool = False) -> Parser:
         """`example` is a whole line that somebody could type."""
+        return self.add_alone(name, partial(run, command), duty, example, intermixed=intermixed)
+
+    def add_alone(
+        self, name: str, run: Callable[[argparse.Namespace], int], duty: str, example: str, *, intermixed: bool = False
+    ) -> Parser:
+        """For a command that can do without an API to speak to."""
         description = f"{duty[0].upper()}{duty[1:]}."
         parser = self._subparsers.add_parser(
             name, help=duty, description=description, example=example, intermixed=intermixed
         )
-        parser.set_defaults(run=partial(run, command))
+        parser.set_defaults(run=run)
         add_connection(parser)
         return parser
 
