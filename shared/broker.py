@@ -3,6 +3,7 @@
 Dramatiq's delay queues (`.DQ`) and dead letter queues (`.XQ`) are never declared: delays and dead letters are rows.
 """
 
+import logging
 import math
 import time
 from collections import deque
@@ -18,6 +19,8 @@ from dramatiq.errors import ConnectionClosed
 from dramatiq.message import Message
 
 from windlass.shared.settings import Settings
+
+log = logging.getLogger("rabbitmq")
 
 HEARTBEAT_SECONDS = 15
 """A frozen consumer keeps what it prefetched until this many seconds of silence."""
@@ -127,6 +130,7 @@ class DoorbellBroker(RabbitmqBroker):
     def consume(self, queue_name: str, prefetch: int = 1, timeout: int = 5000) -> Consumer:
         consumer = super().consume(queue_name, prefetch, timeout)
         del self.connection  # it served to declare the queue; idle, it would miss its heartbeats
+        log.info("connected", extra={"connection": queue_name})
         return consumer
 
     def enqueue(self, message: Message[Any], *, delay: int | None = None) -> Message[Any]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from windlass.services.actors.quarantine import NO_LONGER_NEEDED, QUARANTINE, Quarantine, asked_for
+from windlass.services.actors.quarantine import AT_ONCE, NO_LONGER_NEEDED, QUARANTINE, Quarantine, asked_for
 from windlass.services.actors.worker.leases.clock import boot_time
 from windlass.shared import tracing
 from windlass.shared.backoff import Backoff
@@ -32,6 +32,8 @@ LONGEST_POLL_SECONDS = 3600.0
 REMEMBERED = 8
 PIDS_TO_TELL = 100
 BURIAL_SECONDS = 1.0
+ASKED_AGAIN_SECONDS = 1.0
+"""One wish may come twice at once, to the process group and through a parent; what comes later is another one."""
 NOT_NEEDED = "nothing is left to do"
 
 
@@ -80,6 +82,8 @@ class Guardian:
         self._quarantine = Quarantine(worker)
         self._drained = 0.0
         self._stop_signal: int | None = None
+        self._stop_asked_at = 0.0
+        self._ward: Ward | None = None
         self._buried: list[dict[str, Any]] = []
         self._signals, self._signalled = os.pipe()
 
@@ -89,10 +93,11 @@ class Guardian:
         signal.set_wakeup_fd(self._signalled)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._told_to_stop)
+        signal.signal(AT_ONCE, self._told_to_stop)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         backoff = Backoff(first_seconds=0.2, longest_seconds=10, good_run_seconds=30)
         while self._stop_signal is None:
-            ward = self._start()
+            ward = self._ward = self._start()
             reason = self._guard(ward)
             with log_context.about(worker=ward.worker_id):
                 self._bury(ward, reason)
@@ -104,7 +109,14 @@ class Guardian:
         log.info("stopped")
 
     def _told_to_stop(self, number: int, _frame: object) -> None:
-        self._stop_signal = number
+        """Asked again, or to do so at once, it lets the worker hand back what it has not finished."""
+        now = time.monotonic()
+        if self._stop_signal is None:
+            self._stop_signal, self._stop_asked_at = number, now
+        if number == AT_ONCE or now - self._stop_asked_at > ASKED_AGAIN_SECONDS:
+            if self._ward is not None:
+                self._ward.process.send_signal(AT_ONCE)
+            self._quarantine.tell_to_close(at_once=True)
 
     def _start(self) -> Ward:
         ours, theirs = os.pipe()

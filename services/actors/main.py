@@ -11,12 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import dramatiq
 
-from windlass.services.actors.quarantine import NO_LONGER_NEEDED
+from windlass.services.actors.quarantine import AT_ONCE, NO_LONGER_NEEDED
 from windlass.services.actors.registry import ACTORS, Resident, make_actors
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
@@ -95,10 +96,12 @@ class WorkerProcess:
         self.pulse = Pulse(settings, lives=self.lives)
         self.stop_reason: str | None = None
         self._stop = threading.Event()
+        self._hurry = threading.Event()
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._told_to_stop("told to stop"))
+        signal.signal(AT_ONCE, lambda *_: self._told_to_stop("told to stop at once", at_once=True))
         self.lease_watch.introduce(self.worker_id)
         self.pulse.start()
         self._tell_how_it_is()
@@ -167,9 +170,11 @@ class WorkerProcess:
             log.error("this process has to go: %s", reason)
             self._told_to_stop(f"condemned: {reason}")
 
-    def _told_to_stop(self, reason: str) -> None:
+    def _told_to_stop(self, reason: str, *, at_once: bool = False) -> None:
         self.stop_reason = self.stop_reason or reason
         self._stop.set()
+        if at_once:
+            self._hurry.set()
 
     async def _register(self) -> None:
         settings = self.settings
@@ -209,7 +214,7 @@ class WorkerProcess:
         log.info("stopping: %s", self.stop_reason)
         self.mirror.closed = True
         self._leave("stopping")
-        self._wait_for_attempts(self._drain_seconds())
+        self._drain(self._drain_seconds())
         self.attempts.stop_all()
         self._wait_for_attempts(self.settings.stop_grace_seconds)
         if left := len(self.attempts):
@@ -238,9 +243,20 @@ class WorkerProcess:
         condemned = (self.stop_reason or "").startswith("condemned")
         return 0.0 if condemned or os.getppid() != self.guardian_pid else self.settings.drain_seconds
 
-    def _wait_for_attempts(self, seconds: float) -> None:
+    def _drain(self, seconds: float) -> None:
+        """Lets what runs come to its end, unless somebody is in a hurry."""
+        if (running := len(self.attempts)) and seconds > 0 and not self._hurry.is_set():
+            until = datetime.now().astimezone() + timedelta(seconds=seconds)
+            what = "1 task runs: it" if running == 1 else f"{running} tasks run: they"
+            told = "%s may end until %s and %s handed back then; told again, at once"
+            log.info(told, what, f"{until:%H:%M:%S}", "is" if running == 1 else "are")
+        self._wait_for_attempts(seconds, unless=self._hurry)
+        if (left := len(self.attempts)) and self._hurry.is_set():
+            log.info("told again: handing %d back at once", left)
+
+    def _wait_for_attempts(self, seconds: float, *, unless: threading.Event | None = None) -> None:
         until = time.monotonic() + seconds
-        while len(self.attempts) and time.monotonic() < until:
+        while len(self.attempts) and time.monotonic() < until and not (unless and unless.is_set()):
             time.sleep(0.02)
 
 

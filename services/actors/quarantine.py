@@ -16,6 +16,9 @@ log = logging.getLogger("guardian")
 QUARANTINE = "quarantine"
 """The worker's word to its guardian: there is a task that must run alone."""
 
+AT_ONCE = signal.SIGUSR1
+"""Tells a guardian, and a guardian its worker, to stop and to hand back now what runs, instead of letting it end."""
+
 NO_LONGER_NEEDED = 75
 """How a worker exits that nobody needs any more: it is not to be started again."""
 
@@ -50,10 +53,10 @@ class Quarantine:
             self._guardian = None
         return self._guardian is not None
 
-    def tell_to_close(self) -> None:
+    def tell_to_close(self, *, at_once: bool = False) -> None:
         """Its worker hands back what it runs, as everybody does."""
         if self._guardian is not None:
-            self._guardian.send_signal(signal.SIGTERM)
+            self._guardian.send_signal(AT_ONCE if at_once else signal.SIGTERM)
 
     def wait_until_closed(self, seconds: float) -> None:
         if self._guardian is not None:

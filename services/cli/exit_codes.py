@@ -10,6 +10,7 @@ from windlass.client.errors import (
     Unavailable,
     Unreachable,
     UnreadableAnswer,
+    WaitTimeout,
     WindlassError,
 )
 
@@ -19,6 +20,7 @@ USAGE: Final = 2
 NOT_FOUND: Final = 3
 UNREACHABLE: Final = 4
 NOT_ALLOWED: Final = 5
+WAIT_RAN_OUT: Final = 6
 INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
 
@@ -30,10 +32,12 @@ exit codes:
   3    there is no such thing
   4    the API cannot be reached, or cannot serve at the moment
   5    the key is not valid, or may not do this
+  6    the wait ran out; the task goes on
   130  interrupted with Ctrl-C; tasks go on
 """
 
 OF_ERRORS: Final[tuple[tuple[type[WindlassError], int], ...]] = (
+    (WaitTimeout, WAIT_RAN_OUT),
     (Unauthorized, NOT_ALLOWED),
     (Forbidden, NOT_ALLOWED),
     (NotFound, NOT_FOUND),

@@ -1,12 +1,14 @@
 """The `windlass` command: runs everything, becomes one of its processes, or speaks to the API."""
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from windlass.shared.process import pulse
+
+if TYPE_CHECKING:
+    from windlass.services.cli.parsing import Parser
 
 PROCESSES: Final = {
     "api": ("windlass.services.api", "serve REST and the event streams"),
@@ -15,7 +17,7 @@ PROCESSES: Final = {
     "janitor": ("windlass.services.janitor", "find what is stale, lost or expired"),
     "migrate": ("windlass.services.admin.migrate", "bring the database to the newest schema, then exit"),
 }
-SHELLS: Final = ("bash", "zsh", "tcsh")
+SHELLS: Final = ("bash", "zsh", "fish", "tcsh")
 EPILOG: Final = """\
 Settings are variables WINDLASS_* and the TOML file that WINDLASS_CONFIG names. Commands that speak to the API find it
 by --url and --key, WINDLASS_URL and WINDLASS_API_KEY, or else in the data directory of the `make up` that runs here.
@@ -32,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Before there is a key nobody can be asked for one: it is written where the api looks it up.
         return _become("windlass.services.admin.first_key", *given[2:])
     parser = build_parser()
-    parsed = parser.parse_args(given)
+    parsed = parser.parse_args(given or ["--help"])
     if parsed.command == "up":
         return _become("windlass.services.laptop")
     if parsed.command in PROCESSES:
@@ -43,32 +45,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> "Parser":
     from importlib.metadata import version  # noqa: PLC0415 - see above
 
     from windlass.services.cli.commands import add_commands, add_connection, after_restore  # noqa: PLC0415
     from windlass.services.cli.exit_codes import MEANINGS  # noqa: PLC0415
+    from windlass.services.cli.parsing import Parser  # noqa: PLC0415
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="windlass",
         description="Carries long-running AI work and never lets go of it.",
         epilog=EPILOG + MEANINGS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        example="windlass submit probe seconds=5 steps=10 --watch",
     )
     parser.add_argument("--version", action="version", version=f"windlass {version('windlass')}")
     add_connection(parser)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    commands.add_parser("up", help="run everything here, with a Postgres and a RabbitMQ of its own")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    commands.add_parser(
+        "up",
+        help="run everything here, with a Postgres and a RabbitMQ of its own",
+        example="WINDLASS_PORT=8800 windlass up",
+    )
     for name, (_, duty) in PROCESSES.items():
-        process = commands.add_parser(name, help=duty)
+        process = commands.add_parser(name, help=duty, example=f"windlass {name}")
         if name == "migrate":
             process.add_argument("--wait", action="store_true", help="change nothing: wait until somebody has migrated")
     after_restore.add_command(commands)
-    alive = commands.add_parser("alive", help="whether the process that beats into a WINDLASS_PULSE_FILE lives")
+    alive = commands.add_parser(
+        "alive",
+        help="whether the process that beats into a WINDLASS_PULSE_FILE lives",
+        example="windlass alive --ready /tmp/pulse",
+    )
     alive.add_argument("--ready", action="store_true", help="and has begun its work")
     alive.add_argument("file", metavar="FILE")
     add_commands(commands)
-    completion = commands.add_parser("completion", help="print a script that completes commands in your shell")
+    completion = commands.add_parser(
+        "completion",
+        help="print a script that completes commands in your shell",
+        example="windlass completion fish > ~/.config/fish/completions/windlass.fish",
+    )
     completion.add_argument("shell", choices=SHELLS)
     return parser
 
@@ -77,7 +92,7 @@ def _become(module: str, *arguments: str) -> int:
     os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - it becomes that process
 
 
-def _complete(parser: argparse.ArgumentParser, shell: str) -> int:
+def _complete(parser: "Parser", shell: str) -> int:
     import shtab  # noqa: PLC0415
 
     print(shtab.complete(parser, shell))

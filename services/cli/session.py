@@ -7,16 +7,19 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar
 
 from windlass import ApiError, Client, WindlassError
 from windlass.client.call import Call
+from windlass.client.target import Target
 from windlass.client.task import Listing
 from windlass.services.cli import exit_codes
 from windlass.services.cli.connection import Connection, choose_connection
 from windlass.services.cli.display.screen import Screen
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import clean
+from windlass.services.cli.download import TIMEOUT_SECONDS, Download, download
 
 PATIENCE_SECONDS: Final = 3.0
 WAIT_PATIENCE_SECONDS: Final = 600.0
@@ -44,6 +47,10 @@ class Session:
         """For watching: somebody looks on and is told, so it goes on for as long as they like."""
         return self._open(math.inf)
 
+    def impatient_client(self) -> Client:
+        """For whoever asks again in a moment anyway."""
+        return self._open(0.0)
+
     def show(self, call: Call[T], view: Callable[[T], Table | Facts]) -> T:
         """Asks, and shows the answer."""
         document = self.client.ask(call)
@@ -62,6 +69,10 @@ class Session:
                 break
             call = call.with_params(**{call.cursor: answer["next_cursor"]})
         return {**answer, "items": items}
+
+    def download(self, path: str) -> AbstractContextManager[Download]:
+        """A file of the API's, which no document is."""
+        return download(Target.choose(self._connection.url, self._connection.key, TIMEOUT_SECONDS), path)
 
     def _open(self, patience: float) -> Client:
         return self._closing.enter_context(Client(self._connection.url, self._connection.key, patience=patience))

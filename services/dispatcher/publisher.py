@@ -85,7 +85,7 @@ class Publisher:
                 if self.state != "away":
                     backoff.renew()
                 pause = backoff.pause()
-                log.warning("no connection to RabbitMQ (%s); trying again in %.1f s", _short(reason), pause)
+                logging.getLogger("rabbitmq").warning(_short(reason))  # its lines are said once an outage
             finally:
                 self._lose_channel()
                 with suppress(pika.exceptions.AMQPError):
@@ -168,7 +168,7 @@ class Publisher:
     def _use(self, channel: Channel) -> None:
         self._channel, self._next_tag = channel, 1
         self._become("connected")
-        log.info("connected to RabbitMQ")
+        logging.getLogger("rabbitmq").info("connected")
 
     def _block(self, reason: str) -> None:
         """A memory or disk alarm. RabbitMQ says so when it is sent something, and reads nothing more from us."""

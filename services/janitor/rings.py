@@ -12,7 +12,7 @@ import dramatiq
 
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.rhythms import Rhythm
-from windlass.services.janitor.schedule import boot
+from windlass.services.janitor.schedule import BROKER_AWAY, boot
 from windlass.services.janitor.table import duties_of
 from windlass.services.janitor.wall import perform_all
 from windlass.shared.backoff import Backoff
@@ -70,5 +70,6 @@ async def keep_ringing() -> None:
             await process.wait()
             raise
         pause = backoff.after(time.monotonic() - started)
-        log.warning("the schedule ended (exit code %s); starting it again in %.0f s", code, pause)
+        told = log.debug if code == BROKER_AWAY else log.warning
+        told("the schedule ended (exit code %s); starting it again in %.0f s", code, pause)
         await asyncio.sleep(pause)

@@ -17,6 +17,10 @@ from windlass.shared.settings.loading import settings_or_exit
 QUEUE = "janitor"
 
 
+BROKER_AWAY = 75
+"""How the process exits that could not ring."""
+
+
 def boot(settings: Settings, answer: Callable[[Rhythm], None]) -> DoorbellBroker:
     """A broker with an actor for each rhythm; late and double rings are harmless, old ones are dropped."""
     broker = DoorbellBroker(settings, middleware=[periodiq.PeriodiqMiddleware(skip_delay=30)])
@@ -42,7 +46,10 @@ def main() -> None:
     scheduler = periodiq.Scheduler(actors=list(broker.actors.values()))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     scheduler.schedule()
-    scheduler.loop()
+    try:
+        scheduler.loop()
+    except dramatiq.errors.ConnectionError:  # the janitor's own consumer says so, once
+        raise SystemExit(BROKER_AWAY) from None
 
 
 if __name__ == "__main__":

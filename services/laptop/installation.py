@@ -1,6 +1,7 @@
 """One data directory and everything that runs on it, in the order in which the parts need each other."""
 
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -34,6 +35,7 @@ class Installation:
         self._run_file = RunFile(self._directory / "run.json")
         self._targets = MetricsTargets(self._directory / "metrics-targets.json")
         self._children = Children(self._notes.write, self._notes.mark)
+        self._actors: tuple[Service, ...] = ()
 
     async def serve(self) -> None:
         """Runs until it is cancelled, and ends when nothing that it started runs any more."""
@@ -59,6 +61,11 @@ class Installation:
                 self._notes.remove()
                 self._console.say("everything has stopped")
 
+    def hand_back(self) -> None:
+        """For those in a hurry: workers wait for no running task any more, and the next start goes on with them."""
+        for service in self._actors:
+            service.send(signal.SIGUSR1)
+
     def kill(self) -> None:
         """For the impatient: Postgres recovers, and the tasks are taken up again, at the next start."""
         self._children.kill_all()
@@ -83,7 +90,7 @@ class Installation:
         self._targets.add("api", "api", self._address_of_the_api_s_metrics(address))
         api = self._service("windlass.services.api", environment, answers=health.is_ready)
         dispatcher = self._service("windlass.services.dispatcher", environment, told=True)
-        actors = tuple(
+        actors = self._actors = tuple(
             self._service(
                 "windlass.services.actors", {**environment, "WINDLASS_QUEUES": ",".join(queues)}, name=name, told=True
             )

@@ -37,13 +37,17 @@ async def _until_stopped(settings: Settings, console: Console) -> None:
     serving = asyncio.create_task(installation.serve())
 
     def stop(reason: str) -> None:
-        console.say(f"{reason}: stopping everything in order (again: at once)")
+        console.say(f"{reason}: stopping everything in order (again: running tasks are handed back at once)")
         serving.cancel()
 
     def hurry() -> None:
+        console.say("handing running tasks back at once (again: everything is killed)")
+        installation.hand_back()
+
+    def kill() -> None:
         console.say("killing everything")
         installation.kill()
 
-    StopSignals(stop, hurry)
+    StopSignals(stop, hurry, kill)
     with contextlib.suppress(asyncio.CancelledError):
         await serving

@@ -7,6 +7,7 @@ from types import TracebackType
 
 from windlass.shared import scrubbing
 from windlass.shared.process.log_lines import JsonLines, TextLines
+from windlass.shared.process.rabbitmq_lines import LOGGER, RabbitmqLines
 from windlass.shared.settings import Settings
 
 
@@ -15,6 +16,7 @@ def start(settings: Settings, service: str) -> logging.Logger:
     scrubbing.learn(settings.secrets())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextLines() if _are_for_people(settings) else JsonLines(service))
+    handler.addFilter(RabbitmqLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.log_level.upper())
@@ -22,6 +24,7 @@ def start(settings: Settings, service: str) -> logging.Logger:
         logging.getLogger(chatty).setLevel(logging.WARNING)
     # A lost connection is told once, by whoever needs it, without pages of tracebacks.
     logging.getLogger("pika").setLevel(logging.CRITICAL)
+    logging.getLogger(LOGGER).setLevel(logging.INFO)  # or an outage that was told of would never end
     logging.captureWarnings(True)  # noqa: FBT003 - the signature is the library's
     log = logging.getLogger(service)
     _tell_what_nobody_caught(log)

@@ -5,38 +5,20 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.support.command_line import Run, run
 from tests.support.installation import KEY, NOBODY, Windlass
 from tests.support.terminal import Terminal
 from tests.support.up import WINDLASS
-from windlass.services.cli.main import main
 from windlass.services.laptop.ports import free_port
 
 UNKNOWN = str(NOBODY)
 
 
-@dataclass(frozen=True)
-class Result:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
-    @property
-    def rows(self) -> list[list[str]]:
-        return [line.split("\t") for line in self.out.splitlines()]
-
-
-Run = Callable[..., Result]
+__all__ = ["run"]
 
 
 @pytest.fixture(autouse=True)
@@ -44,21 +26,6 @@ def environment(running_windlass: Windlass, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("WINDLASS_URL", running_windlass.url)
     monkeypatch.setenv("WINDLASS_API_KEY", KEY)
     return dict(os.environ)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command in this process, which is quick; what a terminal or a signal does to it is tried on real ones."""
-
-    def run(*arguments: str) -> Result:
-        try:
-            code = main(arguments)
-        except SystemExit as leaving:  # argparse' way of refusing
-            code = int(leaving.code or 0)
-        said = capsys.readouterr()
-        return Result(code, said.out, said.err)
-
-    return run
 
 
 def submitted(run: Run, *arguments: str) -> str:
@@ -111,7 +78,7 @@ def test_waiting_tells_by_the_exit_code_how_it_ended(run: Run) -> None:
     assert dead.code == 1
     assert dict(dead.rows)["error"].startswith("InvalidInput: the probe was told to fail for good")
     late = run("submit", "probe", "--delay", "600", "--wait-timeout", "0.1")
-    assert late.code == 1
+    assert late.code == 6
     assert "is still queued after 0.1 s; it goes on" in late.err
 
 
@@ -259,6 +226,14 @@ def test_watching_on_a_terminal_is_a_bar_that_survives_a_restart(
     assert b"\x1b[2K" in terminal.raw, "a bar is drawn over itself"
 
 
+def test_why_an_attempt_failed_stays_on_the_terminal(environment: dict[str, str]) -> None:
+    failing = ("outcome=transient", "fail_times=1", "error_type=NetworkTimeout", "seconds=0.1", "steps=1")
+    with Terminal([WINDLASS, "submit", "probe", *failing, "--watch"], environment) as terminal:
+        assert terminal.end() == 0, terminal.text
+    why = "attempt 1 failed: NetworkTimeout: the probe was told to fail with NetworkTimeout"
+    assert terminal.text.count(f"{why}\r\n") == 1, "a line of its own, once, and not a bar that is drawn over"
+
+
 def test_ctrl_c_leaves_the_watched_task_alone(
     run: Run, running_windlass: Windlass, environment: dict[str, str]
 ) -> None:
@@ -303,6 +278,7 @@ def test_the_shell_completes_commands(tmp_path: Path, run: Run) -> None:
     assert completed.stdout.split() == ["submit"]
     assert "windlass" in run("completion", "zsh").out
     assert "windlass" in run("completion", "tcsh").out
+    assert "complete -c windlass" in run("completion", "fish").out
 
 
 def test_a_task_s_own_words_cannot_steer_the_terminal(environment: dict[str, str]) -> None:

@@ -22,9 +22,15 @@ def test_its_help_names_the_commands() -> None:
 
 
 def test_an_unknown_command_is_refused() -> None:
-    refused = windlass("fly")
+    refused = windlass("lst")
     assert refused.returncode == 2
-    assert "invalid choice: 'fly'" in refused.stderr
+    assert refused.stderr == "windlass: there is no command 'lst'; did you mean `list`?\n"
+
+
+def test_alone_it_is_its_help() -> None:
+    alone = windlass()
+    assert (alone.returncode, alone.stderr) == (0, "")
+    assert alone.stdout == windlass("--help").stdout
 
 
 def test_a_setting_that_makes_no_sense_is_named() -> None:

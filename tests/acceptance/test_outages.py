@@ -54,6 +54,15 @@ def test_tasks_are_accepted_while_rabbitmq_is_away_and_run_when_it_is_back(up: W
     for task_id in [running, *ids]:
         task = up_client.finished(task_id)
         assert (task["status"], task["retry_count"], task["attempt"]) == ("completed", 0, 1)
+    everyone = ["actors", "agents", "dispatcher", "janitor"]
+    wait_until("all are connected", lambda: who_says(up, "connected to RabbitMQ again") == everyone)
+    assert who_says(up, "no connection to RabbitMQ") == everyone, "each once, however often it tried"
+    assert who_says(up, " CRITICAL ") == []
+
+
+def who_says(up: WindlassUp, words: str) -> list[str]:
+    """Whose line has them, once for each line."""
+    return sorted(line.partition("|")[0].strip() for line in up.log.splitlines() if words in line)
 
 
 def test_a_rabbitmq_that_takes_no_messages_is_told_of_for_as_long_as_it_does(up: WindlassUp, up_client: Client) -> None:

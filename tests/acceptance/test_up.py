@@ -115,6 +115,16 @@ def test_commands_find_it_and_its_key_by_themselves(up: WindlassUp) -> None:
     assert '"echo": "found"' in found.stdout
 
 
+def test_refusals_are_no_errors_of_postgres(up: WindlassUp) -> None:
+    nobody = "01890000-0000-7000-8000-000000000000"
+    with up.client() as client:
+        refused = client.post("/api/v1/tasks", json={"actor": "probe", "depends_on": [nobody]})
+        assert refused.status_code == 422
+    said = [line for line in up.log.splitlines() if line.startswith("postgres")]
+    assert any("ready to accept connections" in line for line in said)
+    assert [line for line in said if "ERROR" in line] == []
+
+
 def test_services_that_are_killed_are_started_again(up: WindlassUp) -> None:
     before = {name: up.pid_of(name) for name in ("api", "dispatcher", "actors", "janitor")}
     for pid in before.values():

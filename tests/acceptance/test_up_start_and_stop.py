@@ -1,11 +1,14 @@
 """The ways in which `windlass up` starts, fails to start and is stopped."""
 
+import asyncio
 import os
+import re
 import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
 
+import asyncpg
 import pytest
 
 from tests.support.servers.private_servers import new_directory
@@ -51,23 +54,72 @@ def test_with_every_key_nothing_is_faked(
     assert up.stop() == 0
 
 
-def test_asked_again_it_kills_what_takes_its_time(
-    installation: Callable[..., WindlassUp], database_url: str, amqp_url: str
-) -> None:
-    up = installation(
-        WINDLASS_DATABASE_URL=database_url,
-        WINDLASS_AMQP_URL=amqp_url,
-        WINDLASS_DRAIN_SECONDS="600",
-    )
+@pytest.fixture
+def draining(installation: Callable[..., WindlassUp], database_url: str, amqp_url: str) -> WindlassUp:
+    """Asked to stop, and waiting for a task that takes its time."""
+    up = installation(WINDLASS_DATABASE_URL=database_url, WINDLASS_AMQP_URL=amqp_url, WINDLASS_DRAIN_SECONDS="600")
     up.start()
     with up.client() as client:
         task = {"actor": "probe", "payload": {"seconds": 600}}
         task_id = client.post("/api/v1/tasks", json=task).json()["task_id"]
         wait_until("running", lambda: client.get(f"/api/v1/tasks/{task_id}").json()["status"] == "running")
-    everyone = up.everyone()
-    wait_until("it has ended", up.has_ended_after_another_interrupt, every=0.3)
-    assert "killing everything" in up.log
+    os.kill(up.pid, signal.SIGINT)
+    wait_until("it says what it waits for", lambda: "1 task runs: it may end until " in up.log)
+    return up
+
+
+def test_asked_again_it_hands_back_at_once_what_runs(draining: WindlassUp, database_url: str) -> None:
+    everyone = draining.everyone()
+    wait_until("it has heard", lambda: interrupted(draining) and "handing 1 back at once" in draining.log, every=0.3)
+    assert draining.wait() == 0
+    assert "killing everything" not in draining.log
     assert still_running(everyone) == []
+    row = asyncio.run(only_row(database_url, "SELECT status, retry_count FROM tasks"))
+    assert row == ("queued", 0), "handed back: the next start goes on with it"
+
+
+def test_asked_a_third_time_it_kills_what_does_not_listen(draining: WindlassUp) -> None:
+    everyone = draining.everyone()
+    (guardian,) = [each["pid"] for each in draining.run_file()["actors"][:1]]
+    os.kill(guardian, signal.SIGSTOP)
+    wait_until("it has ended", draining.has_ended_after_another_interrupt, every=0.3)
+    assert "killing everything" in draining.log
+    assert still_running(everyone) == []
+
+
+def interrupted(up: WindlassUp) -> bool:
+    """Ctrl-C once more, until it counts as another one: what comes within a second is the same wish."""
+    if "handing running tasks back at once" not in up.log:
+        os.kill(up.pid, signal.SIGINT)
+    return True
+
+
+async def only_row(database_url: str, query: str) -> tuple[object, ...]:
+    connection = await asyncpg.connect(database_url)
+    try:
+        (row,) = await connection.fetch(query)
+        return tuple(row)
+    finally:
+        await connection.close()
+
+
+def test_a_start_after_a_clean_stop_is_quiet(
+    installation: Callable[..., WindlassUp], database_url: str, amqp_url: str
+) -> None:
+    up = installation(WINDLASS_DATABASE_URL=database_url, WINDLASS_AMQP_URL=amqp_url)
+    up.start()
+    with up.client() as client:
+        ids = [client.post("/api/v1/tasks", json={"actor": "probe"}).json()["task_id"] for _ in range(5)]
+        for task_id in ids:
+            assert client.get(f"/api/v1/tasks/{task_id}", params={"wait": 50}).json()["status"] == "completed"
+    assert f"task {ids[0]}: attempt 1 completed in " in up.log
+    assert up.stop() == 0
+    stopped = up.log
+    up.start()
+    assert up.stop() == 0
+    for log in (stopped, up.log):
+        loud = re.compile(r" (WARNING|ERROR|CRITICAL) |taken back|[Rr]inging again|rung for again")
+        assert [line for line in log.splitlines() if loud.search(line)] == []
 
 
 def test_interrupted_while_it_starts_it_stops_what_it_had_started(installation: Callable[..., WindlassUp]) -> None:

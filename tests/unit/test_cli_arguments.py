@@ -1,6 +1,7 @@
 """How the command line reads what people type, and shows what the API says."""
 
 import argparse
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -106,7 +107,15 @@ def test_only_what_is_given_is_changed_at_a_provider() -> None:
         (("submit", "probe", "--delay", "nan"), "is not a number of seconds"),
         (("submit", "probe", "--at", "soon"), "is not a time like"),
         (("submit", "probe", "--wait", "--watch"), "not allowed with"),
-        (("list", "--status", "lost"), "invalid choice: 'lost'"),
+        (
+            ("list", "--status", "ded"),
+            "'ded' is not one of blocked, queued, running, retrying, completed, dead, cancelled; did",
+        ),
+        (("list", "--stats", "dead"), "there is no option --stats; did you mean `--status`?"),
+        (("lst",), "windlass: there is no command 'lst'; did you mean `list`?"),
+        (("keys", "creat"), "windlass keys: there is no command 'creat'; did you mean `create`?"),
+        (("workers", "all"), "'all' is one word too many"),
+        (("--output", "json"), "the following arguments are required: COMMAND; `windlass --help` shows how"),
         (("list", "--limit", "0"), "is not a number from 1 on"),
         (("providers", "set", "x", "--limit", "many"), "is neither a number from 0 on"),
         (("providers", "set", "x", "--rate", "fast"), "is not like 10/60"),
@@ -115,7 +124,33 @@ def test_only_what_is_given_is_changed_at_a_provider() -> None:
     ],
 )
 def test_a_mistake_is_explained(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str) -> None:
-    assert words in refusal(capsys, *arguments)
+    said = refusal(capsys, *arguments)
+    assert words in said
+    assert said.count("\n") == 1, "one line, and no list of everything"
+
+
+def test_fields_and_options_come_in_any_order() -> None:
+    mixed = parse("submit", "--tag", "a", "probe", "--wait", "steps=3", "--delay", "1", "seconds=2")
+    assert (mixed.actor, mixed.fields, mixed.tags) == ("probe", [("steps", 3), ("seconds", 2)], ["a"])
+    assert (mixed.wait, mixed.delay_seconds) == (True, 1)
+
+
+def every_parser(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from every_parser(below)
+
+
+@pytest.mark.parametrize("parser", list(every_parser(build_parser())), ids=lambda parser: parser.prog)
+def test_every_help_has_an_example_that_is_understood(parser: argparse.ArgumentParser) -> None:
+    """Of its own command, in a line that somebody could type."""
+    _, _, example = parser.format_help().partition("\nexample:\n  ")
+    line, _, _ = example.strip().partition(" > ")
+    words = [word for word in line.split() if not word.startswith("WINDLASS_")]
+    assert " ".join(words).startswith(parser.prog)
+    parse(*words[1:])
 
 
 def test_where_the_api_is_can_be_said_before_and_after_the_command() -> None:
@@ -126,7 +161,7 @@ def test_where_the_api_is_can_be_said_before_and_after_the_command() -> None:
 
 def test_the_help_tells_what_the_exit_codes_mean() -> None:
     text = build_parser().format_help()
-    for code in ("0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "130"):
+    for code in ("0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "130"):
         assert f"\n  {code}" in text
 
 

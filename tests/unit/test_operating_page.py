@@ -21,7 +21,7 @@ COMMANDS = sorted(
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_on_the_page_exists(command: str) -> None:
-    parser = build_parser()
+    parser: argparse.ArgumentParser = build_parser()
     first, *words = command.split()
     parser = below(parser)[first]
     for word in words:

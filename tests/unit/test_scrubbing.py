@@ -71,7 +71,7 @@ def test_a_secret_is_taken_out(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "task 0198c5f0-0000-7000-8000-000000000000: attempt 2 ended (ServiceUnavailable: busy); now retrying",
+        "task 0198c5f0-0000-7000-8000-000000000000: attempt 2 ended after 1.2 s (ServiceUnavailable); now retrying",
         "Bearer authentication failed",
         "Basic information is missing",
         "Unexpected token: < in JSON at position 0",

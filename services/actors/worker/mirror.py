@@ -179,8 +179,17 @@ class StateMirror(dramatiq.Middleware):
         running.span.note(windlass__outcome=running.limiter.outcome or "dropped")
         if exception is not None and not isinstance(exception, Stopped):
             running.span.fail(type(exception).__name__)
-        if exception is not None and running.limiter.outcome is not None:
-            why = type(exception).__name__ + (f": {exception}" if str(exception) else "")
-            log.info("task %s: attempt %d ended (%s); now %s", task.task_id, task.attempt, why, running.limiter.outcome)
-        if running.limiter.outcome is None:
+        if running.limiter.outcome is not None:
+            _tell_end(task, running.limiter.outcome, seconds, exception)
+        else:
             log.warning("task %s: attempt %d had lost it; its end is dropped", task.task_id, task.attempt)
+
+
+def _tell_end(task: Claimed, outcome: str, seconds: float, exception: BaseException | None) -> None:
+    """One line for each attempt that ended, with its time."""
+    if exception is None:
+        log.info("task %s: attempt %d %s in %.1f s", task.task_id, task.attempt, outcome, seconds)
+        return
+    why = type(exception).__name__ + (f": {exception}" if str(exception) else "")
+    told = (task.task_id, task.attempt, seconds, why, outcome)
+    log.info("task %s: attempt %d ended after %.1f s (%s); now %s", *told)

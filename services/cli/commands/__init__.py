@@ -2,15 +2,29 @@
 
 import argparse
 
-from windlass.services.cli.commands import keys, providers, queues, submit, tasks, watch, workers
+from windlass.services.cli.commands import (
+    doctor,
+    drill,
+    keys,
+    overview,
+    providers,
+    queues,
+    save,
+    submit,
+    tasks,
+    top,
+    watch,
+    workers,
+)
 from windlass.services.cli.commands.arguments import Commands, add_connection
+from windlass.services.cli.parsing import Parser
 
 __all__ = ["add_commands", "add_connection"]
 
-GROUPS = (submit, tasks, watch, queues, providers, workers, keys)
+GROUPS = (submit, tasks, watch, save, queues, top, providers, workers, keys, overview, doctor, drill)
 
 
-def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_commands(commands: "argparse._SubParsersAction[Parser]") -> None:
     adder = Commands(commands)
     for group in GROUPS:
         group.add_commands(adder)

@@ -13,6 +13,7 @@ from windlass.services.cli.commands.arguments import OPTIONAL
 from windlass.services.cli.display.screen import Screen
 from windlass.services.cli.display.tables import Table
 from windlass.services.cli.display.texts import known, moment
+from windlass.services.cli.parsing import Parser
 
 MODULE: Final = "windlass.services.admin.after_restore"
 DESCRIPTION: Final = """\
@@ -32,9 +33,12 @@ COUNTS: Final = (
 )
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_command(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = commands.add_parser(
-        "after-restore", help="put right what a restored database says wrongly", description=DESCRIPTION
+        "after-restore",
+        help="put right what a restored database says wrongly",
+        description=DESCRIPTION,
+        example="windlass after-restore --dry-run",
     )
     parser.add_argument("--dry-run", action="store_true", help="show the same and change nothing")
     parser.add_argument("--force", action="store_true", help="although services are connected, or were heard of lately")

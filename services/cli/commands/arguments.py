@@ -1,6 +1,7 @@
 """Arguments that several commands share, and how each is read."""
 
 import argparse
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, cast, get_args
@@ -8,25 +9,37 @@ from uuid import UUID
 
 from windlass import Filter, Status
 from windlass.client.options import Lane
+from windlass.services.cli.parsing import Parser
 from windlass.services.cli.session import PATIENCE_SECONDS, Command, run
 
 OPTIONAL: Any = argparse.SUPPRESS
+AN_ID = "01a1e216-aa70-7000-8000-000000000000"
 
 
 class Commands:
     """Adds commands; each one knows where the API is, and how to show its answer."""
 
-    def __init__(self, subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    def __init__(self, subparsers: "argparse._SubParsersAction[Parser]") -> None:
         self._subparsers = subparsers
 
-    def add(self, name: str, command: Command, duty: str) -> argparse.ArgumentParser:
-        parser = self._subparsers.add_parser(name, help=duty, description=f"{duty[0].upper()}{duty[1:]}.")
-        parser.set_defaults(run=partial(run, command))
+    def add(self, name: str, command: Command, duty: str, example: str, *, intermixed: bool = False) -> Parser:
+        """`example` is a whole line that somebody could type."""
+        return self.add_alone(name, partial(run, command), duty, example, intermixed=intermixed)
+
+    def add_alone(
+        self, name: str, run: Callable[[argparse.Namespace], int], duty: str, example: str, *, intermixed: bool = False
+    ) -> Parser:
+        """For a command that can do without an API to speak to."""
+        description = f"{duty[0].upper()}{duty[1:]}."
+        parser = self._subparsers.add_parser(
+            name, help=duty, description=description, example=example, intermixed=intermixed
+        )
+        parser.set_defaults(run=run)
         add_connection(parser)
         return parser
 
     @classmethod
-    def below(cls, parser: argparse.ArgumentParser) -> "Commands":
+    def below(cls, parser: Parser) -> "Commands":
         """Commands of a command, such as `keys create`; without one the command shows what there is."""
         return cls(parser.add_subparsers(metavar="ACTION", title="actions"))
 
@@ -67,9 +80,7 @@ def task_id(text: str) -> str:
     try:
         return str(UUID(text))
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not the id of a task; one looks like 01a1e216-aa70-7000-8000-000000000000"
-        ) from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not the id of a task; one looks like {AN_ID}") from None
 
 
 def seconds(text: str) -> float:

@@ -14,13 +14,16 @@ from windlass.services.cli.session import Session
 
 
 def add_commands(commands: Commands) -> None:
-    actions = Commands.below(commands.add("keys", keys, "show who may speak to the API"))
-    parser = actions.add("create", create, "make a key; it is shown this once")
+    actions = Commands.below(commands.add("keys", keys, "show who may speak to the API", "windlass keys"))
+    parser = actions.add(
+        "create", create, "make a key; it is shown this once", "windlass keys create --role user --user alice"
+    )
     parser.add_argument("--role", choices=get_args(Role), default="user", help="user (its own tasks), viewer or admin")
     parser.add_argument("--user", dest="user_id", required=True, help="whose key")
     parser.add_argument("--name", help="to tell keys apart")
     parser.add_argument("--expires-in", dest="expires_in_seconds", type=seconds, metavar="SECONDS")
-    actions.add("revoke", revoke, "end a key for good").add_argument("key_id", metavar="KEY_ID")
+    parser = actions.add("revoke", revoke, "end a key for good", "windlass keys revoke abc123")
+    parser.add_argument("key_id", metavar="KEY_ID")
 
 
 def keys(session: Session, _arguments: argparse.Namespace) -> None:

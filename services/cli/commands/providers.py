@@ -15,9 +15,17 @@ CONFIGURED = "default"
 
 
 def add_commands(commands: Commands) -> None:
-    actions = Commands.below(commands.add("providers", providers, "show each provider's limit, slots and breaker"))
-    actions.add("show", show, "show one provider and who holds its slots").add_argument("name", metavar="NAME")
-    parser = actions.add("set", change, "change a provider, in force everywhere within a second")
+    actions = Commands.below(
+        commands.add("providers", providers, "show each provider's limit, slots and breaker", "windlass providers")
+    )
+    parser = actions.add("show", show, "show one provider and who holds its slots", "windlass providers show leonardo")
+    parser.add_argument("name", metavar="NAME")
+    parser = actions.add(
+        "set",
+        change,
+        "change a provider, in force everywhere within a second",
+        "windlass providers set leonardo --limit 2 --rate 10/60",
+    )
     parser.add_argument("name", metavar="NAME")
     parser.add_argument("--limit", type=limit, metavar="N", help=f"tasks at once; {CONFIGURED}: as configured")
     parser.add_argument("--rate", type=rate, metavar="N/SECONDS", help=f"starts in so many seconds, or {CONFIGURED}")

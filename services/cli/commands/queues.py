@@ -5,7 +5,7 @@ import argparse
 from windlass import Bulk, BulkStarted, ErrorGroup, Queues
 from windlass.client import calls
 from windlass.client.task import Listing
-from windlass.services.cli.commands.arguments import Commands, add_filters, chosen_filter, count
+from windlass.services.cli.commands.arguments import AN_ID, Commands, add_filters, chosen_filter, count
 from windlass.services.cli.commands.tasks import show_tasks
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import age, compact, duration, known, ratio
@@ -13,18 +13,25 @@ from windlass.services.cli.session import Session
 
 
 def add_commands(commands: Commands) -> None:
-    commands.add("queues", queues, "show what waits and runs in each queue")
+    commands.add("queues", queues, "show what waits and runs in each queue", "windlass queues")
 
-    parser = commands.add("dlq", dlq, "show the dead letter queue: tasks that will not be tried again")
+    parser = commands.add(
+        "dlq", dlq, "show the dead letter queue: tasks that will not be tried again", "windlass dlq --group"
+    )
     parser.add_argument("--group", action="store_true", help="count them by what they died of")
     parser.add_argument("--limit", type=count, default=20, metavar="N", help="at most so many (20)")
     add_filters(parser, by_status=False)
-    revive_parser = Commands.below(parser).add("revive", revive, "give dead tasks a new life")
+    revive_parser = Commands.below(parser).add(
+        "revive",
+        revive,
+        "give dead tasks a new life",
+        "windlass dlq revive --error-type NetworkTimeout --canary 5",
+    )
     revive_parser.add_argument("--all", action="store_true", help="all of them, whatever they died of")
     revive_parser.add_argument("--canary", type=count, metavar="N", help="try so many first; if they fail, stop there")
     add_filters(revive_parser, by_status=False)
 
-    parser = commands.add("bulk", bulk, "show how far a bulk action has come")
+    parser = commands.add("bulk", bulk, "show how far a bulk action has come", f"windlass bulk {AN_ID}")
     parser.add_argument("bulk_id", metavar="BULK")
 
 

@@ -17,7 +17,13 @@ PRIORITIES: Final = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 
 
 def add_commands(commands: Commands) -> None:
-    parser = commands.add("submit", submit, "submit a task")
+    parser = commands.add(
+        "submit",
+        submit,
+        "submit a task",
+        "windlass submit probe seconds=5 steps=10 --tag first --watch",
+        intermixed=True,
+    )
     parser.add_argument("actor", help="the kind of work, for example probe")
     parser.add_argument("fields", nargs="*", type=payload_field, metavar="NAME=VALUE", help="payload; JSON, else text")
     parser.add_argument(

@@ -12,7 +12,7 @@ from windlass.services.cli.session import Session
 
 
 def add_commands(commands: Commands) -> None:
-    commands.add("workers", workers, "show who carries tasks out")
+    commands.add("workers", workers, "show who carries tasks out", "windlass workers")
 
 
 def workers(session: Session, _arguments: argparse.Namespace) -> None:

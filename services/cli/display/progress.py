@@ -104,6 +104,7 @@ class LiveBar:
         self._bar = self._bars.add_task("connecting…", total=None, status="", percent="", since=None, attempt="")
 
         self._said = ""
+        self._kept: set[str] = set()
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -128,7 +129,17 @@ class LiveBar:
     def resumed(self) -> None:
         self._bars.update(self._bar, description=self._said)
 
+    def _keep_why_it_failed(self, event: ProgressEvent) -> None:
+        """Above the bar, where it stays when the next attempt begins; once, however often it is told."""
+        if event.error is None:
+            return
+        line = f"attempt {event.error.attempt or event.attempt} failed: {describe(event.error)}"
+        if line not in self._kept:
+            self._kept.add(line)
+            self._bars.console.print(Text(line, style=STYLES["retrying"]), soft_wrap=True)
+
     def _move(self, event: ProgressEvent) -> None:
+        self._keep_why_it_failed(event)
         progress = event.progress
         self._said = describe(event.error) if event.error is not None else clean(progress.message)
         self._bars.update(

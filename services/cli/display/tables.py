@@ -1,6 +1,6 @@
 """Tables and lists of facts: drawn for a terminal, tab-separated for a pipe."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -36,15 +36,20 @@ class Table:
     note: str | None = None
 
     def draw(self, console: Console) -> None:
+        for line in self.drawn(console.width):
+            console.print(line, soft_wrap=True)
+
+    def drawn(self, most: int) -> Iterator[Text]:
+        """Its lines on a terminal of that width."""
         lines = (self.columns, *self.rows)
         widths = [max(cell_len(line[column]) for line in lines) for column in range(len(self.columns))]
         for number, line in enumerate(lines):
             drawn = Text(style="" if number else "bold")
-            for cell, width in zip(line, self._fitted(widths, console.width), strict=True):
+            for cell, width in zip(line, self._fitted(widths, most), strict=True):
                 drawn.append(_cut(cell, width), style=STYLES.get(cell, ""))
                 drawn.append(GAP)
             drawn.rstrip()
-            console.print(drawn, soft_wrap=True)
+            yield drawn
 
     def _fitted(self, widths: list[int], most: int) -> list[int]:
         """Ids are there to be copied: on a terminal that is too narrow lines run over rather than lose a piece."""

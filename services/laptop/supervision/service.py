@@ -47,6 +47,11 @@ class Service:
     async def wait(self) -> str:
         return ending(await self._child.wait()) if self._child else "not started"
 
+    def send(self, signum: signal.Signals) -> None:
+        """Nothing when it does not run."""
+        if self._child:
+            self._child.send(signum)
+
     async def stop(self) -> None:
         if self._child and not await self._children.stop(self._child, signal.SIGTERM, self._stop_seconds):
             self._on_line(f"did not stop within {self._stop_seconds:g} s and was killed")

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP ask for an orderly stop; asked again, one means it."""
+"""SIGINT, SIGTERM and SIGHUP ask for an orderly stop; whoever asks again is in more of a hurry."""
 
 import asyncio
 import signal
@@ -9,15 +9,15 @@ ASKED_AGAIN_SECONDS: Final = 1.0
 
 
 class StopSignals:
-    """Calls `stop` at the first signal and `hurry` at a later one.
+    """Calls `stop` at the first signal, `hurry` at the second and `kill` at each later one.
 
     `timeout make up` and the like deliver one wish several times at once: to the process group, and again
     through make. What arrives within a second is the same wish.
     """
 
-    def __init__(self, stop: Callable[[str], None], hurry: Callable[[], None]) -> None:
+    def __init__(self, stop: Callable[[str], None], hurry: Callable[[], None], kill: Callable[[], None]) -> None:
         self._stop = stop
-        self._hurry = hurry
+        self._later = [kill, hurry]
         self._asked_at: float | None = None
         self._loop = asyncio.get_running_loop()
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -28,4 +28,5 @@ class StopSignals:
             self._asked_at = self._loop.time()
             self._stop(signal.Signals(signum).name)
         elif self._loop.time() - self._asked_at > ASKED_AGAIN_SECONDS:
-            self._hurry()
+            self._asked_at = self._loop.time()
+            (self._later.pop() if len(self._later) > 1 else self._later[0])()

@@ -1,0 +1,103 @@
+"""`windlass top`: every queue as it is now, every second, until `q`."""
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from windlass import Client, Forbidden, Provider, Queues, WindlassError
+from windlass.client import calls
+from windlass.services.cli.commands.arguments import Commands
+from windlass.services.cli.commands.providers import rate_text, why_it_rests
+from windlass.services.cli.display.keyboard import pressed, single_keys
+from windlass.services.cli.display.tables import Table
+from windlass.services.cli.display.texts import clean, duration, known
+from windlass.services.cli.session import Session
+
+EVERY_SECONDS: Final = 1.0
+ENDED: Final = ("completed", "dead", "cancelled")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen at one moment; providers are not shown to everybody."""
+
+    queues: Queues
+    providers: dict[str, Provider]
+    document: dict[str, Any]
+    at: float
+
+    @property
+    def ended(self) -> int:
+        return sum(self.queues.states.get(state, 0) for state in ENDED)
+
+
+def add_commands(commands: Commands) -> None:
+    commands.add("top", top, "show every queue every second, until q is pressed; once in a pipe", "windlass top")
+
+
+def top(session: Session, _arguments: argparse.Namespace) -> None:
+    screen = session.screen
+    if screen.as_json or not screen.is_terminal or not sys.stdin.isatty():
+        look = look_at(session.client)
+        screen.show(look.document, queues_table(look))
+        return
+    client = session.impatient_client()
+    last: Look | None = None
+    with single_keys(), Live(console=screen.console, screen=True, auto_refresh=False) as live:
+        while True:
+            try:
+                now = look_at(client)
+            except WindlassError as error:
+                lines = [Text(clean(str(error)), style="red")]
+            else:
+                lines = [Text(heading(now, last)), Text(""), *queues_table(now).drawn(screen.console.width)]
+                last = now
+            live.update(Group(*lines), refresh=True)
+            if "q" in pressed(EVERY_SECONDS).lower():
+                return
+
+
+def look_at(client: Client) -> Look:
+    asked = calls.queues()
+    document = client.ask(asked)
+    try:
+        providers = client.ask(calls.providers())
+    except Forbidden:
+        providers = {"items": []}
+    read = calls.providers().read(providers).items
+    return Look(
+        queues=asked.read(document),
+        providers={each.queue: each for each in read},
+        document={**document, "providers": providers["items"]},
+        at=time.monotonic(),
+    )
+
+
+def heading(now: Look, last: Look | None) -> str:
+    """How many are in each state, and how many ended in a second since the last look."""
+    states = ", ".join(f"{number} {state}" for state, number in now.queues.states.items() if number)
+    pace = "" if last is None else f"; {max(0, now.ended - last.ended) / (now.at - last.at):.1f} ended/s"
+    return f"windlass {time.strftime('%H:%M:%S')}  {states or 'no task was ever submitted'}{pace}  (q quits)"
+
+
+def queues_table(look: Look) -> Table:
+    rows = []
+    for each in look.queues.queues:
+        provider = look.providers.get(each.queue)
+        limit = "" if provider is None else known(provider.limit.effective) or "∞"
+        rate = "" if provider is None else rate_text(provider.rate.effective)
+        because = "" if provider is None else why_it_rests(provider)
+        waiting, oldest = str(each.fresh + each.retry), duration(each.oldest_age_seconds)
+        rows.append((each.queue, limit, str(each.running), waiting, oldest, rate, known(each.workers), because))
+    return Table(
+        columns=("QUEUE", "LIMIT", "RUNNING", "WAITING", "OLDEST", "RATE", "WORKERS", "RESTS BECAUSE"),
+        rows=rows,
+        empty="no queues: no provider is configured",
+        wide=frozenset({"RESTS BECAUSE"}),
+    )

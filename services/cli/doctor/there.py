@@ -1,0 +1,100 @@
+"""The Windlass that answers: key, parts, migration, clock, and queues that nobody serves."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from windlass import Client, Forbidden, Health, Unauthorized, Unreachable, WindlassError
+from windlass.client.errors import ApiError
+from windlass.services.cli.doctor.finding import Finding, bad, note, ok
+
+MOST_CLOCK_SECONDS: Final = 2.0
+MIGRATIONS: Final = Path(__file__).parents[3] / "shared" / "migrations" / "versions"
+REMEDIES: Final = {
+    "postgres": "see that it runs, has room and lets Windlass in; `windlass migrate` brings its schema",
+    "broker": "see that RabbitMQ runs and has memory and disk; tasks are accepted meanwhile",
+    "dispatcher": "start one: `windlass dispatcher`",
+    "janitor": "start one: `windlass janitor`",
+    "workers": "start one for these queues: `WINDLASS_QUEUES=… windlass actors`",
+    "breakers": "`windlass providers` says why; it tries again by itself",
+}
+
+
+def look_there(url: str, client: Client) -> Iterator[Finding]:
+    """Stops at the first thing that keeps the rest from being known."""
+    try:
+        asked_at, began = datetime.now(UTC), time.monotonic()
+        health = client.health()
+        took = time.monotonic() - began
+    except Unreachable as error:
+        yield bad("api", str(error), "start it with `make up` or `windlass api`, or say where it is with --url")
+        return
+    except WindlassError as error:
+        yield bad("api", str(error), "see that it is a Windlass that answers there, and look into its log")
+        return
+    yield ok("api", f"answers at {url} in {1000 * took:.0f} ms")
+    yield clock(health, asked_at, took)
+    if not health.components:
+        yield bad("key", "it is not known there", "make one with `windlass keys create`, and give it with --key")
+        return
+    yield from parts(health)
+    yield migration(health)
+    yield from queues(client)
+
+
+def clock(health: Health, asked_at: datetime, took: float) -> Finding:
+    """The server's time lies somewhere between question and answer."""
+    if health.timestamp is None:
+        return note("clock", "the api does not say what time it is", "it is of another version")
+    ahead = (health.timestamp - asked_at).total_seconds()
+    difference = ahead if ahead < 0 else max(0.0, ahead - took)
+    detail = f"the server's is {abs(difference):.1f} s {'behind' if difference < 0 else 'ahead of'} this one"
+    if abs(difference) > MOST_CLOCK_SECONDS:
+        return bad("clock", detail, "set both by NTP: run_at, signed URLs and ages are told by the server's clock")
+    return ok("clock", "the same here and there")
+
+
+def parts(health: Health) -> Iterator[Finding]:
+    for name, part in health.components.items():
+        detail = part.detail or part.status
+        if part.status == "healthy":
+            yield ok(f"its {name}", detail)
+        else:
+            yield (note if part.status == "degraded" else bad)(f"its {name}", detail, REMEDIES.get(name, "see its log"))
+
+
+def migration(health: Health) -> Finding:
+    """As far as this installation's own migrations go; the api itself refuses a schema that is too old for it."""
+    newest = max((each.name[:4] for each in MIGRATIONS.glob("[0-9][0-9][0-9][0-9]_*.py")), default=None)
+    found = health.components["postgres"].revision if "postgres" in health.components else None
+    if found is None or newest is None:
+        return note("migration", "the revision is not known", "see what is said of its postgres")
+    if found < newest:
+        return bad("migration", f"the schema is at {found}, and this version's at {newest}", "run `windlass migrate`")
+    if found > newest:
+        return note(
+            "migration", f"the schema is at {found}, newer than this version's {newest}", "upgrade this one, too"
+        )
+    return ok("migration", f"the schema is at {found}, the newest")
+
+
+def queues(client: Client) -> Iterator[Finding]:
+    try:
+        answer = client.queues()
+    except (Unauthorized, Forbidden) as error:
+        yield bad("key", error.detail, "make one with `windlass keys create`, and give it with --key")
+        return
+    except ApiError as error:
+        yield bad("queues", str(error), "look into the api's log")
+        return
+    yield ok("key", "is known there")
+    waiting = [each.queue for each in answer.queues if not each.workers and each.fresh + each.retry]
+    idle = [each.queue for each in answer.queues if not each.workers and each.queue not in waiting]
+    if waiting:
+        yield bad("queues", f"tasks wait where no worker serves: {', '.join(waiting)}", REMEDIES["workers"])
+    elif idle:
+        yield note("queues", f"nobody serves {', '.join(idle)}; nothing waits there", REMEDIES["workers"])
+    else:
+        yield ok("queues", "each has a worker")

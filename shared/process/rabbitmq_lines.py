@@ -1,0 +1,65 @@
+"""RabbitMQ away is one line, and one when it is back, however many threads of this process notice."""
+
+import logging
+import threading
+import time
+from typing import Final
+
+LOGGER: Final = "rabbitmq"
+"""Whoever is connected tells it at INFO, whoever is not at WARNING, with its own name as `connection`."""
+
+CONSUMERS: Final = "dramatiq.worker.ConsumerThread("
+
+
+class RabbitmqLines(logging.Filter):
+    """Of all that connections say about themselves, lets through what is news: the first that is lost, and the last
+    that is back. Between those two every try of every consumer would be a line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._away: set[str] = set()
+        self._since = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name == LOGGER:
+            connection = str(getattr(record, "connection", ""))
+            reason = record.getMessage() if record.levelno >= logging.WARNING else None
+        elif record.name.startswith(CONSUMERS) and (reason := _lost(record)) is not None:
+            connection = record.name.removeprefix(CONSUMERS).removesuffix(")")
+        else:
+            return True
+        return self._lose(record, connection, reason) if reason is not None else self._find(record, connection)
+
+    def _lose(self, record: logging.LogRecord, connection: str, reason: str) -> bool:
+        with self._lock:
+            is_news = not self._away
+            self._away.add(connection)
+            if is_news:
+                self._since = time.monotonic()
+        told = f"no connection to RabbitMQ ({reason}); trying again until there is one"
+        return is_news and _say(record, logging.WARNING, told)
+
+    def _find(self, record: logging.LogRecord, connection: str) -> bool:
+        with self._lock:
+            is_news = self._away == {connection}
+            self._away.discard(connection)
+        told = f"connected to RabbitMQ again, after {time.monotonic() - self._since:.0f} s"
+        return is_news and _say(record, logging.INFO, told)
+
+
+def _lost(record: logging.LogRecord) -> str | None:
+    """What a consumer of Dramatiq says of its connection; an error of another kind is none of this."""
+    if record.levelno < logging.CRITICAL:
+        return None
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None:
+        return record.getMessage().removeprefix("Consumer encountered a connection error: ")
+    is_of_connection = isinstance(error, OSError) or type(error).__module__.partition(".")[0] == "pika"
+    return (str(error) or type(error).__name__) if is_of_connection else None
+
+
+def _say(record: logging.LogRecord, level: int, text: str) -> bool:
+    record.name, record.levelno, record.levelname = LOGGER, level, logging.getLevelName(level)
+    record.msg, record.args, record.exc_info, record.exc_text = text, (), None, None
+    return True
