@@ -42,10 +42,12 @@ from windlass.client.errors import (
 )
 from windlass.client.media import Content, Generation
 from windlass.client.operations import (
+    Action,
     AuditEntry,
     Breaker,
     Bulk,
     BulkStarted,
+    Capabilities,
     Component,
     ErrorGroup,
     Health,
@@ -74,6 +76,7 @@ from windlass.client.sync_client import Client
 from windlass.client.task import Event, Progress, Status, SubmittedTask, Task, TaskError, Why
 
 __all__ = [
+    "Action",
     "ApiError",
     "AsyncClient",
     "AuditEntry",
@@ -83,6 +86,7 @@ __all__ = [
     "BulkNotFound",
     "BulkStarted",
     "CancelledEvent",
+    "Capabilities",
     "Client",
     "CompleteEvent",
     "Component",

@@ -26,18 +26,26 @@ def render(document: Mapping[str, Any]) -> str:
     title = escape(document["info"]["title"])
     shapes = document["components"]["schemas"]
     tags = [tag["name"] for tag in document["tags"]]
-    return "".join(
+    shown = "".join(
         [
-            f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{title} API</title>",
-            f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style></head><body>",
             *contents(tags, operations, shapes),
             f"<main><h1>{title} API</h1>{prose(document['info']['description'])}",
             "<p>For machines: <a href='/schema/openapi.json'>openapi.json</a>.</p>",
             *(section(tag, operations) for tag in tags),
             "<section id=shapes><h2>Shapes</h2>",
             *(shape(name, schema) for name, schema in sorted(shapes.items())),
-            "</section></main></body></html>",
+            "</section></main>",
         ]
+    )
+    return framed(f"{document['info']['title']} API", shown)
+
+
+def framed(title: str, content: str) -> str:
+    """A page with our style and nothing else to load."""
+    return (
+        f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>"
+        f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style></head>"
+        f"<body>{content}</body></html>"
     )
 
 
