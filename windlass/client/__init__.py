@@ -18,6 +18,7 @@ from windlass.client.errors import (
     KeyInUse,
     KeyNotFound,
     MalformedJson,
+    MediaNotFound,
     NotCancellable,
     NotConfigured,
     NotFound,
@@ -62,7 +63,7 @@ from windlass.client.operations import (
     Slots,
     Worker,
 )
-from windlass.client.options import Filter, NewTask, ProviderChange, Rate, SubmitOptions
+from windlass.client.options import Filter, NewTask, ProviderChange, Rate, SubmitOptions, Watched
 from windlass.client.stream_events import (
     CancelledEvent,
     CompleteEvent,
@@ -71,9 +72,10 @@ from windlass.client.stream_events import (
     ProgressEvent,
     StreamEvent,
     StreamMessage,
+    TaskEvent,
 )
 from windlass.client.sync_client import Client
-from windlass.client.task import Event, Progress, Status, SubmittedTask, Task, TaskError, Why
+from windlass.client.task import Event, Progress, Status, StreamToken, SubmittedTask, Task, TaskError, Why
 
 __all__ = [
     "Action",
@@ -111,6 +113,7 @@ __all__ = [
     "KeyInUse",
     "KeyNotFound",
     "MalformedJson",
+    "MediaNotFound",
     "NewKey",
     "NewTask",
     "NotCancellable",
@@ -133,6 +136,7 @@ __all__ = [
     "Status",
     "StreamEvent",
     "StreamMessage",
+    "StreamToken",
     "SubmitOptions",
     "SubmittedTask",
     "Task",
@@ -140,6 +144,7 @@ __all__ = [
     "TaskDead",
     "TaskEnded",
     "TaskError",
+    "TaskEvent",
     "TaskNotFound",
     "TooLarge",
     "TooManyRequests",
@@ -152,6 +157,7 @@ __all__ = [
     "Unreachable",
     "UnreadableAnswer",
     "WaitTimeout",
+    "Watched",
     "Why",
     "WindlassError",
     "Worker",

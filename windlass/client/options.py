@@ -68,6 +68,15 @@ class Filter(TypedDict, total=False):
     q: str | None
 
 
+class Watched(TypedDict, total=False):
+    """Which tasks a stream of many tells of; nothing given means all that the key may see."""
+
+    task_id: TaskId | Sequence[TaskId] | None
+    project_id: str | None
+    workflow_id: str | None
+    user_id: str | None
+
+
 class Rate(TypedDict):
     """At most so many calls that order work."""
 

@@ -24,15 +24,15 @@ NESTED = (dict, list)
 async def read_json(
     request: Request[Any, Any, Any], *, largest_bytes: int | None = None, optional: bool = False
 ) -> Any:
-    """The body, decoded and storable; none where it may be left out and is. A handler with a limit of its own names
-    it."""
+    """The body, decoded and storable; an empty object where it may be left out and is. A handler with a limit of its
+    own names it."""
     settings: Settings = request.app.state.settings
     refuse_other_types(request.headers.get("content-type"))
     refuse_encodings(request.headers.get("content-encoding"))
     content = await read_body(request, settings, largest_bytes or settings.largest_body_bytes)
     if not content.strip():
         if optional:
-            return None
+            return {}
         raise Problem(400, "empty-body", "the request has no body; send a JSON object")
     try:
         value = msgspec.json.decode(content)

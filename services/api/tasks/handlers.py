@@ -144,7 +144,7 @@ async def requeue_orphaned(request: Asked, state: State) -> dict[str, Any]:
     require_admin(request.user)
     body = await read_json(request, optional=True)
     try:
-        sweep = Sweep.model_validate({} if body is None else body)
+        sweep = Sweep.model_validate(body)
     except ValidationError as error:
         raise invalid_fields(error, "invalid-request", Sweep) from error
     await audit(request, "tasks.requeue-orphaned", details=sweep.model_dump())
