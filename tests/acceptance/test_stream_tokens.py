@@ -168,3 +168,15 @@ async def test_a_page_of_an_allowed_origin_may_call_and_stream(api: Windlass, en
 def test_an_origin_has_to_be_written_out(origin: str) -> None:
     with pytest.raises(ValueError, match="is no origin"):
         Settings(cors_origins=origin)
+
+
+@with_workers
+async def test_one_task_tells_every_attempt_s_error(api: Windlass, engine: Engine) -> None:
+    dead, fine = await engine.dead(), await engine.completed()
+    document = api.client.get(str(dead))
+    assert [each["attempt"] for each in document["error_history"]] == [1]
+    assert document["error_history"][0]["message"] == document["error"]["message"]
+    assert document["error_history"][0]["at"].endswith("Z")
+    as_ann = api.client.with_key(ANN).get(str(dead))
+    assert as_ann["error_history"][0]["stack_trace"] is None
+    assert api.client.get(str(fine))["error_history"] == []
