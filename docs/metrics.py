@@ -25,6 +25,7 @@ def metrics() -> str:
             "",
             "Every process answers `GET /metrics` for itself: the api on its own port, or, like all others, on the one",
             "that `WINDLASS_METRICS_PORT` names (at the address `WINDLASS_METRICS_HOST`, else `WINDLASS_HOST`).",
+            "On the api's own port it asks for a viewer's or an admin's key, on the other for none.",
             "`windlass up` lists where in `metrics-targets.json` in its data directory, which Prometheus can read as",
             "`file_sd_configs`. [Decision 0026](decisions/0026-one-process-one-endpoint.md) says why.",
             "",

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from windlass.shared.scrubbing import withhold_label
 from windlass.shared.states import Lane, State
@@ -23,7 +24,20 @@ Label = Annotated[Name, AfterValidator(withhold_label)]
 """A word to find things by: kept, listed and logged in many places, and without secrets from the beginning."""
 
 Fingerprint = Annotated[str, Field(min_length=1, max_length=1000)]
-Moment = Annotated[datetime, AwareDatetime]
+
+
+def only_text(value: object) -> object:
+    """A number could be seconds or milliseconds, and nobody has to guess."""
+    if isinstance(value, str | datetime) or value is None:
+        return value
+    raise PydanticCustomError("datetime_type", "not a time")
+
+
+TextualTime = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(only_text)]
+Moment = Annotated[datetime, AwareDatetime, BeforeValidator(only_text)]
+Id = Annotated[UUID, Field(strict=False)]
+"""As JSON writes it. Everything else is taken as it is: neither `true` nor `"1"` is a number."""
+
 Several = BeforeValidator(one_or_many)
 
 SHORTEST_SEARCH, LONGEST_SEARCH = 3, 200
@@ -37,10 +51,14 @@ class Filter:
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     status: Annotated[
-        list[State] | None, Field(min_length=1, description="Repeat it for several: any of them."), Several
+        list[State] | None,
+        Field(min_length=1, description="Repeat it for several: any of them."),
+        Several,
     ] = None
     actor: Name | None = None
     provider: Name | None = None
+    task_type: Annotated[Label | None, Field(description="The client's own word for the kind of task.")] = None
+    subagent_type: Annotated[Name | None, Field(description="Which agent: tasks of the actor `agent` alone.")] = None
     lane: Lane | None = None
     user_id: Annotated[Name | None, Field(description="Whose tasks; a user's key sees its own in any case.")] = None
     tag: Annotated[
@@ -50,7 +68,7 @@ class Filter:
     workflow_id: Label | None = None
     workflow_run_id: Label | None = None
     interaction_id: Label | None = None
-    parent_task_id: UUID | None = None
+    parent_task_id: Id | None = None
     error_type: Annotated[
         Name | None, Field(description="The last error's type, for instance `ServiceUnavailable`.")
     ] = None

@@ -7,12 +7,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from windlass.shared.errors import ERROR_TYPES
 from windlass.shared.urls import check_url
+from windlass.shared.wording import did_you_mean
 
 
 class Payload(BaseModel):
-    """Fields that nobody knows are refused: they are mistakes of the client's that it wants to hear of."""
+    """Fields that nobody knows are refused: they are mistakes of the client's that it wants to hear of. So are values
+    of another kind: neither `true` nor `"1"` is a number."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class ProbePayload(Payload):
@@ -35,7 +37,7 @@ class ProbePayload(Payload):
     @classmethod
     def _is_known(cls, name: str) -> str:
         if name not in ERROR_TYPES:
-            raise ValueError(f"not an error type; one of {', '.join(sorted(ERROR_TYPES))}")
+            raise ValueError(f"there is no such error type; {did_you_mean(name, ERROR_TYPES)}")
         return name
 
 
@@ -115,7 +117,7 @@ class SummarizePayload(Payload):
 class AgentLimits(BaseModel):
     """What an agent may use at most; these only lower what the operator has configured."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     memory_mb: Annotated[int, Field(ge=1, description="Megabytes of memory.")] | None = None
     cpu_seconds: Annotated[int, Field(ge=1, description="Seconds of CPU time.")] | None = None

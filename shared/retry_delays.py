@@ -12,7 +12,7 @@ AT_MOST = 100
 class Curve(BaseModel):
     """Delays that grow with the number n of the failure: `base`ⁿ, or `base`·n², at most `cap`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     curve: Annotated[Literal["exponential", "quadratic"], Field(description="`base`ⁿ, or `base`·n².")]
     base: Annotated[float, Field(gt=0, le=LONGEST_SECONDS, allow_inf_nan=False, description="In seconds.")] = 2
@@ -36,8 +36,8 @@ class Curve(BaseModel):
 
 
 Listed = Annotated[
-    tuple[Annotated[float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)], ...],
-    Field(min_length=1, max_length=AT_MOST),
+    tuple[Annotated[float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False, strict=True)], ...],
+    Field(min_length=1, max_length=AT_MOST, strict=False),
 ]
 """Seconds, one after the other; the last one is repeated."""
 

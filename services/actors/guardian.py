@@ -224,7 +224,7 @@ def _as_signals(killed: dict[int, str]) -> list[dict[str, Any]]:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat()
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _how(code: int) -> str:

@@ -19,12 +19,16 @@ from windlass.services.api.access.stream_tokens import StreamTokens
 from windlass.services.api.access.throttle import Throttle
 from windlass.services.api.http.connections import Connection
 from windlass.services.api.http.errors import HANDLERS
-from windlass.services.api.http.request_ids import identify_requests
+from windlass.services.api.http.methods import answering_every_method
+from windlass.services.api.http.queries import QueryParameters
+from windlass.services.api.http.request_ids import identify_requests, trace_requests
 from windlass.services.api.http.request_metrics import RequestMetrics
 from windlass.services.api.http.security_headers import cautious
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.operators import health, metrics
+from windlass.services.api.operators.capabilities import Capabilities
 from windlass.services.api.operators.room import Room
+from windlass.services.api.reference import problem_pages
 from windlass.services.api.reference.serving import openapi_config
 from windlass.services.api.routes import ROUTES
 from windlass.services.api.streams.hub import Hub
@@ -57,6 +61,7 @@ def create_app(settings: Settings) -> Litestar:
         app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
         app.state.update({"group_commit": GroupCommit(pool), "room": Room(pool)})
+        app.state.capabilities = Capabilities(settings)
         app.state.update({"storage": storage, "media_links": media_links})
         app.state.metrics = metrics.Metrics(settings, pool)
         app.state.metrics.start()
@@ -73,14 +78,16 @@ def create_app(settings: Settings) -> Litestar:
         route_handlers=[
             Router("/api/v1", route_handlers=ROUTES),
             *health.HANDLERS,
+            *problem_pages.HANDLERS,
             *([] if settings.metrics_port is not None else [metrics.metrics]),
         ],
         lifespan=[connected],
         state=State(),
         middleware=[
-            identify_requests,
+            trace_requests,
             DefineMiddleware(Authentication, exclude="^/schema", exclude_from_auth_key="public"),
         ],
+        before_request=QueryParameters().refuse_unknown,
         exception_handlers=HANDLERS,
         cors_config=cross_origin(settings),
         openapi_config=openapi_config(),
@@ -97,8 +104,8 @@ def cross_origin(settings: Settings) -> CORSConfig | None:
     return CORSConfig(
         allow_origins=list(settings.cors_origins),
         allow_methods=["GET", "POST", "PATCH", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
-        expose_headers=["Idempotent-Replayed", "Location", "Retry-After"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Request-ID"],
+        expose_headers=["Idempotent-Replayed", "Location", "Retry-After", "X-Request-ID"],
     )
 
 
@@ -165,7 +172,7 @@ def main() -> None:
     except UnusableStorage as error:
         raise SystemExit(f"windlass: {error}") from None
     config = uvicorn.Config(
-        RequestMetrics(cautious(app)),
+        identify_requests(RequestMetrics(cautious(answering_every_method(app)))),
         host=settings.host,
         port=settings.port,
         http=partial(Connection, header_seconds=settings.header_seconds),  # type: ignore[arg-type]

@@ -1,16 +1,15 @@
 """What is wrong with the settings, one line for each mistake: where it stands, and what would be right."""
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from windlass.shared.settings.variables import NOT_SETTINGS, PREFIX, TESTS
+from windlass.shared.wording import did_you_mean, names_at
 
 FROM_KUBERNETES = re.compile(r"_SERVICE_(HOST|PORT)(_\w+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
 """Put into every container beside a Service whose name begins so, unless `enableServiceLinks` is false."""
@@ -32,8 +31,8 @@ class Reader:
         if not place:
             return _in_words(problem)
         if problem["type"] == "extra_forbidden":
-            known = keys_of(_model_at(self._model, place[:-1]))
-            said = f"there is no such {_kind(place, self._tables)}; {suggest(str(place[-1]), known)}"
+            meant = did_you_mean(str(place[-1]), names_at(self._model, place[:-1]), otherwise=ALL_OF_THEM)
+            said = f"there is no such {_kind(place, self._tables)}; {meant}"
         else:
             said = _in_words(problem)
         return f"{self._where(place)}: {said}"
@@ -53,25 +52,11 @@ class Reader:
         return f"[{table}] {key}" if table else key
 
 
-def keys_of(model: type[BaseModel] | None) -> list[str]:
-    """As a TOML file has them."""
-    return [str(field.alias or name) for name, field in model.model_fields.items()] if model else []
-
-
-def suggest(wrong: str, known: Iterable[str], prefix: str = "") -> str:
-    """The most alike; what all of them begin with says nothing about that."""
-    names = {name.removeprefix(prefix).casefold(): name for name in known}
-    close = difflib.get_close_matches(wrong.casefold().removeprefix(prefix.casefold()), names, n=1)
-    if close:
-        return f"did you mean `{names[close[0]]}`?"
-    return f"there are {', '.join(names.values())}" if 0 < len(names) <= 20 else ALL_OF_THEM
-
-
 def unknown_variables(environment: Mapping[str, str], settings: Iterable[str]) -> list[str]:
     """A line for each variable that looks like a setting of ours and is none."""
     known = {*(f"{PREFIX}{name}".upper() for name in settings), *NOT_SETTINGS}
     return [
-        f"{name}: there is no such setting; {suggest(name, known, PREFIX)}"
+        f"{name}: there is no such setting; {did_you_mean(name, known, otherwise=ALL_OF_THEM, prefix=PREFIX)}"
         for name, value in sorted(environment.items())
         if name.upper().startswith(PREFIX)
         and name.upper() not in known
@@ -113,28 +98,3 @@ def _value_at(tables: Any, place: list[int | str]) -> Any:
 
 def _holds(tables: Any, place: list[int | str]) -> bool:
     return _value_at(tables, place) is not None
-
-
-def _model_at(model: type[BaseModel], place: list[int | str]) -> type[BaseModel] | None:
-    """Whose keys stand at a place: `[providers.slow]` is a `ProviderSettings`."""
-    kinds: list[Any] = [model]
-    for part in place:
-        kinds = [below for kind in kinds for below in _below(kind, part)]
-    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
-
-
-def _below(kind: Any, part: int | str) -> list[Any]:
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        fields = {str(field.alias or name): field.annotation for name, field in kind.model_fields.items()}
-        return _alternatives(fields.get(str(part)))
-    if get_origin(kind) is dict:
-        return _alternatives(get_args(kind)[1])
-    return []
-
-
-def _alternatives(kind: Any) -> list[Any]:
-    if get_origin(kind) is Annotated:
-        return _alternatives(get_args(kind)[0])
-    if get_origin(kind) in {Union, UnionType}:
-        return [below for each in get_args(kind) for below in _alternatives(each)]
-    return [kind]

@@ -1,7 +1,10 @@
 """The OpenAPI document and its page: whole, true to every answer, and hard to break the API with."""
 
 import hashlib
+import html
+import json
 import re
+import shlex
 from base64 import b64encode
 from typing import Any
 
@@ -16,6 +19,8 @@ from schemathesis.schemas import BaseSchema
 from tests.support.installation import KEY, Client, Windlass
 from windlass.services.api.main import create_app
 from windlass.services.api.reference.operations import OPERATIONS
+from windlass.services.api.reference.page import anchor
+from windlass.services.api.reference.problems import PROBLEMS
 from windlass.shared.settings import Settings
 
 ENDLESS = {path for _, path in OPERATIONS if path.endswith("/stream")}
@@ -81,6 +86,27 @@ def test_the_page_shows_every_operation_and_loads_nothing(api: Client) -> None:
     for operation in OPERATIONS.values():
         assert operation.summary in page.text.replace("&#x27;", "'")
     assert not re.search(r"<script|<link|src=|url\(|https?://", page.text)
+
+
+def test_the_page_shows_how_to_call_each_and_what_comes_back(api: Client) -> None:
+    page = html.unescape(api.http.get("/schema").text)
+    articles = dict(re.findall(r"<article id='([^']+)'>(.*?)</article>", page, re.DOTALL))
+    document = api.http.get("/schema/openapi.json").json()
+    for (method, path), said in OPERATIONS.items():
+        described = document["paths"][path][method.lower()]
+        article = articles[anchor(method.lower(), path)]
+        assert described["description"].strip(), f"{method} {path} has no sentence"
+        (curl,) = re.findall(r"<pre class=curl>(.*?)</pre>", article)
+        words = shlex.split(curl)
+        assert words[0] == "curl"
+        assert "{" not in words[-1] or said.body is not None
+        if said.body is not None:
+            assert json.loads(words[words.index("--json") + 1]) == (said.example or {})
+        if any(answer.models for answer in said.answers.values()):
+            assert "An answer, 2" in article
+    for event in ("progress", "output", "complete", "error", "cancelled"):
+        assert f"event: {event}\ndata: {{" in page
+    assert all(f"/problems/{code}" in page for code in PROBLEMS)
 
 
 def test_a_browser_applies_the_page_s_own_style_and_nothing_else(api: Client) -> None:

@@ -180,7 +180,7 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_harms_nobody(windlass: W
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", (422, "invalid-task")),
+        (b"", (400, "empty-body")),
         (b"{not json", (400, "malformed-json")),
         (b'{"actor": "probe"} {}', (400, "malformed-json")),
         (b'{"actor": "\xff"}', (400, "malformed-json")),

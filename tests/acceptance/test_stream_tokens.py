@@ -13,7 +13,7 @@ from httpx import Response
 from tests.support.an_api import new_key
 from tests.support.engine.store import Engine
 from tests.support.event_reader import reading
-from tests.support.installation import KEY, Windlass
+from tests.support.installation import KEY, NOBODY, Windlass
 from tests.support.stream_api import ANN, api, names, progress, stories, story_of, with_workers
 from windlass.services.api.access.stream_tokens import Grant, StreamTokens
 from windlass.shared.settings import Settings
@@ -74,11 +74,24 @@ async def test_a_token_that_is_forged_expired_or_whose_key_is_revoked_opens_noth
     for bad in (f"{forged}.{signature}", f"{said}.{signature[:-2]}AA", said, f"{said}.", ".", "%C3%A9", "a.b.c", "%00"):
         assert await status_with(api, task_id, bad) == 401
     tokens = StreamTokens(engine.pool)
-    for seconds, expected in ((30, 200), (0, 401)):
-        grant_of_ours = Grant(task_id, key_id, datetime.now(UTC) + timedelta(seconds=seconds))
-        assert await status_with(api, task_id, await tokens.sign(grant_of_ours)) == expected
+    over = await tokens.sign(Grant(task_id, key_id, datetime.now(UTC)))
+    assert await status_with(api, task_id, over) == 200, "the task has ended only now"
+    long_ago = "UPDATE tasks SET completed_at = completed_at - interval '6 min' WHERE task_id = $1"
+    await engine.pool.execute(long_ago, task_id)
+    assert await status_with(api, task_id, over) == 401
+    assert await status_with(api, task_id, token) == 200, "it was made less than five minutes ago"
     api.client.http.delete(f"/api/v1/keys/{key_id}").raise_for_status()
     assert await status_with(api, task_id, token) == 401
+
+
+@with_workers
+async def test_a_token_lives_as_long_as_its_task(api: Windlass, engine: Engine) -> None:
+    attempt = await engine.running(user_id="ann")
+    token = await StreamTokens(engine.pool).sign(
+        Grant(attempt.task_id, "annann", datetime.now(UTC) - timedelta(days=1))
+    )
+    assert await status_with(api, attempt.task_id, token) == 200
+    assert await status_with(api, NOBODY, token) == 401
 
 
 @with_workers
@@ -155,3 +168,15 @@ async def test_a_page_of_an_allowed_origin_may_call_and_stream(api: Windlass, en
 def test_an_origin_has_to_be_written_out(origin: str) -> None:
     with pytest.raises(ValueError, match="is no origin"):
         Settings(cors_origins=origin)
+
+
+@with_workers
+async def test_one_task_tells_every_attempt_s_error(api: Windlass, engine: Engine) -> None:
+    dead, fine = await engine.dead(), await engine.completed()
+    document = api.client.get(str(dead))
+    assert [each["attempt"] for each in document["error_history"]] == [1]
+    assert document["error_history"][0]["message"] == document["error"]["message"]
+    assert document["error_history"][0]["at"].endswith("Z")
+    as_ann = api.client.with_key(ANN).get(str(dead))
+    assert as_ann["error_history"][0]["stack_trace"] is None
+    assert api.client.get(str(fine))["error_history"] == []

@@ -64,7 +64,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "GET /health": Operation(May.ANYBODY),
     "GET /health/live": Operation(May.ANYBODY),
     "GET /health/ready": Operation(May.ANYBODY),
-    "GET /metrics": Operation(May.ANYBODY),
+    "GET /metrics": Operation(May.OVERSEE),
     # tasks
     f"POST {API}/tasks": Operation(May.WRITE, body=LATER, fine=_statuses(201)),
     f"POST {API}/tasks/batch": Operation(May.WRITE, body={"tasks": [LATER]}, fine=_statuses(201)),

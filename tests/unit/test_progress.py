@@ -61,7 +61,7 @@ def test_percent_is_null_when_it_is_not_known() -> None:
 
 def test_it_says_when_and_after_how_long() -> None:
     assert shown("completed")["elapsed_ms"] == 1500
-    assert shown("completed")["updated_at"] == "2026-07-01T12:00:00+00:00"
+    assert shown("completed")["updated_at"] == AT
 
 
 def test_a_retry_names_the_attempt_that_comes_next() -> None:

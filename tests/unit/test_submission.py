@@ -1,7 +1,7 @@
 """From a request's body to a task that can be stored; what cannot be, named field by field."""
 
 import math
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -48,7 +48,8 @@ def test_every_field_arrives() -> None:
 
 @pytest.mark.parametrize("zone", ["Z", "+02:00", "+14:00", "-20:00", "+23:59"])
 def test_run_at_is_the_same_moment_in_a_zone_that_postgres_can_read(zone: str) -> None:
-    moment = f"2030-01-01T12:00:00{zone}"
+    tomorrow = (datetime.now(UTC) + timedelta(days=2)).date()
+    moment = f"{tomorrow}T12:00:00{zone}"
     run_at = accepted({"actor": "probe", "run_at": moment}).run_at
     assert run_at is not None
     kept = datetime.fromisoformat(run_at)
@@ -56,6 +57,18 @@ def test_run_at_is_the_same_moment_in_a_zone_that_postgres_can_read(zone: str) -
     offset = kept.utcoffset()
     assert offset is not None
     assert abs(offset) < timedelta(hours=16)
+
+
+@pytest.mark.parametrize("moment", ["2001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00"])
+def test_run_at_in_the_past_means_now(moment: str) -> None:
+    assert accepted({"actor": "probe", "run_at": moment}).run_at is None
+
+
+def test_run_at_has_the_horizon_of_a_delay() -> None:
+    far = (datetime.now(UTC) + timedelta(days=367)).isoformat()
+    assert pointers(refused({"actor": "probe", "run_at": far})) == {"/run_at"}
+    near = (datetime.now(UTC) + timedelta(days=365)).isoformat()
+    assert accepted({"actor": "probe", "run_at": near}).run_at is not None
 
 
 def test_run_at_beyond_the_end_of_time_is_named_by_its_pointer() -> None:
@@ -124,7 +137,7 @@ def test_a_body_that_is_no_object_is_refused(body: Any) -> None:
 
 
 def test_two_times_to_start_are_one_too_many() -> None:
-    problem = refused({"actor": "probe", "run_at": "2030-01-01T00:00:00Z", "delay_seconds": 5})
+    problem = refused({"actor": "probe", "run_at": "2001-01-01T00:00:00Z", "delay_seconds": 5})
     assert problem.status == 422
     assert problem.errors is not None
     assert "run_at or delay_seconds" in problem.errors[0]["detail"]

@@ -126,4 +126,4 @@ def test_an_agent_s_own_timeout_is_its_tasks_default_and_the_most_that_they_get(
 def test_an_unknown_agent_is_named_with_those_that_are_known() -> None:
     problem = refused({"actor": "agent", "payload": {"subagent_type": "x", "prompt": "p"}}, settings=AGENTS)
     assert pointers(problem) == {"/payload/subagent_type"}
-    assert "configured: demo, slow" in str(problem.errors)
+    assert "there are demo, slow" in str(problem.errors)

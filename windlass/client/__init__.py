@@ -18,6 +18,7 @@ from windlass.client.errors import (
     KeyInUse,
     KeyNotFound,
     MalformedJson,
+    MediaNotFound,
     NotCancellable,
     NotConfigured,
     NotFound,
@@ -42,10 +43,12 @@ from windlass.client.errors import (
 )
 from windlass.client.media import Content, Generation
 from windlass.client.operations import (
+    Action,
     AuditEntry,
     Breaker,
     Bulk,
     BulkStarted,
+    Capabilities,
     Component,
     ErrorGroup,
     Health,
@@ -60,7 +63,7 @@ from windlass.client.operations import (
     Slots,
     Worker,
 )
-from windlass.client.options import Filter, NewTask, ProviderChange, Rate, SubmitOptions
+from windlass.client.options import Filter, NewTask, ProviderChange, Rate, SubmitOptions, Watched
 from windlass.client.stream_events import (
     CancelledEvent,
     CompleteEvent,
@@ -69,11 +72,13 @@ from windlass.client.stream_events import (
     ProgressEvent,
     StreamEvent,
     StreamMessage,
+    TaskEvent,
 )
 from windlass.client.sync_client import Client
-from windlass.client.task import Event, Progress, Status, SubmittedTask, Task, TaskError, Why
+from windlass.client.task import Event, Progress, Status, StreamToken, SubmittedTask, Task, TaskError, Why
 
 __all__ = [
+    "Action",
     "ApiError",
     "AsyncClient",
     "AuditEntry",
@@ -83,6 +88,7 @@ __all__ = [
     "BulkNotFound",
     "BulkStarted",
     "CancelledEvent",
+    "Capabilities",
     "Client",
     "CompleteEvent",
     "Component",
@@ -107,6 +113,7 @@ __all__ = [
     "KeyInUse",
     "KeyNotFound",
     "MalformedJson",
+    "MediaNotFound",
     "NewKey",
     "NewTask",
     "NotCancellable",
@@ -129,6 +136,7 @@ __all__ = [
     "Status",
     "StreamEvent",
     "StreamMessage",
+    "StreamToken",
     "SubmitOptions",
     "SubmittedTask",
     "Task",
@@ -136,6 +144,7 @@ __all__ = [
     "TaskDead",
     "TaskEnded",
     "TaskError",
+    "TaskEvent",
     "TaskNotFound",
     "TooLarge",
     "TooManyRequests",
@@ -148,6 +157,7 @@ __all__ = [
     "Unreachable",
     "UnreadableAnswer",
     "WaitTimeout",
+    "Watched",
     "Why",
     "WindlassError",
     "Worker",

@@ -24,12 +24,12 @@ from windlass.client.operations import (
     Queues,
     Worker,
 )
-from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId
-from windlass.client.reading import SILENCE_SECONDS, Reading
-from windlass.client.stream_events import StreamEvent, StreamMessage, typed
+from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId, Watched
+from windlass.client.reading import SILENCE_SECONDS, Connections, M, ManyReading, Reading
+from windlass.client.stream_events import StreamEvent, StreamMessage, TaskEvent, typed, typed_of_a_task
 from windlass.client.sync_client import PATIENCE_SECONDS, TIMEOUT_SECONDS, OnInterruption, OnResumption, completed
 from windlass.client.target import Target, answer
-from windlass.client.task import Event, Listing, SubmittedTask, Task, Why
+from windlass.client.task import Event, Listing, StreamToken, SubmittedTask, Task, Why
 
 T = TypeVar("T")
 
@@ -128,6 +128,29 @@ class AsyncClient:
     ) -> AsyncGenerator[StreamMessage, None]:
         """The same as `stream`, as the API sent it."""
         reading = Reading(task_id, after, self._patience)
+        async with contextlib.aclosing(self._read(reading, on_interruption, on_resumption)) as messages:
+            async for message in messages:
+                yield message
+
+    async def stream_many(
+        self,
+        *,
+        after: str | None = None,
+        on_interruption: OnInterruption | None = None,
+        on_resumption: OnResumption | None = None,
+        **watched: Unpack[Watched],
+    ) -> AsyncGenerator[TaskEvent, None]:
+        """What happens to many tasks from now on, or from where a `cursor` says; it has no end, and resumes as
+        `stream` does."""
+        reading = ManyReading(watched, after, self._patience)
+        async with contextlib.aclosing(self._read(reading, on_interruption, on_resumption)) as messages:
+            async for message in messages:
+                if (event := typed_of_a_task(message)) is not None:
+                    yield event
+
+    async def _read(
+        self, reading: Connections[M], on_interruption: OnInterruption | None, on_resumption: OnResumption | None
+    ) -> AsyncGenerator[M, None]:
         while not reading.is_over():
             trouble: Unreachable | ApiError | None = None
             try:
@@ -166,6 +189,14 @@ class AsyncClient:
     def workflow_run_media(self, workflow_run_id: str, *, page_size: int = 200) -> AsyncIterator[Generation]:
         """What was generated in a workflow run, newest first, each with its files."""
         return self._items(calls.workflow_run_media(workflow_run_id, page_size))
+
+    async def media(self, content_id: str) -> bytes:
+        """A file, whole; `content_ids` of a result and `Content` name it."""
+        return await self.perform(calls.media(content_id))
+
+    async def stream_token(self, task_id: TaskId) -> StreamToken:
+        """For a browser, whose EventSource can send no key."""
+        return await self.perform(calls.stream_token(task_id))
 
     async def why(self, task_id: TaskId) -> Why:
         """Why it is not running."""

@@ -42,6 +42,8 @@ class Call(Generic[T]):
     repeated_on: frozenset[int] = frozenset()
     held_back_seconds: float = 0
     cursor: str = "cursor"
+    is_raw: bool = False
+    """The answer is bytes and no document."""
 
     def request(self) -> Request:
         headers, body = dict(self.headers), None
@@ -54,6 +56,9 @@ class Call(Generic[T]):
         return replace(self, params={**self.params, **params})
 
     def read(self, document: Any) -> T:
+        if self.is_raw:
+            raw: T = document
+            return raw
         try:
             return convert(document, self.answer)
         except msgspec.ValidationError as error:

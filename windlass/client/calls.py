@@ -21,7 +21,7 @@ from windlass.client.operations import (
     Worker,
 )
 from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId
-from windlass.client.task import Batch, Event, Listing, Task, Why
+from windlass.client.task import Batch, Event, Listing, StreamToken, Task, Why
 
 API: Final = "/api/v1"
 LONGEST_WAIT_SECONDS: Final = 50
@@ -73,6 +73,15 @@ def events(
 def workflow_run_media(workflow_run_id: str, page_size: int | None = None) -> Call[Listing[Generation]]:
     path = f"{API}/workflow-runs/{_part(workflow_run_id)}/media"
     return Call("GET", path, Listing[Generation], params={"limit": page_size})
+
+
+def media(content_id: str) -> Call[bytes]:
+    return Call("GET", f"{API}/media/{_part(content_id)}", bytes, is_raw=True)
+
+
+def stream_token(task_id: TaskId) -> Call[StreamToken]:
+    """Harmless to repeat: nothing is stored for a token."""
+    return Call("POST", f"{_task(task_id)}/stream-token", StreamToken)
 
 
 def why(task_id: TaskId) -> Call[Why]:
@@ -156,6 +165,9 @@ def audit(page_size: int | None = None) -> Call[Listing[AuditEntry]]:
 
 def health() -> Call[Health]:
     return Call("GET", "/health", Health)
+
+
+MANY_STREAM: Final = f"{API}/stream"
 
 
 def stream_path(task_id: TaskId) -> str:

@@ -65,14 +65,14 @@ class Patience:
 
 
 def ask(call: Call[Any], patience: Patience) -> Conversation[Any]:
-    """The JSON document that answers the call; what is safe to repeat is repeated while nobody can serve it."""
+    """What answers the call, a JSON document or bytes; what is safe to repeat is repeated while nobody can serve it."""
     while True:
         outcome = yield call.request()
         trouble = _trouble(outcome)
         if trouble is None:
             assert isinstance(outcome, Answer)
             patience.renew()
-            return read_json(outcome.body)
+            return outcome.body if call.is_raw else read_json(outcome.body)
         trouble.add_note(f"in answer to {call.method} {call.path}")
         if not may_be_repeated(call, trouble):
             raise trouble

@@ -105,6 +105,10 @@ class KeyNotFound(NotFound):
     """There is no such key."""
 
 
+class MediaNotFound(NotFound):
+    """There is no such file."""
+
+
 class Conflict(ApiError):
     """What was asked for does not fit the present state."""
 
@@ -212,6 +216,7 @@ BY_CODE: Final[dict[str, type[ApiError]]] = {
     "bulk-not-found": BulkNotFound,
     "provider-not-found": ProviderNotFound,
     "key-not-found": KeyNotFound,
+    "media-not-found": MediaNotFound,
     "not-cancellable": NotCancellable,
     "not-revivable": NotRevivable,
     "idempotency-key-in-flight": IdempotencyKeyInFlight,

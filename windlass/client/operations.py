@@ -27,6 +27,7 @@ class Queues(Document, frozen=True, kw_only=True):
     """Every queue, and how many tasks are in each state."""
 
     queues: tuple[Queue, ...]
+    totals: dict[str, int] = msgspec.field(default_factory=dict)
     states: dict[str, int] = msgspec.field(default_factory=dict)
     retry_ratio: float | None = None
 
@@ -108,6 +109,17 @@ class Breaker(Document, frozen=True, kw_only=True):
     results: int | None = None
 
 
+class Action(Document, frozen=True, kw_only=True):
+    """One thing that a provider can be asked for; `params_schema` is JSON Schema."""
+
+    action: str
+    params_schema: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Capabilities(Document, frozen=True, kw_only=True):
+    actions: tuple[Action, ...] = ()
+
+
 class Provider(Document, frozen=True, kw_only=True):
     name: str
     actor: str = ""
@@ -123,6 +135,7 @@ class Provider(Document, frozen=True, kw_only=True):
     lane_credit: Any = None
     retry_ratio: float | None = None
     workers: int | None = None
+    capabilities: Capabilities = Capabilities()
 
 
 class Worker(Document, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from windlass.client.task import Status
 TaskId = str | UUID
 Moment = datetime | str
 Lane = Literal["fresh", "retry"]
+Priority = Literal["critical", "high", "medium", "low"]
 Role = Literal["user", "viewer", "admin"]
 
 
@@ -18,7 +19,7 @@ class SubmitOptions(TypedDict, total=False):
 
     provider: str | None
     task_type: str | None
-    priority: int | None
+    priority: int | Priority | None
     max_retries: int | None
     retry_delays: Sequence[float] | Mapping[str, Any] | None
     timeout_seconds: float | None
@@ -49,6 +50,8 @@ class Filter(TypedDict, total=False):
     status: Status | Sequence[Status] | None
     actor: str | None
     provider: str | None
+    task_type: str | None
+    subagent_type: str | None
     lane: Lane | None
     user_id: str | None
     tag: str | Sequence[str] | None
@@ -63,6 +66,15 @@ class Filter(TypedDict, total=False):
     created_before: Moment | None
     updated_after: Moment | None
     q: str | None
+
+
+class Watched(TypedDict, total=False):
+    """Which tasks a stream of many tells of; nothing given means all that the key may see."""
+
+    task_id: TaskId | Sequence[TaskId] | None
+    project_id: str | None
+    workflow_id: str | None
+    user_id: str | None
 
 
 class Rate(TypedDict):

@@ -1,25 +1,27 @@
-"""Reading one task's stream to its end over any number of connections, without a gap and without a repeat."""
+"""Reading a stream over any number of connections, without a gap and without a repeat: one task's, or many tasks'."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 from windlass.client import calls
-from windlass.client.call import Request
+from windlass.client.call import Request, given
 from windlass.client.conversation import Answer, Patience, read_json
 from windlass.client.errors import ApiError, Unavailable, Unreachable, UnreadableAnswer, api_error
-from windlass.client.options import TaskId
+from windlass.client.options import TaskId, Watched
 from windlass.client.sse import Parser
-from windlass.client.stream_events import ENDS, StreamMessage
+from windlass.client.stream_events import ENDS, StreamMessage, TaskMessage
 
 SILENCE_SECONDS: Final = 45.0  # three of the server's pings
 
 
-class Reading:
-    """Where the reader stands: the last `seq` that it was given is where the next connection goes on."""
+M = TypeVar("M", bound=StreamMessage)
 
-    def __init__(self, task_id: TaskId, after: int, patience_seconds: float) -> None:
-        self._path = calls.stream_path(task_id)
-        self._last = after
+
+class Connections(Generic[M]):
+    """One after the other, as often as it takes; each goes on where the one before has ended."""
+
+    def __init__(self, path: str, patience_seconds: float) -> None:
+        self._path = path
         self._patience = Patience(patience_seconds)
         self._parser = Parser()
         self._retry_seconds = 0.0
@@ -31,9 +33,19 @@ class Reading:
 
     def request(self) -> Request:
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-cache"}
-        if self._last:
-            headers["Last-Event-ID"] = str(self._last)
-        return Request("GET", self._path, headers=headers)
+        if place := self.place():
+            headers["Last-Event-ID"] = place
+        return Request("GET", self._path, self.params(), headers)
+
+    def place(self) -> str:
+        """Where the next connection goes on; empty at the beginning."""
+        raise NotImplementedError
+
+    def params(self) -> dict[str, Any]:
+        return {}
+
+    def feed(self, chunk: bytes) -> Iterator[M]:
+        raise NotImplementedError
 
     def opened(self, content_type: str) -> bool:
         """A connection carries events (200); whatever an earlier one left unfinished comes again. Is it a new one?"""
@@ -53,6 +65,25 @@ class Reading:
             return error
         raise error
 
+    def interrupted(self, trouble: Unreachable | ApiError | None) -> float:
+        """How long to pause before the next connection: as long as the server asked its readers to."""
+        if self._parser.retry_ms is not None:
+            self._retry_seconds = self._parser.retry_ms / 1000
+        self._interrupted = True
+        closed = Unreachable("the server closed the stream before its end", sent=True)
+        return self._patience.bear(trouble or closed, at_least=self._retry_seconds)
+
+
+class Reading(Connections[StreamMessage]):
+    """One task's story to its end: the last `seq` that was given is where the next connection goes on."""
+
+    def __init__(self, task_id: TaskId, after: int, patience_seconds: float) -> None:
+        super().__init__(calls.stream_path(task_id), patience_seconds)
+        self._last = after
+
+    def place(self) -> str:
+        return str(self._last) if self._last else ""
+
     def feed(self, chunk: bytes) -> Iterator[StreamMessage]:
         self._patience.renew()
         for message in self._parser.feed(chunk):
@@ -65,16 +96,37 @@ class Reading:
             if self._over:
                 return
 
-    def interrupted(self, trouble: Unreachable | ApiError | None) -> float:
-        """How long to pause before the next connection: as long as the server asked its readers to."""
-        if self._parser.retry_ms is not None:
-            self._retry_seconds = self._parser.retry_ms / 1000
-        self._interrupted = True
-        closed = Unreachable("the server closed the stream before its end", sent=True)
-        return self._patience.bear(trouble or closed, at_least=self._retry_seconds)
-
     @staticmethod
     def _seq(number: str | None) -> int:
         if number is None or not (number.isascii() and number.isdigit()):
             raise UnreadableAnswer(f"an event of the stream has no number: {number!r}")
         return int(number)
+
+
+class ManyReading(Connections[TaskMessage]):
+    """The stories of many tasks, without an end. The server names its place also where it has nothing to tell."""
+
+    def __init__(self, watched: Watched, after: str | None, patience_seconds: float) -> None:
+        super().__init__(calls.MANY_STREAM, patience_seconds)
+        self._params = given(watched)
+        self._cursor = after or ""
+
+    def place(self) -> str:
+        return self._cursor
+
+    def params(self) -> dict[str, Any]:
+        return self._params
+
+    def feed(self, chunk: bytes) -> Iterator[TaskMessage]:
+        self._patience.renew()
+        for message in self._parser.feed(chunk):
+            cursor, data = message.id or "", read_json(message.data.encode())
+            self._cursor = cursor
+            try:
+                read = TaskMessage(
+                    task_id=data["task_id"], seq=data["seq"], cursor=cursor, event=message.event, data=data
+                )
+            except (KeyError, TypeError):
+                continue  # about no task: from a newer api
+            yield read
+        self._cursor = self._parser.place or self._cursor

@@ -20,6 +20,8 @@ class Parser:
     """
 
     retry_ms: int | None = None
+    place: str | None = None
+    """The id up to which everything has been given out: that of a message under way does not count yet."""
     _rest: bytes = b""
     _id: str | None = None
     _event: str = ""
@@ -33,6 +35,7 @@ class Parser:
                 continue
             if self._data:
                 yield Message(self._id, self._event or "message", "\n".join(self._data))
+            self.place = self._id
             self._event, self._data = "", []
 
     def _lines(self, chunk: bytes) -> list[bytes]:

@@ -73,6 +73,21 @@ KINDS: Final[dict[str, type[StreamEvent]]] = {
 ENDS: Final = frozenset({"complete", "error", "cancelled"})
 
 
+class TaskEvent(Document, frozen=True, kw_only=True):
+    """An event of one of many tasks; `cursor` brings a reader that comes back to where it was."""
+
+    task_id: str
+    cursor: str
+    event: StreamEvent
+
+
+class TaskMessage(StreamMessage, frozen=True, kw_only=True):
+    """The same as it arrived."""
+
+    task_id: str
+    cursor: str
+
+
 def typed(message: StreamMessage) -> StreamEvent | None:
     """None for a name that this version does not know: it comes from a newer api and is no end."""
     kind = KINDS.get(message.event)
@@ -82,3 +97,8 @@ def typed(message: StreamMessage) -> StreamEvent | None:
         return convert({**message.data, "seq": message.seq}, kind)
     except (msgspec.ValidationError, TypeError) as error:
         raise UnreadableAnswer(f"event {message.seq} ({message.event}) is not as it should be: {error}") from error
+
+
+def typed_of_a_task(message: TaskMessage) -> TaskEvent | None:
+    event = typed(message)
+    return None if event is None else TaskEvent(task_id=message.task_id, cursor=message.cursor, event=event)

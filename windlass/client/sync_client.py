@@ -23,11 +23,11 @@ from windlass.client.operations import (
     Queues,
     Worker,
 )
-from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId
-from windlass.client.reading import SILENCE_SECONDS, Reading
-from windlass.client.stream_events import StreamEvent, StreamMessage, typed
+from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId, Watched
+from windlass.client.reading import SILENCE_SECONDS, Connections, M, ManyReading, Reading
+from windlass.client.stream_events import StreamEvent, StreamMessage, TaskEvent, typed, typed_of_a_task
 from windlass.client.target import Target, answer
-from windlass.client.task import Event, Listing, SubmittedTask, Task, Why
+from windlass.client.task import Event, Listing, StreamToken, SubmittedTask, Task, Why
 
 T = TypeVar("T")
 
@@ -128,7 +128,26 @@ class Client:
         on_resumption: OnResumption | None = None,
     ) -> Generator[StreamMessage, None, None]:
         """The same as `stream`, as the API sent it."""
-        reading = Reading(task_id, after, self._patience)
+        return self._read(Reading(task_id, after, self._patience), on_interruption, on_resumption)
+
+    def stream_many(
+        self,
+        *,
+        after: str | None = None,
+        on_interruption: OnInterruption | None = None,
+        on_resumption: OnResumption | None = None,
+        **watched: Unpack[Watched],
+    ) -> Generator[TaskEvent, None, None]:
+        """What happens to many tasks from now on, or from where a `cursor` says; it has no end, and resumes as
+        `stream` does."""
+        reading = ManyReading(watched, after, self._patience)
+        for message in self._read(reading, on_interruption, on_resumption):
+            if (event := typed_of_a_task(message)) is not None:
+                yield event
+
+    def _read(
+        self, reading: Connections[M], on_interruption: OnInterruption | None, on_resumption: OnResumption | None
+    ) -> Generator[M, None, None]:
         while not reading.is_over():
             trouble: Unreachable | ApiError | None = None
             try:
@@ -166,6 +185,14 @@ class Client:
     def workflow_run_media(self, workflow_run_id: str, *, page_size: int = 200) -> Iterator[Generation]:
         """What was generated in a workflow run, newest first, each with its files."""
         return self._items(calls.workflow_run_media(workflow_run_id, page_size))
+
+    def media(self, content_id: str) -> bytes:
+        """A file, whole; `content_ids` of a result and `Content` name it."""
+        return self.perform(calls.media(content_id))
+
+    def stream_token(self, task_id: TaskId) -> StreamToken:
+        """For a browser, whose EventSource can send no key."""
+        return self.perform(calls.stream_token(task_id))
 
     def why(self, task_id: TaskId) -> Why:
         """Why it is not running."""

@@ -115,6 +115,14 @@ class Event(Document, frozen=True, kw_only=True):
     data: Any = None
 
 
+class StreamToken(Document, frozen=True, kw_only=True):
+    """Opens one task's stream where no header can be sent: while the task lives, and five minutes more."""
+
+    token: str
+    expires_at: datetime
+    url: str
+
+
 class Why(Document, frozen=True, kw_only=True):
     """Why a task is not running."""
 

@@ -46,4 +46,4 @@ def group_of(pid: int) -> int | None:
 
 
 def now() -> str:
-    return datetime.now(UTC).isoformat()
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -106,7 +106,7 @@ class Context:
                 "elapsed_ms": elapsed,
                 "message": message,
                 "percent": percent,
-                "updated_at": datetime.now(UTC).isoformat(),
+                "updated_at": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
             }
         self._on_report(self)
 

@@ -23,7 +23,7 @@ Asked = Request[Caller, None, State]
 class NewKey(BaseModel):
     """`POST /keys`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     role: Literal["user", "viewer", "admin"]
     user_id: UserId
@@ -39,7 +39,7 @@ async def create_key(request: Asked, state: State) -> dict[str, Any]:
     try:
         wanted = NewKey.model_validate(body)
     except ValidationError as error:
-        raise invalid_fields(error, "invalid-key") from error
+        raise invalid_fields(error, "invalid-key", NewKey) from error
     key = keys.new_key()
     parts = keys.split(key)
     assert parts is not None

@@ -1,4 +1,5 @@
-"""Tokens that open one task's stream for five minutes, for browsers, whose EventSource can send no header."""
+"""Tokens that open one task's stream while it lives and five minutes more, for browsers, whose EventSource can send no
+header."""
 
 import binascii
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from litestar.connection import ASGIConnection
 
 from windlass.shared.db import Database
 from windlass.shared.signing import as_bytes, as_text, is_signed, signature
+from windlass.shared.store import tasks
 from windlass.shared.store.access import secrets
 
 LIFETIME = timedelta(minutes=5)
@@ -17,7 +19,7 @@ SECRET_NAME = "stream-tokens"  # noqa: S105 - the name of one
 
 
 class Grant(msgspec.Struct, frozen=True, array_like=True):
-    """What a token says: until when the owner of a key may read a task's stream by it."""
+    """What a token says: the owner of a key may read a task's stream by it, until then whatever becomes of the task."""
 
     task_id: UUID
     key_id: str
@@ -49,9 +51,17 @@ class StreamTokens:
             grant = msgspec.json.decode(said, type=Grant) if signed else None
         except (UnicodeEncodeError, binascii.Error, msgspec.DecodeError):
             return None
-        if grant is None or grant.task_id != task_id or grant.expires_at <= datetime.now(UTC):
+        if grant is None or grant.task_id != task_id:
             return None
-        return grant.key_id
+        is_good = grant.expires_at > datetime.now(UTC) or await self._goes_on(task_id)
+        return grant.key_id if is_good else None
+
+    async def _goes_on(self, task_id: UUID) -> bool:
+        """Whether the task lives, or has ended only now: a browser that was asleep reads the end, too."""
+        row = await tasks.get(self._pool, task_id)
+        if row is None:
+            return False
+        return row.completed_at is None or row.completed_at + LIFETIME > datetime.now(UTC)
 
     async def _known_secret(self) -> bytes:
         if self._secret is None:

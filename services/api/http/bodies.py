@@ -1,6 +1,7 @@
 """A request's body as JSON, and everything about it that can be refused before anybody looks at the fields."""
 
 import asyncio
+import json
 import re
 from typing import Any
 
@@ -15,16 +16,26 @@ from windlass.shared.settings import Settings
 SUSPICIOUS = re.compile(rb"\\u0000|[0-9]{19}")
 LEAST_INTEGER, GREATEST_INTEGER = -(2**63), 2**64 - 1
 
+PLAIN = "identity"
 CURLS_WORD = "application/x-www-form-urlencoded"
+NESTED = (dict, list)
 
 
-async def read_json(request: Request[Any, Any, Any], *, largest_bytes: int | None = None) -> Any:
-    """The body, decoded and storable; `null` when there is none. A handler with a limit of its own names it."""
+async def read_json(
+    request: Request[Any, Any, Any], *, largest_bytes: int | None = None, optional: bool = False
+) -> Any:
+    """The body, decoded and storable; an empty object where it may be left out and is. A handler with a limit of its
+    own names it."""
     settings: Settings = request.app.state.settings
     refuse_other_types(request.headers.get("content-type"))
+    refuse_encodings(request.headers.get("content-encoding"))
     content = await read_body(request, settings, largest_bytes or settings.largest_body_bytes)
+    if not content.strip():
+        if optional:
+            return {}
+        raise Problem(400, "empty-body", "the request has no body; send a JSON object")
     try:
-        value = msgspec.json.decode(content or b"null")
+        value = msgspec.json.decode(content)
     except msgspec.ValidationError as error:
         raise Problem(422, "number-too-large", f"a number in the body is too large: {error}") from error
     except RecursionError as error:
@@ -33,20 +44,47 @@ async def read_json(request: Request[Any, Any, Any], *, largest_bytes: int | Non
         raise Problem(400, "malformed-json", f"the body is not JSON in UTF-8: {error}") from error
     if not (is_harmless(content, settings.deepest_json) or is_storable(value, settings.deepest_json)):
         refuse_unstorable(value, settings)
+    if content.count(b":") != count_names(value):
+        refuse_repeated_names(content)
     return value
 
 
-def refuse_other_types(declared: str | None) -> None:
-    """A body without a type is taken for JSON; one that says to be something else is a mistake worth hearing of.
+def count_names(value: Any) -> int:
+    """The quick look: each name of an object has one colon, and one that is repeated has been swallowed by then. Where
+    texts hold colons as well, it has to be looked at closely."""
+    kind = type(value)
+    if kind is dict:
+        return len(value) + sum(count_names(below) for below in value.values() if type(below) in NESTED)
+    return sum(count_names(below) for below in value if type(below) in NESTED) if kind is list else 0
 
-    `curl -d` says that everything is a form: that word means nothing, and a real form is no JSON in any case.
-    """
-    kind = (CURLS_WORD if declared is None else declared).partition(";")[0].strip().lower()
-    if kind == CURLS_WORD:
+
+def refuse_repeated_names(content: bytes) -> None:
+    """Readers differ in which of two values they take, so that two of them could understand two requests."""
+
+    def read(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise Problem(400, "duplicate-name", f"an object in the body has the name {twice[:100]!r} twice")
+
+    json.loads(content, object_pairs_hook=read, parse_int=len, parse_float=len)
+
+
+def refuse_other_types(declared: str | None) -> None:
+    """A body without a type is taken for JSON; one that says to be something else is a mistake worth hearing of."""
+    if declared is None:
         return
+    kind = declared.partition(";")[0].strip().lower()
     if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
         detail = f"the body is declared as {kind[:100] or 'nothing'}; send JSON with Content-Type: application/json"
-        raise Problem(415, "unsupported-media-type", detail)
+        detail += " (`curl --json` does; `curl -d` says that everything is a form)" if kind == CURLS_WORD else ""
+        raise Problem(415, "unsupported-media-type", detail, headers={"Accept": "application/json"})
+
+
+def refuse_encodings(declared: str | None) -> None:
+    if declared is not None and declared.strip().lower() not in {"", PLAIN}:
+        detail = f"the body is declared as {declared[:40]}; send it as it is, without a Content-Encoding"
+        raise Problem(415, "unsupported-content-encoding", detail, headers={"Accept-Encoding": PLAIN})
 
 
 async def read_body(request: Request[Any, Any, Any], settings: Settings, largest_bytes: int) -> bytes:

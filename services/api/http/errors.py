@@ -1,24 +1,35 @@
 """Errors as RFC 9457 problem documents: a stable code, what happened, and which fields were wrong."""
 
 import logging
-import uuid
+from collections.abc import Iterable
 from typing import Any
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from windlass.shared import db
 from windlass.shared.retry_delays import TAGS
 from windlass.shared.scrubbing import scrub, scrub_document
+from windlass.shared.wording import NOT_KNOWN, did_you_mean, in_words, names_at
 
 log = logging.getLogger("api")
 
 PROBLEM_JSON = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
 
+FIELDS_TOLD = 3
+
 CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
+
+
+THINGS = {
+    "/api/v1/tasks/": ("task", "task-not-found"),
+    "/api/v1/bulk/": ("bulk job", "bulk-not-found"),
+    "/api/v1/media/": ("media", "media-not-found"),
+}
 
 
 class Problem(Exception):
@@ -41,17 +52,30 @@ class Problem(Exception):
         self.headers = headers
 
 
-def invalid_fields(error: ValidationError, code: str, *, below: str = "") -> Problem:
-    """A failed check, each field named by a JSON pointer."""
-    errors = [
-        {
-            "pointer": below + "".join(f"/{escape(part)}" for part in each["loc"] if part not in TAGS),
-            "detail": each["msg"],
-        }
-        for each in error.errors(include_url=False, include_context=False, include_input=False)
-    ]
-    named = ", ".join(each["pointer"] or "/" for each in errors)
-    return Problem(422, code, f"these fields are not as they should be: {named}", errors=errors)
+def invalid_fields(
+    error: ValidationError, code: str, model: type[BaseModel], *, below: str = "", beside: Iterable[str] = ()
+) -> Problem:
+    """A failed check, each field named by a JSON pointer; `beside` are names that stand next to the model's own."""
+    errors = []
+    for each in error.errors(include_url=False):
+        place = [part for part in each["loc"] if part not in TAGS]
+        detail = _said_of(each, place, model, beside)
+        errors.append({"pointer": below + "".join(f"/{escape(part)}" for part in place), "detail": detail})
+    return not_as_they_should_be(code, errors)
+
+
+def _said_of(each: ErrorDetails, place: list[int | str], model: type[BaseModel], beside: Iterable[str]) -> str:
+    if each["type"] not in NOT_KNOWN:
+        return in_words(each)
+    known = [*names_at(model, place[:-1]), *(beside if len(place) == 1 else ())]
+    return f"there is no such field; {did_you_mean(str(place[-1]), known)}"
+
+
+def not_as_they_should_be(code: str, errors: list[dict[str, str]]) -> Problem:
+    """The first few in full: whoever reads only the detail is helped as well."""
+    named = "; ".join(f"{each['pointer'] or '/'}: {each['detail']}" for each in errors[:FIELDS_TOLD])
+    more = f"; and {len(errors) - FIELDS_TOLD} more" if len(errors) > FIELDS_TOLD else ""
+    return Problem(422, code, f"not as it should be: {named}{more}", errors=errors)
 
 
 def escape(part: int | str) -> str:
@@ -65,8 +89,7 @@ def problem_response(request: Request[Any, Any, Any], problem: Problem) -> Respo
         "title": problem.code.replace("-", " ").capitalize(),
         "status": problem.status,
         "detail": scrub(problem.detail),
-        # What no route takes has not come past the middleware that numbers requests.
-        "request_id": request.scope.get("request_id") or uuid.uuid4().hex,
+        "request_id": request.scope["request_id"],  # type: ignore[typeddict-item]
     }
     if problem.errors is not None:
         body["errors"] = scrub_document(problem.errors)
@@ -82,12 +105,26 @@ def handle_http(request: Request[Any, Any, Any], error: HTTPException) -> Respon
     status = error.status_code
     code = CODES.get(status, "bad-request" if status < 500 else "internal-error")
     detail, errors = error.detail, None
+    if status == 404:
+        code, detail = nothing_at(request.scope["path"])
+    if status == 405:
+        detail = f"{request.method} is not for this path; `Allow` names what is"
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
         status, code = 422, "invalid-request"
         errors = [{"pointer": f"/{each.get('key', '')}", "detail": each.get("message", "")} for each in error.extra]
         # Litestar's own words repeat the whole address, with whatever somebody wrote into it.
         detail = f"these are not as they should be: {', '.join(each['pointer'] for each in errors)}"
-    return problem_response(request, Problem(status, code, detail, errors=errors))
+    # Of what Litestar would say beside it, only which methods there are.
+    headers = {"Allow": error.headers["allow"]} if error.headers and "allow" in error.headers else None
+    return problem_response(request, Problem(status, code, detail, errors=errors, headers=headers))
+
+
+def nothing_at(path: str) -> tuple[str, str]:
+    """An id that is none is the id of nothing: no more is said of it than of one that nobody has."""
+    for beginning, (thing, code) in THINGS.items():
+        if path.startswith(beginning) and (said := path.removeprefix(beginning).partition("/")[0]):
+            return code, f"there is no {thing} {said[:60]}"
+    return "not-found", "there is nothing at this path; /schema shows what there is"
 
 
 def handle_unavailable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:

@@ -24,7 +24,7 @@ LARGEST_BYTES = 256_000
 Calling = Request[Any, Any, State]
 
 
-@post("/callbacks/{token:str}", public=True, status_code=200, request_max_body_size=LARGEST_BYTES)
+@post("/callbacks/{token:str}", public=True, any_query=True, status_code=200, request_max_body_size=LARGEST_BYTES)
 async def hear_by_token(request: Calling, state: State, token: FromPath[str]) -> dict[str, Any]:
     """For the provider of one job: the address that came with the order is the right to call it."""
     callback_hash = hashlib.sha256(token.encode()).digest()
@@ -37,7 +37,13 @@ async def hear_by_token(request: Calling, state: State, token: FromPath[str]) ->
     return {}
 
 
-@post("/callbacks/provider/{name:str}", public=True, status_code=200, request_max_body_size=LARGEST_BYTES)
+@post(
+    "/callbacks/provider/{name:str}",
+    public=True,
+    any_query=True,
+    status_code=200,
+    request_max_body_size=LARGEST_BYTES,
+)
 async def hear_by_job(request: Calling, state: State, name: FromPath[str]) -> dict[str, Any]:
     """For a provider that calls one address for all jobs, with the key that was agreed with it as bearer token."""
     if not holds_key(state.settings, name, bearer(request.headers.get("authorization", ""))):

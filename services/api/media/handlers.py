@@ -4,12 +4,13 @@ import logging
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Request, Response, get, head
+from litestar import Request, Response, get
 from litestar.datastructures import State
 from litestar.params import FromPath, QueryParameter
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import RETRY_AFTER_SECONDS, Problem
+from windlass.services.api.http.methods import is_head
 from windlass.services.api.media.file_response import FileResponse
 from windlass.services.api.media.ranges import Unsatisfiable, is_named, still_applies, wanted_range
 from windlass.services.api.tasks.handlers import Asked
@@ -40,14 +41,7 @@ async def get_media(
 ) -> Response[Any]:
     """One file, or with `Range` a part of it. A url from a task's result needs no key until it expires."""
     row = await visible_content(request, state, content_id)
-    return await file_response(request, state, row, with_body=True)
-
-
-@head("/media/{content_id:uuid}", signed_url=True, include_in_schema=False)
-async def look_at_media(request: Viewing, state: State, content_id: FromPath[UUID]) -> Response[None]:
-    """The same without the file."""
-    row = await visible_content(request, state, content_id)
-    return await file_response(request, state, row, with_body=False)
+    return await file_response(request, state, row)
 
 
 @get("/workflow-runs/{workflow_run_id:str}/media")
@@ -75,14 +69,14 @@ async def visible_content(request: Viewing, state: State, content_id: UUID) -> O
     return row
 
 
-async def file_response(request: Viewing, state: State, row: OwnedContent, *, with_body: bool) -> FileResponse:
+async def file_response(request: Viewing, state: State, row: OwnedContent) -> FileResponse:
     size, etag = row.size_bytes, f'"{row.sha256}"'
     headers = headers_of(row, etag)
     if is_named(etag, request.headers.getall("if-none-match", [])):
         return FileResponse(304, headers)
     storage: MediaStorage = state.storage
     await require_file(storage, row)
-    if not with_body:
+    if is_head(request.scope):
         return FileResponse(200, {**headers, "Content-Length": str(size)})
     applies = still_applies(etag, request.headers.get("if-range"))
     try:
@@ -150,4 +144,4 @@ async def content_document(content: dict[str, Any], caller: Caller, state: State
     }
 
 
-HANDLERS = [get_media, look_at_media, list_workflow_run_media]
+HANDLERS = [get_media, list_workflow_run_media]

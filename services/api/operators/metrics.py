@@ -7,8 +7,10 @@ from litestar import Response, get
 from litestar.datastructures import State
 from prometheus_client import CollectorRegistry, generate_latest
 
+from windlass.services.api.access.auth import require_overview
 from windlass.services.api.operators.cluster import DEADLINE_SECONDS, ClusterMetrics, ClusterReader
 from windlass.services.api.streams.event_stream import StreamKind
+from windlass.services.api.tasks.handlers import Asked
 from windlass.shared import db
 from windlass.shared.metrics.services import STREAM_CLIENTS, STREAMS_CUT
 from windlass.shared.metrics.serving import CONTENT_TYPE, MetricsServer, own_registry
@@ -53,7 +55,9 @@ def written(registry: CollectorRegistry, figures: ClusterMetrics) -> bytes:
     return generate_latest(registry) + generate_latest(figures)
 
 
-@get("/metrics", public=True)
-async def metrics(state: State) -> Response[bytes]:
-    """Everything that `docs/metrics.md` lists for the api; without Postgres, everything that it knows by itself."""
+@get("/metrics")
+async def metrics(request: Asked, state: State) -> Response[bytes]:
+    """Everything that `docs/metrics.md` lists for the api; without Postgres, everything that it knows by itself. It is
+    about everybody: for viewers and admins. On a port of its own (`WINDLASS_METRICS_PORT`) it needs no key."""
+    require_overview(request.user)
     return Response(await state.metrics.tell(), media_type=CONTENT_TYPE)

@@ -1,6 +1,7 @@
 """Providers over REST: how each one is, what happened to it, and what an operator sets over its configuration."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from litestar import get, patch
@@ -12,10 +13,12 @@ from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_admin, require_overview
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.operators.capabilities import Capabilities
 from windlass.services.api.tasks.handlers import Asked
 from windlass.shared.settings import Settings, queue_name
 from windlass.shared.store.flow_control import flow
 from windlass.shared.store.flow_control.flow import Holder, ProviderOverview, Rules
+from windlass.shared.store.rows import ProviderEventRow
 from windlass.shared.toml_tables import Rate
 
 
@@ -35,7 +38,7 @@ async def list_providers(request: Asked, state: State) -> dict[str, Any]:
     """Every provider: limits, slots and who holds them, rates, pauses, breakers, lanes."""
     rows = await read(state)
     holders = await flow.holders(state.pool) if request.user.sees_everything else []
-    return {"items": [provider_document(row, holders, request.user, state.settings) for row in rows]}
+    return {"items": [whole_document(row, holders, request.user, state) for row in rows]}
 
 
 @get("/providers/{name:str}")
@@ -52,7 +55,7 @@ async def change_provider(request: Asked, state: State, name: FromPath[str]) -> 
     try:
         change = ProviderChange.model_validate_json(await request.body(), strict=True)
     except ValidationError as error:
-        raise invalid_fields(error, "invalid-provider") from error
+        raise invalid_fields(error, "invalid-provider", ProviderChange) from error
     before = await read(state, name)
     if not before:
         raise unknown_provider(name)
@@ -75,9 +78,17 @@ async def list_provider_events(
     if not await read(state, name):
         raise unknown_provider(name)
     rows = await flow.events(state.pool, name, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [dict(row) for row in rows[:limit]]}
+    document: dict[str, Any] = {"items": [event_document(row) for row in rows[:limit]]}
     if len(rows) > limit:
         document["next_cursor"] = str(rows[limit - 1].event_id)
+    return document
+
+
+def event_document(row: ProviderEventRow) -> dict[str, Any]:
+    """Postgres writes the times within JSON with an offset; all that we answer with end in `Z`."""
+    document = dict(row)
+    if isinstance(until := row.data.get("until"), str):
+        document["data"] = {**row.data, "until": datetime.fromisoformat(until).astimezone(UTC)}
     return document
 
 
@@ -93,7 +104,7 @@ async def document_of(request: Asked, state: State, name: str) -> dict[str, Any]
     if not rows:
         raise unknown_provider(name)
     holders = await flow.holders(state.pool, name) if request.user.sees_everything else []
-    return provider_document(rows[0], holders, request.user, state.settings)
+    return whole_document(rows[0], holders, request.user, state)
 
 
 def ended_pause(row: ProviderOverview, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -105,6 +116,14 @@ def ended_pause(row: ProviderOverview, wanted: dict[str, Any]) -> dict[str, Any]
 
 def unknown_provider(name: str) -> Problem:
     return Problem(404, "provider-not-found", f"there is no provider {name}; GET /api/v1/providers lists them")
+
+
+def whole_document(row: ProviderOverview, holders: Sequence[Holder], caller: Caller, state: State) -> dict[str, Any]:
+    known: Capabilities = state.capabilities
+    return {
+        **provider_document(row, holders, caller, state.settings),
+        "capabilities": known.of(row.name),
+    }
 
 
 def provider_document(

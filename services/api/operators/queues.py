@@ -10,6 +10,8 @@ from windlass.shared.store.operating import queues
 from windlass.shared.store.operating.queues import QueueStatus
 from windlass.shared.toml_tables import LaneSettings
 
+TOTALLED = ("fresh", "retry", "scheduled", "blocked", "running", "dead")
+
 
 @get("/queues/status")
 async def queue_status(request: Asked, state: State) -> dict[str, Any]:
@@ -24,6 +26,7 @@ async def queue_status(request: Asked, state: State) -> dict[str, Any]:
     lanes = state.settings.lanes
     return {
         "queues": [queue_document(row, lanes) for row in rows if row.queue is not None],
+        "totals": {name: sum(row[name] for row in rows) for name in TOTALLED},
         "states": states,
         "retry_ratio": lanes.retry_share(sum(row.retry for row in rows)) / 100,
     }

@@ -52,6 +52,12 @@ class TaskErrorDocument(Document):
     attempt: Annotated[int, Field(description="The attempt that failed.")]
 
 
+class AttemptErrorDocument(TaskErrorDocument):
+    """How an attempt failed, and when."""
+
+    at: datetime
+
+
 class ProgressDocument(Document):
     """How far a task is: in the actor's words, or in its state's where the actor says nothing."""
 
@@ -108,7 +114,8 @@ class ListedTaskDocument(Document):
     payload: Annotated[dict[str, Any] | None, Field(description="Only with `full=true`.")] = None
     result: Annotated[Any, Field(description="Only with `full=true`.")] = None
     error_history: Annotated[
-        list[TaskErrorDocument] | None, Field(description="Only with `full=true`: every attempt's error.")
+        list[AttemptErrorDocument] | None,
+        Field(description="Every attempt's error, oldest first; in lists only with `full=true`."),
     ] = None
 
 
@@ -175,10 +182,12 @@ class WhyDocument(Document):
 
 
 class StreamTokenDocument(Document):
-    """Opens one task's stream for five minutes, where no header can be sent."""
+    """Opens one task's stream where no header can be sent."""
 
     token: str
-    expires_at: datetime
+    expires_at: Annotated[
+        datetime, Field(description="Not before this; a token stays good while its task lives, and five minutes more.")
+    ]
     url: Annotated[str, Field(description="The stream with the token in it.")]
 
 

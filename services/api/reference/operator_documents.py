@@ -40,10 +40,22 @@ class StatesDocument(Document):
     cancelled: int
 
 
+class TotalsDocument(Document):
+    """The same figures over all queues, also over those of providers that are no longer configured."""
+
+    fresh: int
+    retry: int
+    scheduled: int
+    blocked: int
+    running: int
+    dead: int
+
+
 class QueuesDocument(Document):
-    """Every queue, and all states."""
+    """Every queue, their sums, and all states."""
 
     queues: list[QueueDocument]
+    totals: TotalsDocument
     states: StatesDocument
     retry_ratio: float
 
@@ -160,6 +172,19 @@ class BreakerDocument(Document):
     results: Annotated[int, Field(description="In the window.")]
 
 
+class ActionDocument(Document):
+    """One thing that a provider can be asked for."""
+
+    action: Annotated[str, Field(examples=["txt2img"])]
+    params_schema: Annotated[dict[str, Any], Field(description="JSON Schema of `params`, by the provider's own names.")]
+
+
+class CapabilitiesDocument(Document):
+    """What a provider can be asked for, as its adapter declares it."""
+
+    actions: Annotated[list[ActionDocument], Field(description="Empty where work is not ordered by actions.")]
+
+
 class ProviderDocument(Document):
     """A provider: what may start, what runs, and what stands in the way."""
 
@@ -177,6 +202,7 @@ class ProviderDocument(Document):
     lane_credit: Annotated[int, Field(description="At 100 the next start is a retry's.")]
     retry_ratio: float
     workers: int
+    capabilities: CapabilitiesDocument
 
 
 class ProviderList(Document):

@@ -87,6 +87,6 @@ OPERATOR_OPERATIONS: dict[tuple[str, str], Operation] = {
         "Health",
         "Metrics for Prometheus",
         {200: Answer("In Prometheus' text format.", media_type="text/plain")},
-        problems=(503,),
+        problems=(401, 403, 429, 503),
     ),
 }

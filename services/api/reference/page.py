@@ -8,6 +8,11 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from windlass.services.api.reference.examples import curl_line, example_of
+from windlass.services.api.reference.problems import PROBLEMS
+from windlass.services.api.reference.stream_events import ABOUT as ABOUT_STREAMS
+from windlass.services.api.reference.stream_events import STREAM_EVENTS
+
 STYLE = files(__package__).joinpath("page.css").read_text()
 
 
@@ -26,18 +31,28 @@ def render(document: Mapping[str, Any]) -> str:
     title = escape(document["info"]["title"])
     shapes = document["components"]["schemas"]
     tags = [tag["name"] for tag in document["tags"]]
-    return "".join(
+    shown = "".join(
         [
-            f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{title} API</title>",
-            f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style></head><body>",
             *contents(tags, operations, shapes),
             f"<main><h1>{title} API</h1>{prose(document['info']['description'])}",
             "<p>For machines: <a href='/schema/openapi.json'>openapi.json</a>.</p>",
-            *(section(tag, operations) for tag in tags),
+            *(section(tag, operations, shapes) for tag in tags),
+            stream_events(),
+            problem_codes(),
             "<section id=shapes><h2>Shapes</h2>",
             *(shape(name, schema) for name, schema in sorted(shapes.items())),
-            "</section></main></body></html>",
+            "</section></main>",
         ]
+    )
+    return framed(f"{document['info']['title']} API", shown)
+
+
+def framed(title: str, content: str) -> str:
+    """A page with our style and nothing else to load."""
+    return (
+        f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(title)}</title>"
+        f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style></head>"
+        f"<body>{content}</body></html>"
     )
 
 
@@ -49,23 +64,28 @@ def contents(tags: list[str], operations: list[tuple[str, str, Any]], shapes: Ma
             if operation["tags"] == [tag]:
                 yield f"<li><a href='#{anchor(method, path)}'>{escape(operation['summary'])}</a></li>"
         yield "</ul>"
+    yield "<h3><a href='#events'>Events of a stream</a></h3><h3><a href='#problems'>Problem codes</a></h3>"
     yield f"<h3><a href='#shapes'>Shapes</a></h3><ul><li>{len(shapes)} of them</li></ul></nav>"
 
 
-def section(tag: str, operations: list[tuple[str, str, Any]]) -> str:
-    own = [show(path, method, operation) for path, method, operation in operations if operation["tags"] == [tag]]
+def section(tag: str, operations: list[tuple[str, str, Any]], shapes: Mapping[str, Any]) -> str:
+    own = [
+        show(path, method, operation, shapes) for path, method, operation in operations if operation["tags"] == [tag]
+    ]
     return f"<section><h2>{escape(tag)}</h2>{''.join(own)}</section>"
 
 
-def show(path: str, method: str, operation: Mapping[str, Any]) -> str:
+def show(path: str, method: str, operation: Mapping[str, Any], shapes: Mapping[str, Any]) -> str:
     return "".join(
         [
             f"<article id='{anchor(method, path)}'><h3>{escape(operation['summary'])}</h3>",
             f"<p class=call><b class={method}>{method.upper()}</b> <code>{escape(path)}</code></p>",
             prose(operation.get("description", "")),
+            f"<pre class=curl>{escape(curl_line(method, path, operation))}</pre>",
             parameters(operation.get("parameters", [])),
             body(operation.get("requestBody")),
             answers(operation["responses"]),
+            answer_example(operation["responses"], shapes),
             "</article>",
         ]
     )
@@ -95,6 +115,35 @@ def answers(given: Mapping[str, Mapping[str, Any]]) -> str:
         for status, answer in given.items()
     ]
     return f"<table><tr><th>answer<th><th></tr>{''.join(rows)}</table>"
+
+
+def answer_example(given: Mapping[str, Mapping[str, Any]], shapes: Mapping[str, Any]) -> str:
+    """What the first good answer may look like."""
+    for status, answer in given.items():
+        content = answer.get("content", {}).get("application/json")
+        if status.startswith("2") and content:
+            example = json.dumps(example_of(content["schema"], shapes), indent=2, ensure_ascii=False)
+            return f"<details><summary>An answer, {status}</summary><pre>{escape(example)}</pre></details>"
+    return ""
+
+
+def stream_events() -> str:
+    rows = [
+        f"<article><h3><code>{name}</code></h3><p>{inline(said)}</p>"
+        f"<pre>event: {name}\ndata: {escape(json.dumps(data, ensure_ascii=False))}</pre></article>"
+        for name, (said, data) in STREAM_EVENTS.items()
+    ]
+    return f"<section id=events><h2>Events of a stream</h2>{prose(ABOUT_STREAMS)}{''.join(rows)}</section>"
+
+
+def problem_codes() -> str:
+    rows = [
+        f"<tr><td><a href='/problems/{code}'><code>{code}</code></a></td><td>{', '.join(map(str, each.statuses))}</td>"
+        f"<td>{inline(each.means)}</td></tr>"
+        for code, each in sorted(PROBLEMS.items())
+    ]
+    table = f"<table><tr><th>code<th>status<th></tr>{''.join(rows)}</table>"
+    return f"<section id=problems><h2>Problem codes</h2>{table}</section>"
 
 
 def shape(name: str, schema: Mapping[str, Any]) -> str:

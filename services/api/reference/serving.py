@@ -40,6 +40,7 @@ def openapi_config() -> OpenAPIConfig:
         title="Windlass",
         version="1",
         path="/schema",
+        use_handler_docstrings=True,
         openapi_router=Router("/schema", route_handlers=[], include_in_schema=False, response_headers=page_headers()),
         operation_id_creator=lambda handler, _method, _path: handler.fn.__name__,
         render_plugins=[CompletedDocument(media_type=MediaType.JSON), ReadablePage(path="/")],

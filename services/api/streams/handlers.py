@@ -68,7 +68,8 @@ async def stream(  # noqa: PLR0917
 
 @post("/tasks/{task_id:uuid}/stream-token", status_code=201)
 async def issue_stream_token(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str, Any]:
-    """A token that opens this one stream for five minutes, as `?token=`: an EventSource cannot send a key."""
+    """A token for this one stream, as `?token=`, while the task lives and five minutes more: an EventSource cannot send
+    a key."""
     task = await visible_task(state.pool, request.user, task_id)
     await audit_foreign_task(request, "task.stream-token", task)
     token, expires_at = await state.stream_tokens.issue(task_id, request.user.key_id)

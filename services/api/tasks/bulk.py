@@ -1,12 +1,12 @@
 """Changes to many tasks over REST: accepted at once, done in chunks by the janitor, watched by their id."""
 
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID
 
 from litestar import Response, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from uuid_utils.compat import uuid7
 
 from windlass.services.api.access.audit import audit
@@ -25,8 +25,8 @@ class Change(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     filter: Filter = Filter()
-    all: bool = False
-    dry_run: bool = False
+    all: Annotated[bool, Field(strict=True)] = False
+    dry_run: Annotated[bool, Field(strict=True)] = False
 
 
 class BulkChange(Change):
@@ -60,7 +60,7 @@ async def read(request: Asked, body: type[Body]) -> Body:
     try:
         return body.model_validate(document)
     except ValidationError as error:
-        raise invalid_fields(error, "invalid-bulk") from error
+        raise invalid_fields(error, "invalid-bulk", body) from error
 
 
 async def start(

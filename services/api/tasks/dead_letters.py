@@ -10,7 +10,7 @@ from pydantic import Field
 from windlass.services.api.access.auth import require_writer
 from windlass.services.api.tasks.bulk import Change, read, start
 from windlass.services.api.tasks.handlers import Asked
-from windlass.services.api.tasks.listing import FILTERED, Cursor, Limit, Wanted, page, refuse_unknown
+from windlass.services.api.tasks.listing import FILTERED, Cursor, Limit, Wanted, page
 from windlass.shared.store.reading import dead_letters
 from windlass.shared.store.reading.dead_letters import only_dead
 from windlass.shared.store.tasks import bulk
@@ -24,7 +24,7 @@ GroupBy = Annotated[
 class Revival(Change):
     """`POST /queues/dlq/revive`."""
 
-    canary: Annotated[int, Field(ge=1, le=bulk.CHUNK)] | None = None
+    canary: Annotated[int, Field(ge=1, le=bulk.CHUNK, strict=True)] | None = None
 
 
 @get("/queues/dlq", dependencies=FILTERED)
@@ -32,7 +32,6 @@ async def list_dead_letters(  # noqa: PLR0917 - Litestar passes them by name
     request: Asked, state: State, wanted: Wanted, cursor: Cursor = None, limit: Limit = 50, group_by: GroupBy = None
 ) -> dict[str, Any]:
     """Dead tasks with their payloads and every attempt's error, newest first; or the kinds of errors among them."""
-    refuse_unknown(request, {"cursor", "limit", "group_by"})
     if group_by is not None:
         rows = await dead_letters.group_by_error(state.lists, wanted, owner=request.user.own, limit=limit)
         return {"items": [dict(row) for row in rows]}

@@ -17,17 +17,16 @@ from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.long_poll import KeyEnded, wait_for_end
 from windlass.services.api.tasks.relatives import refuse_unknown_parents
-from windlass.services.api.tasks.schemas import Sweep, task_document
-from windlass.services.api.tasks.submission import accept, check_idempotency_key, read, under_idempotency_key
+from windlass.services.api.tasks.schemas import Sweep, error_for, task_document
+from windlass.services.api.tasks.submission import accept, batch_of, check_idempotency_key, read, under_idempotency_key
 from windlass.shared import tracing
 from windlass.shared.db import Database
 from windlass.shared.states import REVIVE
 from windlass.shared.states import State as TaskState
 from windlass.shared.store import functions, tasks
+from windlass.shared.store.reading import listing
 from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
-
-MOST_PER_BATCH = 1000
 
 Asked = Request[Caller, None, State]
 Wait = Annotated[float | None, QueryParameter(ge=0, le=50, description="Seconds to hold the answer back for its end.")]
@@ -82,10 +81,7 @@ async def submit_batch(
     """Accepts up to 1,000 tasks, all or none."""
     require_writer(request.user)
     check_idempotency_key(idempotency_key)
-    body = await read_json(request)
-    wanted = body.get("tasks") if isinstance(body, dict) else None
-    if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_PER_BATCH:
-        raise field_problem("/tasks", "invalid-batch", f"a batch is a list of 1 to {MOST_PER_BATCH} tasks")
+    wanted = batch_of(await read_json(request))
     with tracing.submitting() as span:
         submissions = [
             accept(each, request.user, state.settings, below=f"/tasks/{number}") for number, each in enumerate(wanted)
@@ -113,7 +109,9 @@ async def get_task(
     ended = True
     if wait is not None:
         row, ended = await wait_for_end(state, request.user, task_id, wait)
-    return json_response(task_document(row, request.user, state.media_links), 200 if ended else 202)
+    document = task_document(row, request.user, state.media_links)
+    document["error_history"] = await error_history(state.pool, request.user, row)
+    return json_response(document, 200 if ended else 202)
 
 
 @post("/tasks/{task_id:uuid}/cancel", status_code=200)
@@ -147,11 +145,11 @@ async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> d
 async def requeue_orphaned(request: Asked, state: State) -> dict[str, Any]:
     """Runs the stale sweep now, for leases that ran out at least `max_age_seconds` ago."""
     require_admin(request.user)
-    body = await read_json(request)
+    body = await read_json(request, optional=True)
     try:
-        sweep = Sweep.model_validate(body if await request.body() else {})
+        sweep = Sweep.model_validate(body)
     except ValidationError as error:
-        raise invalid_fields(error, "invalid-request") from error
+        raise invalid_fields(error, "invalid-request", Sweep) from error
     await audit(request, "tasks.requeue-orphaned", details=sweep.model_dump())
     rows = await tasks.stall(state.pool, expired_for_seconds=sweep.max_age_seconds, retries=state.settings.retries)
     return {"recovered": len(rows)}
@@ -253,6 +251,14 @@ async def visible_task(db: Database, caller: Caller, task_id: UUID) -> TaskRow:
     if row is None or not caller.may_see(row.user_id):
         raise Problem(404, "task-not-found", f"there is no task {task_id}")
     return row
+
+
+async def error_history(db: Database, caller: Caller, row: TaskRow) -> list[dict[str, Any] | None]:
+    """Every attempt's error, oldest first; whose first attempt has not failed has none, and nobody is asked."""
+    if row.error is None and row.attempt <= 1:
+        return []
+    histories = await listing.error_histories(db, [row.task_id])
+    return [error_for(caller, error) for error in histories[row.task_id]]
 
 
 def json_response(document: dict[str, Any], status: int, headers: dict[str, str] | None = None) -> Response[Any]:

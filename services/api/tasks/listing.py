@@ -13,7 +13,6 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import QueryParameter
 
 from windlass.services.api.access.auth import Caller
-from windlass.services.api.http.errors import Problem, escape
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.tasks.schemas import error_for, list_document
 from windlass.shared.filters import FILTERS, LONGEST_SEARCH, SHORTEST_SEARCH, Filter, description_of
@@ -57,7 +56,6 @@ async def list_tasks(  # noqa: PLR0917 - Litestar passes them by name
     full: Annotated[bool, QueryParameter(description="With payload, result and every attempt's error.")] = False,  # noqa: FBT002
 ) -> dict[str, Any]:
     """Tasks, newest first: pages follow each other without gap or repeat while new tasks arrive."""
-    refuse_unknown(request, {"cursor", "limit", "full"})
     return await page(state, request.user, wanted, cursor=cursor, limit=limit, full=full)
 
 
@@ -78,14 +76,6 @@ async def documents(state: State, caller: Caller, rows: Sequence[TaskRow], *, fu
         for item in items:
             item["error_history"] = [error_for(caller, error) for error in histories[item["task_id"]]]
     return items
-
-
-def refuse_unknown(request: Asked, also: set[str]) -> None:
-    """A filter with a typing error must not list everything."""
-    if unknown := sorted(set(request.query_params) - set(FILTERS) - also):
-        errors = [{"pointer": f"/{escape(name)}", "detail": "no such parameter"} for name in unknown]
-        known = ", ".join(sorted({*FILTERS, *also}))
-        raise Problem(422, "unknown-parameter", f"there is no {', '.join(unknown)} here; known: {known}", errors=errors)
 
 
 def in_utc(value: object) -> object:

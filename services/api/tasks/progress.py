@@ -18,7 +18,7 @@ def present(
         return said
     percent = 100.0 if status == "completed" else (said or {}).get("percent")
     message = message_of(status, attempt, error)
-    return {"elapsed_ms": elapsed_ms, "message": message, "percent": percent, "updated_at": at.isoformat()}
+    return {"elapsed_ms": elapsed_ms, "message": message, "percent": percent, "updated_at": at}
 
 
 def message_of(status: str, attempt: int, error: dict[str, Any] | None) -> str:

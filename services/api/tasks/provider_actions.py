@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from windlass.services.api.http.errors import Problem, escape
+from windlass.services.api.http.errors import escape, not_as_they_should_be
 from windlass.shared.errors import TaskError
 from windlass.shared.payloads import MediaPayload
 from windlass.shared.settings import Settings
@@ -35,8 +35,7 @@ def refuse_what_it_does_not_take(payload: MediaPayload, provider: str, settings:
             {"pointer": below + "".join(f"/{escape(part)}" for part in fault.path), "detail": fault.detail}
             for fault in faults
         ]
-        named = ", ".join(error["pointer"] for error in errors)
-        raise Problem(422, "invalid-payload", f"these fields are not as they should be: {named}", errors=errors)
+        raise not_as_they_should_be("invalid-payload", errors)
 
 
 def _actions(settings: Settings, provider: str) -> "Mapping[str, type[Params]] | None":

@@ -1,21 +1,21 @@
 """The shapes that come in, checked field by field, and the shape of a task as it goes out."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
-from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.tasks.progress import present
-from windlass.shared.filters import Label, Name
+from windlass.shared.filters import Id, Label, Name, TextualTime
+from windlass.shared.priorities import Priority, number_of
 from windlass.shared.retry_delays import TaskDelays
 from windlass.shared.scrubbing import withhold_label
 from windlass.shared.store.rows import TaskEventRow, TaskRow
 from windlass.shared.store.tasks import TASK_FIELDS
 
-LAST_YEAR = 3000
+HORIZON_SECONDS = 366 * 86400
 
 
 def without_secrets(text: str) -> str:
@@ -35,7 +35,7 @@ OUR_DETAILS_OF = {"DependencyFailed": {"task_id"}, "Expired": {"last_error"}}
 class NewTask(BaseModel):
     """A task to be, as `POST /tasks` takes it and as each item of a batch is written."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     actor: Annotated[Name, Field(description="The kind of work.", examples=["probe"])]
     payload: dict[str, Any] = Field(
@@ -43,7 +43,11 @@ class NewTask(BaseModel):
     )
     provider: Annotated[Name | None, Field(description="Who does the work; the actor's default otherwise.")] = None
     task_type: Annotated[Label | None, Field(description="A word of your own for the kind of task.")] = None
-    priority: Annotated[int, Field(ge=0, le=9, description="0 critical, 1 high, 2 medium, 3 low, 4 to 9 below.")] = 2
+    priority: Annotated[
+        Annotated[int, Field(ge=0, le=9)],
+        BeforeValidator(number_of, json_schema_input_type=Priority),
+        Field(description="0 `critical`, 1 `high`, 2 `medium`, 3 `low`, as number or word; 4 to 9 below."),
+    ] = 2
     max_retries: Annotated[
         int | None,
         Field(ge=0, le=100, description="So many failures are tried again; the configured number otherwise."),
@@ -58,16 +62,19 @@ class NewTask(BaseModel):
     max_age_seconds: Annotated[
         float | None, Field(gt=0, le=100 * 366 * 86400, description="Older than this it is buried, not started.")
     ] = None
-    run_at: Annotated[AwareDatetime | None, Field(description="Not before this time, with its zone.")] = None
+    run_at: Annotated[
+        TextualTime | None,
+        Field(description="Not before this time, with its zone; within a year. One that is past means now."),
+    ] = None
     delay_seconds: Annotated[
-        float | None, Field(ge=0, le=366 * 86400, description="Not before so many seconds from now.")
+        float | None, Field(ge=0, le=HORIZON_SECONDS, description="Not before so many seconds from now.")
     ] = None
     tags: Annotated[list[Label], Field(max_length=50, description="Words to find it by.")] = Field(default_factory=list)
     project_id: Annotated[Label | None, Field(description="The project it belongs to.")] = None
     workflow_id: Annotated[Label | None, Field(description="The workflow it belongs to.")] = None
-    parent_task_id: Annotated[UUID | None, Field(description="The task that this one came out of.")] = None
+    parent_task_id: Annotated[Id | None, Field(description="The task that this one came out of.")] = None
     depends_on: Annotated[
-        list[UUID], Field(max_length=1000, description="Starts when all of these tasks have completed.")
+        list[Id], Field(max_length=1000, description="Starts when all of these tasks have completed.")
     ] = Field(default_factory=list)
     dedupe_key: Annotated[
         Annotated[str, AfterValidator(without_secrets)] | None,
@@ -87,13 +94,15 @@ class NewTask(BaseModel):
     @field_validator("run_at")
     @classmethod
     def _a_time_that_can_be_kept(cls, run_at: datetime | None) -> datetime | None:
-        """In UTC: Postgres does not read every zone that ISO 8601 can write."""
+        """In UTC: Postgres does not read every zone that ISO 8601 can write. A time before the year 1 is past, too."""
         try:
             in_utc = run_at and run_at.astimezone(UTC)
         except OverflowError:
-            in_utc = datetime.max.replace(tzinfo=UTC)
-        if in_utc and in_utc.year >= LAST_YEAR:
-            raise ValueError(f"must be before the year {LAST_YEAR}")
+            in_utc = (
+                datetime.max.replace(tzinfo=UTC) if run_at and run_at.year > 1 else datetime.min.replace(tzinfo=UTC)
+            )
+        if in_utc and in_utc > datetime.now(UTC) + timedelta(seconds=HORIZON_SECONDS):
+            raise ValueError(f"must be within {HORIZON_SECONDS // 86400} days from now")
         return in_utc
 
     @model_validator(mode="after")
@@ -106,7 +115,7 @@ class NewTask(BaseModel):
 class Sweep(BaseModel):
     """Which leases the stale sweep takes for lost."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     max_age_seconds: Annotated[
         float, Field(ge=0, le=366 * 86400, strict=True, description="Run out at least so long ago.")

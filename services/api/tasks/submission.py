@@ -1,7 +1,8 @@
 """From a request's body to a task that can be stored: everything that can be checked is checked here."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.bodies import field_problem
-from windlass.services.api.http.errors import invalid_fields
+from windlass.services.api.http.errors import escape, invalid_fields
 from windlass.services.api.tasks.provider_actions import refuse_what_it_does_not_take
 from windlass.services.api.tasks.schemas import NewTask
 from windlass.shared import tracing
@@ -26,6 +27,7 @@ from windlass.shared.retry_delays import stored_delays
 from windlass.shared.scrubbing import withhold, withhold_label
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
+from windlass.shared.wording import did_you_mean
 
 AS_THEY_ARE = {
     "task_type", "priority", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",
@@ -36,7 +38,21 @@ AS_THEY_ARE = {
 OPTIONS = NewTask.model_fields.keys() - {"actor", "payload"}
 """What a shortcut takes for the task's own; everything else at its top level is payload."""
 
+MOST_PER_BATCH = 1000
+
 _canonical = msgspec.json.Encoder(order="sorted")
+
+
+def batch_of(body: Any) -> list[Any]:
+    """The tasks of a batch, not yet looked at."""
+    wanted = body.get("tasks") if isinstance(body, dict) else None
+    for name in body if isinstance(body, dict) else ():
+        if name != "tasks":
+            detail = "there is no such field; did you mean `tasks`?"
+            raise field_problem(f"/{escape(name)}", "invalid-batch", detail)
+    if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_PER_BATCH:
+        raise field_problem("/tasks", "invalid-batch", f"a batch is a list of 1 to {MOST_PER_BATCH} tasks")
+    return wanted
 
 
 def accept(
@@ -51,7 +67,7 @@ def accept(
         raise field_problem(f"{below}/webhook_url", "not-supported-yet", detail)
     provider = choose_provider(wanted, settings, below)
     below_payload = f"{below}/payload" if shortcut_for is None else below
-    payload = check_payload(wanted, settings, below_payload)
+    payload = check_payload(wanted, settings, below_payload, () if shortcut_for is None else OPTIONS)
     refuse_faults(payload, caller, settings, below_payload)
     refuse_unknown_agent(payload, settings, below_payload)
     if isinstance(payload, MediaPayload):
@@ -67,7 +83,7 @@ def accept(
         max_age_seconds=wanted.max_age_seconds or settings.max_age_seconds_of(wanted.actor),
         dedupe_ttl_seconds=wanted.dedupe_ttl_seconds or settings.defaults.dedupe_ttl_seconds,
         retry_delays=None if wanted.retry_delays is None else stored_delays(wanted.retry_delays),
-        run_at=wanted.run_at.isoformat() if wanted.run_at else None,
+        run_at=time_to_come(wanted.run_at),
         reach=None if caller.is_admin else caller.user_id,
         traceparent=tracing.traceparent(),
         **{name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set},
@@ -83,13 +99,13 @@ def read(body: Any, below: str = "", shortcut_for: str | None = None) -> NewTask
     try:
         return NewTask.model_validate(body)
     except ValidationError as error:
-        raise invalid_fields(error, "invalid-task", below=below) from error
+        raise invalid_fields(error, "invalid-task", NewTask, below=below) from error
 
 
 def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:
     if wanted.actor not in PAYLOADS:
-        known = ", ".join(sorted(PAYLOADS))
-        raise field_problem(f"{below}/actor", "unknown-actor", f"no actor is called {wanted.actor}; known: {known}")
+        detail = f"no actor is called {wanted.actor}; {meant(wanted.actor, PAYLOADS)}"
+        raise field_problem(f"{below}/actor", "unknown-actor", detail)
     provider = wanted.provider or DEFAULT_PROVIDER.get(wanted.actor)
     configured = settings.providers.get(provider) if provider else None
     if provider is None or configured is None or wanted.actor not in configured.actors:
@@ -99,20 +115,23 @@ def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:
             detail = f"{wanted.actor} tasks have no default provider; {choice}"
             raise field_problem(f"{below}/provider", "provider-required", detail)
         serves = f"; {provider} serves {', '.join(configured.actors)}" if configured else ""
-        detail = f"no provider {provider} does {wanted.actor} tasks{serves}; {choice}"
+        likely = meant(provider, able) if able else choice
+        detail = f"no provider {provider} does {wanted.actor} tasks{serves}; {likely}"
         raise field_problem(f"{below}/provider", "unknown-provider", detail)
     return provider
 
 
-def check_payload(wanted: NewTask, settings: Settings, below: str) -> Payload:
+def check_payload(wanted: NewTask, settings: Settings, below: str, beside: Collection[str] = ()) -> Payload:
+    """`beside` are the task's own fields, where the payload's stand among them."""
     size = len(msgspec.json.encode(wanted.payload))
     if size > settings.largest_payload_bytes:
         detail = f"a payload may have {settings.largest_payload_bytes:,} bytes as JSON; this one has {size:,}"
         raise field_problem(below, "payload-too-large", detail, status=413)
+    model = PAYLOADS[wanted.actor]
     try:
-        return PAYLOADS[wanted.actor].model_validate(wanted.payload)
+        return model.model_validate(wanted.payload)
     except ValidationError as error:
-        raise invalid_fields(error, "invalid-payload", below=below) from error
+        raise invalid_fields(error, "invalid-payload", model, below=below, beside=beside) from error
 
 
 def refuse_faults(payload: Payload, caller: Caller, settings: Settings, below: str) -> None:
@@ -127,10 +146,16 @@ def refuse_faults(payload: Payload, caller: Caller, settings: Settings, below: s
         raise field_problem(f"{below}/error_type", "forbidden", detail, status=403)
 
 
+def meant(word: str, known: Collection[str]) -> str:
+    """The likeliest, and all that there are."""
+    names = f"there are {', '.join(sorted(known))}"
+    likely = did_you_mean(word, known)
+    return names if likely == names else f"{likely} {names}"
+
+
 def refuse_unknown_agent(payload: Payload, settings: Settings, below: str) -> None:
     if isinstance(payload, AgentPayload) and payload.subagent_type not in settings.agents:
-        known = ", ".join(sorted(settings.agents))
-        detail = f"no agent is called {payload.subagent_type}; configured: {known}"
+        detail = f"no agent is called {payload.subagent_type}; {meant(payload.subagent_type, settings.agents)}"
         raise field_problem(f"{below}/subagent_type", "unknown-agent", detail)
 
 
@@ -138,6 +163,11 @@ def run_of(payload: MediaPayload) -> dict[str, Any]:
     """What lists find media by stands in columns of its own as well."""
     named = {"workflow_run_id": payload.workflow_run_id, "interaction_id": payload.interaction_id}
     return {name: withhold_label(value) for name, value in named.items() if value is not None}
+
+
+def time_to_come(run_at: datetime | None) -> str | None:
+    """A time that is past means now: written down as it is, it would go before everybody who waits."""
+    return run_at.isoformat() if run_at is not None and run_at > datetime.now(UTC) else None
 
 
 def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:

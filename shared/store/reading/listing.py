@@ -30,6 +30,9 @@ WITH_ORDER = {
     "parent_task_id", "error_type", "fingerprint",
 }  # fmt: skip
 """Filters by what their index gives: the tasks of one state in the order of a list, or all of them to be sorted."""
+LOOKED_THROUGH = {"task_type", "subagent_type"}
+"""Filters without an index of their own: what another one gives is looked through, newest first, until the page is
+full. A rare word in a long history takes its time."""
 
 NEARBY = 4
 """Times a page: how far to look for changes among the newest before they are looked up."""
@@ -41,6 +44,7 @@ BULKY = ("payload", "result", "checkpoint")
 
 
 CONDITIONS = {
+    "subagent_type": "actor = 'agent' AND payload ->> 'subagent_type' = {}",
     "tag": "tags @> {}::text[]",
     "error_type": "error ->> 'type' = {} AND error IS NOT NULL",
     "fingerprint": "error_fingerprint = {} AND error IS NOT NULL",

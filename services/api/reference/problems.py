@@ -1,0 +1,148 @@
+"""What each problem's code means and what to do about it: the pages that `type` names."""
+
+from typing import NamedTuple
+
+
+class Meaning(NamedTuple):
+    """One code: the statuses that it comes with, what happened, and what helps."""
+
+    statuses: tuple[int, ...]
+    means: str
+    remedy: str
+
+
+PROBLEMS: dict[str, Meaning] = {
+    "bad-request": Meaning((400,), "The request cannot be read.", "Compare it with the call's own description."),
+    "bulk-not-found": Meaning(
+        (404,), "There is no bulk job by this id that your key may see.", "Take the `bulk_id` that the start answered."
+    ),
+    "body-incomplete": Meaning(
+        (408,), "The body did not arrive in time.", "Send it in one go, with the right Content-Length."
+    ),
+    "body-too-large": Meaning((413,), "The body is larger than it may be.", "Send less at once: several batches, say."),
+    "database-unavailable": Meaning(
+        (503,),
+        "Postgres cannot be reached, or takes nothing at the moment. What was accepted before is safe.",
+        "Repeat the request after `Retry-After`; with an Idempotency-Key it is stored once however often.",
+    ),
+    "duplicate-name": Meaning(
+        (400,), "An object in the body has the same name twice.", "Say each name once: readers differ in which counts."
+    ),
+    "empty-body": Meaning((400,), "The call takes a JSON object, and none came.", "Send one; `{}` is one, too."),
+    "empty-filter": Meaning(
+        (422,), "An empty filter would mean every task.", 'Name at least one filter, or say `"all": true`.'
+    ),
+    "forbidden": Meaning(
+        (403,), "The key is valid, but its role does not allow this.", "Use a key with the role that the detail names."
+    ),
+    "idempotency-key-in-flight": Meaning(
+        (409,), "A request under the same Idempotency-Key is still under way.", "Repeat it in a second."
+    ),
+    "idempotency-key-reused": Meaning(
+        (422,), "This Idempotency-Key came with another body before.", "Take a new key for a new request."
+    ),
+    "internal-error": Meaning(
+        (500,), "Something went wrong on our side.", "The log has the whole story under the `request_id`."
+    ),
+    "invalid-batch": Meaning((422,), "A batch is `{tasks: […]}` with 1 to 1,000 tasks.", "Split what is larger."),
+    "invalid-bulk": Meaning((422,), "The change to many tasks is not as it should be.", "`errors` names each field."),
+    "invalid-callback": Meaning((422,), "A callback is a JSON object.", "Send what the provider's manual shows."),
+    "invalid-event-id": Meaning(
+        (400,),
+        "The place in the stream to go on from is none of this stream's.",
+        "Send the `id` of the last event that you have seen, or none to begin anew.",
+    ),
+    "invalid-idempotency-key": Meaning(
+        (422,), "An Idempotency-Key has 1 to 255 visible ASCII characters and holds no secret.", "Take a random UUID."
+    ),
+    "invalid-key": Meaning((422,), "The key to be made is not as it should be.", "`errors` names each field."),
+    "invalid-payload": Meaning(
+        (422,), "The payload does not fit its actor's schema.", "`errors` names each field and what would fit."
+    ),
+    "invalid-provider": Meaning(
+        (422,), "The change to a provider is not as it should be.", "`errors` names each field."
+    ),
+    "invalid-request": Meaning(
+        (422,), "A parameter or a field is not as it should be.", "`errors` names it and what would be right."
+    ),
+    "invalid-signature": Meaning(
+        (403,), "This media url was not made here, or has been changed.", "Read the task again for a fresh one."
+    ),
+    "invalid-task": Meaning(
+        (422,), "A field of the task is not as it should be.", "`errors` names each field and what would be right."
+    ),
+    "key-in-use": Meaning((409,), "A key cannot revoke itself.", "Revoke it with another admin's key."),
+    "key-not-found": Meaning((404,), "There is no key by this id.", "`GET /api/v1/keys` lists them."),
+    "malformed-json": Meaning((400,), "The body is not JSON in UTF-8.", "The detail says where it breaks."),
+    "malformed-request": Meaning((400,), "The connection ended within the request.", "Send it again, whole."),
+    "media-missing": Meaning(
+        (500,), "The file's row is there and the file is not.", "An operator finds which one in the log."
+    ),
+    "media-not-found": Meaning(
+        (404,), "There is no media by this id that your key may see.", "Take a `content_id` from a task's result."
+    ),
+    "method-not-allowed": Meaning((405,), "The path is right and the method is not.", "`Allow` names what it takes."),
+    "nested-too-deep": Meaning((422,), "The JSON is nested deeper than it may be.", "Flatten it."),
+    "not-cancellable": Meaning((409,), "The task has completed or is dead.", "Nothing is left to be cancelled."),
+    "not-found": Meaning((404,), "There is nothing at this path.", "`/schema` shows every path."),
+    "not-revivable": Meaning(
+        (409,), "Only a dead or cancelled task can be revived.", "Submit a new task to run the work again."
+    ),
+    "not-supported-yet": Meaning((422,), "This field is promised and not built yet.", "Leave it out."),
+    "nul-character": Meaning((422,), "A text holds the character NUL, which cannot be stored.", "Take it out."),
+    "number-too-large": Meaning((422,), "A whole number does not fit into 64 bits.", "Send it as a text."),
+    "payload-too-large": Meaning(
+        (413,), "The payload is larger than it may be.", "Keep the bulk elsewhere and send its address."
+    ),
+    "provider-not-found": Meaning(
+        (404,), "No provider has this name.", "`GET /api/v1/providers` lists those that are configured."
+    ),
+    "provider-required": Meaning(
+        (422,), "This actor has no default provider.", "Name one; the detail lists those that can do it."
+    ),
+    "range-not-satisfiable": Meaning(
+        (416,), "The range begins behind the file's end.", "`Content-Range` says how long the file is."
+    ),
+    "storage-unavailable": Meaning(
+        (503,), "The media storage cannot be reached at the moment.", "Repeat the request after `Retry-After`."
+    ),
+    "task-not-found": Meaning(
+        (404,),
+        "There is no task by this id that your key may see. Somebody else's task is as if it did not exist.",
+        "Take the `task_id` that the submit answered; `GET /api/v1/tasks` lists yours.",
+    ),
+    "too-many-attempts": Meaning(
+        (429,), "Too many wrong keys came from your address.", "Wait for `Retry-After`; a valid key is never held up."
+    ),
+    "unauthorized": Meaning(
+        (401,),
+        "No valid key came with the request: none at all, a wrong one, or one that is revoked or expired.",
+        "Send `Authorization: Bearer wl_…`.",
+    ),
+    "unknown-actor": Meaning((422,), "No actor has this name.", "The detail lists those that there are."),
+    "unknown-agent": Meaning((422,), "No agent has this name.", "The detail lists those that are configured."),
+    "unknown-dependency": Meaning(
+        (422,), "A task in `depends_on` does not exist for your key.", "Submit what it depends on first."
+    ),
+    "unknown-parameter": Meaning(
+        (422,), "The query has a parameter that this call does not take.", "`errors` says which was probably meant."
+    ),
+    "unknown-parent": Meaning((422,), "`parent_task_id` names no task that your key may see.", "Leave it out."),
+    "unknown-provider": Meaning(
+        (422,), "No provider of this name does such tasks.", "The detail lists those that can do it."
+    ),
+    "unstorable-value": Meaning((422,), "Postgres cannot store or compare a value.", "Take out what the detail names."),
+    "unsupported-content-encoding": Meaning(
+        (415,), "The body is compressed or otherwise encoded.", "Send it as it is, without Content-Encoding."
+    ),
+    "unsupported-media-type": Meaning(
+        (415,),
+        "The body is declared as something else than JSON: a form, for instance.",
+        "Say `Content-Type: application/json`; `curl --json` does.",
+    ),
+    "url-expired": Meaning((403,), "This media url was good for a while, which is over.", "Read its task again."),
+}
+
+
+def title_of(code: str) -> str:
+    return code.replace("-", " ").capitalize()

@@ -1,0 +1,97 @@
+"""What is wrong with a value, in our own words: what was meant instead, and what there is to choose from."""
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import is_dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+NOT_KNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
+FEW = 20
+"""So many names can be read in one line."""
+
+KINDS = {
+    "string_type": "text in quotes",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "dataclass_type": "an object",
+    "uuid_parsing": "a UUID, like 01890a5d-ac96-774b-bcce-b302099a8057",
+    "uuid_type": "a UUID, like 01890a5d-ac96-774b-bcce-b302099a8057",
+    "datetime_type": "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z",
+    "datetime_parsing": "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z",
+    "datetime_from_date_parsing": "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z",
+    "timezone_aware": "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z",
+    "finite_number": "a finite number",
+}
+
+
+def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "", prefix: str = "") -> str:
+    """The most alike, or all of them where they are few; what all of them begin with says nothing about likeness."""
+    names = {name.removeprefix(prefix).casefold(): name for name in sorted(known)}
+    close = difflib.get_close_matches(word.casefold().removeprefix(prefix.casefold()), names, n=1)
+    if close:
+        return f"did you mean `{names[close[0]]}`?"
+    if 0 < len(names) <= FEW or (names and not otherwise):
+        return f"there are {', '.join(names.values())}"
+    return otherwise or "there is none here"
+
+
+def in_words(problem: ErrorDetails) -> str:
+    """A check of pydantic's that failed, as one of us would say it."""
+    kind, context = problem["type"], problem.get("ctx") or {}
+    if kind == "missing":
+        return "must be given"
+    if kind in KINDS:
+        return f"must be {KINDS[kind]}"
+    if kind in {"literal_error", "enum"}:
+        choices = re.findall(r"'([^']*)'", str(context["expected"]))
+        given = problem.get("input")
+        close = difflib.get_close_matches(given, choices, n=1) if isinstance(given, str) else []
+        meant = f"; did you mean `{close[0]}`?" if close else ""
+        return f"must be {' or '.join(choices)}{meant}"
+    said = problem["msg"].removeprefix("Value error, ")
+    return re.sub("^(Input|String|List|Tuple|Dictionary|Value) should", "must", said)
+
+
+def names_at(model: Any, place: Iterable[int | str]) -> list[str]:
+    """The fields that there are at a place of a document."""
+    kinds = _alternatives(model)
+    for part in place:
+        kinds = [below for kind in kinds for below in _below(kind, part)]
+    return list(dict.fromkeys(name for kind in kinds for name in _fields(kind)))
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return {str(field.alias or name): field.annotation for name, field in kind.model_fields.items()}
+    if isinstance(kind, type) and is_dataclass(kind):
+        return {name: hint for name, hint in get_type_hints(kind).items() if not name.startswith("__")}
+    return {}
+
+
+def _below(kind: Any, part: int | str) -> list[Any]:
+    if fields := _fields(kind):
+        return _alternatives(fields.get(str(part)))
+    if get_origin(kind) is dict:
+        return _alternatives(get_args(kind)[1])
+    if get_origin(kind) in {list, tuple}:
+        return _alternatives(get_args(kind)[0])
+    return []
+
+
+def _alternatives(kind: Any) -> list[Any]:
+    if get_origin(kind) is Annotated:
+        return _alternatives(get_args(kind)[0])
+    if get_origin(kind) in {Union, UnionType}:
+        return [below for each in get_args(kind) for below in _alternatives(each)]
+    return [kind]
