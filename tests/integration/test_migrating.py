@@ -21,6 +21,10 @@ from windlass.shared.settings import Settings
 from windlass.shared.store.functions import named, schema
 
 NEWER = "9999"
+LATEST_LOOK = """
+    SELECT query_start FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'windlass-migrate %'
+"""
 
 
 @contextmanager
@@ -59,6 +63,8 @@ def test_the_tables_are_not_enough_without_our_functions(database_url: str, tmp_
     execute(database_url, f"DROP SCHEMA {schema()} CASCADE")
     with waiting_for(database_url, log, "--wait") as process:
         wait_until("it has looked", lambda: "this version's functions are missing" in log.read_text())
+        looked = ask(database_url, LATEST_LOOK)
+        wait_until("it looks again", lambda: (again := ask(database_url, LATEST_LOOK)) and again != looked)
         assert process.poll() is None
         migrate(database_url)
         assert process.wait(60) == 0
