@@ -92,7 +92,7 @@ def test_errors_can_be_copied_between_processes() -> None:
         (problem(422, "invalid-payload"), 1),
         (problem(409, "not-cancellable"), 1),
         (TaskDead(TASK), 1),
-        (WaitTimeout(TASK, 5), 1),
+        (WaitTimeout(TASK, 5), 6),
     ],
 )
 def test_exit_codes_are_stable(error: WindlassError, code: int) -> None:

@@ -39,7 +39,7 @@ SCHEDULES: dict[str, tuple[float, ...]] = {
 }
 PERMANENT = (
     "InvalidInput", "Unauthorized", "Forbidden", "NotFound", "ContentRejected", "QuotaExhausted", "SubmitUnknown",
-    "OutOfMemory", "ResultTooLarge", "Expired", "DependencyFailed",
+    "OutOfMemory", "ResultTooLarge", "ResultTooDeep", "Expired", "DependencyFailed",
 )  # fmt: skip
 
 

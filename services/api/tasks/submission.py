@@ -115,7 +115,7 @@ def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:
             detail = f"{wanted.actor} tasks have no default provider; {choice}"
             raise field_problem(f"{below}/provider", "provider-required", detail)
         serves = f"; {provider} serves {', '.join(configured.actors)}" if configured else ""
-        likely = meant(provider, able) if able else choice
+        likely = meant(provider, able) if able and configured is None else choice
         detail = f"no provider {provider} does {wanted.actor} tasks{serves}; {likely}"
         raise field_problem(f"{below}/provider", "unknown-provider", detail)
     return provider

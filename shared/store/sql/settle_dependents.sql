@@ -208,7 +208,8 @@ BEGIN
             last_seq = t.last_seq + (c.failed_parent IS NOT NULL OR c.unmet = 0)::int
         FROM states_of_parents(children) AS c
         WHERE t.task_id = c.task_id AND (c.failed_parent IS NOT NULL OR c.unmet <> t.unmet OR c.unmet = 0)
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.user_id, t.provider, t.actor, t.life, t.concerns
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.user_id, t.provider, t.actor, t.life,
+                  t.concerns
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, CASE m.status WHEN 'dead' THEN 'bury' ELSE 'unblock' END, moment, m.attempt,
