@@ -79,7 +79,7 @@ def create_app(settings: Settings) -> Litestar:
             Router("/api/v1", route_handlers=ROUTES),
             *health.HANDLERS,
             *problem_pages.HANDLERS,
-            *([] if settings.metrics_port is not None else [metrics.metrics]),
+            metrics.metrics,
         ],
         lifespan=[connected],
         state=State(),

@@ -87,8 +87,7 @@ class Installation:
             )
             await supervisor.start(fake)
             self._run_file.add(fake, kind="fake_providers", url=fake_url)
-        self._targets.add("api", "api", self._address_of_the_api_s_metrics(address))
-        api = self._service("windlass.services.api", environment, answers=health.is_ready)
+        api = self._service("windlass.services.api", environment, answers=health.is_ready, told=True)
         dispatcher = self._service("windlass.services.dispatcher", environment, told=True)
         actors = self._actors = tuple(
             self._service(
@@ -119,7 +118,7 @@ class Installation:
         answers: Callable[[], Awaitable[bool]] | None = None,
         told: bool = False,
     ) -> Service:
-        """One that is `told` to gets a port to answer Prometheus on; the api has one already."""
+        """One that is `told` to gets a port to answer Prometheus on, which asks for no key."""
         settings = self._settings
         service = module.rpartition(".")[2]
         name = name or service
@@ -138,12 +137,6 @@ class Installation:
             stop_seconds=drained + STOP_SECONDS,
             answers=answers,
         )
-
-    def _address_of_the_api_s_metrics(self, address: Address) -> str:
-        settings = self._settings
-        if settings.metrics_port is None:
-            return address.url.removeprefix("http://")
-        return f"{settings.metrics_host or LOOPBACK}:{settings.metrics_port}"
 
     async def _migrate(self, environment: Mapping[str, str]) -> None:
         self._console.say("migrating the database")

@@ -288,7 +288,7 @@ def test_an_agent_that_nobody_has_configured_is_refused_at_once(client: Client, 
     assert answer.status_code == 422
     (problem,) = answer.json()["errors"]
     assert problem["pointer"] == f"{below}/subagent_type"
-    assert problem["detail"] == "no agent is called stranger; configured: boxed, demo, thinker, unruly"
+    assert problem["detail"] == "no agent is called stranger; there are boxed, demo, thinker, unruly"
 
 
 def identities_below(pid: int) -> list[ProcessIdentity]:

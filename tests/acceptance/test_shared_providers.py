@@ -16,7 +16,6 @@ CONFIG = """
 [providers.openrouter]
 actors = ["summarize", "probe"]
 limit = 1
-api_key_env = "KEY_OF_NOBODY"
 """
 SUMMARY: dict[str, Any] = {
     "actor": "summarize",

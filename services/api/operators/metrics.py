@@ -1,4 +1,4 @@
-"""`/metrics`: what Prometheus reads from the api, on its port for everything or on one of its own."""
+"""`/metrics`: what Prometheus reads from the api, with a key on its port for everything, without on one of its own."""
 
 import asyncio
 from typing import get_args

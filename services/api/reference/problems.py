@@ -83,6 +83,11 @@ PROBLEMS: dict[str, Meaning] = {
     ),
     "method-not-allowed": Meaning((405,), "The path is right and the method is not.", "`Allow` names what it takes."),
     "nested-too-deep": Meaning((422,), "The JSON is nested deeper than it may be.", "Flatten it."),
+    "newer-version": Meaning(
+        (409,),
+        "A newer version of Windlass has submitted this task, and only that one may move it.",
+        "Repeat the request when the upgrade is over.",
+    ),
     "not-cancellable": Meaning((409,), "The task has completed or is dead.", "Nothing is left to be cancelled."),
     "not-found": Meaning((404,), "There is nothing at this path.", "`/schema` shows every path."),
     "not-revivable": Meaning(
