@@ -9,6 +9,7 @@ PARTS: Final = {
     "flow": "Flow control",
     "api": "The API",
     "streams": "Streams",
+    "output": "What an agent prints",
     "history": "With 0 / 100,000 / 2,000,000 finished tasks in history",
     "lists": "Every kind of list page",
     "backlog": "With 1,000,000 tasks waiting",

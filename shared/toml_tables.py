@@ -53,7 +53,11 @@ class ProviderSettings(Table):
     )
     model: str | None = Field(None, description="The model for tasks that name none.")
     call_timeout_seconds: Annotated[float, Field(gt=0)] = Field(30, description="How long one call may take.")
-    poll_seconds: Annotated[float, Field(gt=0)] = Field(3, description="How often an open job is asked about.")
+    poll_seconds: Annotated[float, Field(gt=0)] = Field(
+        3,
+        description="How often an open job is asked about; more and more seldom, up to every 10 s, while its "
+        "callbacks arrive.",
+    )
     when_unknown: Literal["fail", "resubmit"] = Field(
         "fail",
         description="What becomes of a task whose order may or may not have arrived, when that cannot be found out.",

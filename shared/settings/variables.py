@@ -82,6 +82,9 @@ class Variables(BaseSettings):
     largest_payload_bytes: Bytes = Field(1_000_000, description="The largest payload of a task, as JSON.")
     largest_result_bytes: Bytes = Field(5_000_000, description="The largest result that is kept, as JSON.")
     largest_output_bytes: Bytes = Field(10_000_000, description="How much output of one attempt is kept.")
+    largest_output_event_bytes: Bytes = Field(
+        65_536, description="How much text one event of output has; more becomes several events."
+    )
     deepest_json: int = Field(64, ge=8, le=200, description="How deeply JSON may be nested.")
     header_seconds: Seconds = Field(20, description="How long the head of a request may take to arrive.")
     body_seconds: Seconds = Field(30, description="How long its body may take.")

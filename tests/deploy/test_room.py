@@ -3,8 +3,10 @@
 import re
 
 import pytest
+import yaml
 
-from tests.deploy.manifests import OVERLAYS, PROJECT, as_bytes, of_kind, our_pod
+from tests.deploy.manifests import DEPLOY, OVERLAYS, PROJECT, as_bytes, of_kind, our_pod
+from windlass.services.laptop.servers.cluster import CONFIGURATION
 from windlass.shared.toml_tables import AgentLimits
 
 COMMANDS = {"first_key.py", "after_restore.py"}
@@ -52,13 +54,23 @@ def test_postgres_has_connections_for_all_of_them(overlay: str) -> None:
     assert needed < 0.95 * max_connections(overlay)
 
 
+def test_every_postgres_is_swept_as_often_as_that_of_make_up() -> None:
+    (naptime,) = re.findall(r"^autovacuum_naptime = '(.*)'$", CONFIGURATION, re.MULTILINE)
+    assert parameter_of("dev", "autovacuum_naptime") == naptime
+    assert parameter_of("production", "autovacuum_naptime") == naptime
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    assert f"autovacuum_naptime={naptime}" in compose["services"]["postgres"]["command"]
+
+
 def max_connections(overlay: str) -> int:
+    return int(parameter_of(overlay, "max_connections"))
+
+
+def parameter_of(overlay: str, name: str) -> str:
+    """Of its Postgres."""
     if overlay == "production":
         (cluster,) = of_kind(overlay, "Cluster").values()
-        return int(cluster["spec"]["postgresql"]["parameters"]["max_connections"])
-    (argument,) = [
-        each
-        for each in our_pod(overlay, "windlass-postgres").spec["containers"][0]["args"]
-        if "max_connections" in each
-    ]
-    return int(argument.partition("=")[2])
+        return str(cluster["spec"]["postgresql"]["parameters"][name])
+    arguments = our_pod(overlay, "windlass-postgres").spec["containers"][0]["args"]
+    (value,) = [each.partition("=")[2] for each in arguments if each.startswith(f"{name}=")]
+    return str(value)

@@ -2,12 +2,15 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.agents_at_work import at_work, finished, settings_for
 from tests.support.waiting import wait_until
+from windlass.services.actors.agent.run import REST_SECONDS
+from windlass.services.actors.worker.context import Context
 from windlass.shared.errors import InvalidInput, SubprocessFailed, TaskError, TimedOut
 
 
@@ -53,6 +56,27 @@ def test_its_lines_stream_and_its_last_object_is_the_result(open_path: Path) -> 
     attempt = finished(settings_for(open_path), do="print", text='one\n{"a": 1}\n{"b": 2}\nbye')
     assert attempt.result == {"b": 2}
     assert attempt.output.endswith('one\n{"a": 1}\n{"b": 2}\nbye')
+
+
+LINES = 500
+
+
+def test_lines_that_come_quickly_are_read_together_although_each_was_flushed_by_itself(
+    open_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To be woken costs many times what a line does. A machine that is too busy to print quickly is read as slowly."""
+    readings: list[str] = []
+    output = Context.output
+
+    def counted(context: Context, text: str, *, stream: str | None = None) -> None:
+        readings.append(text)
+        output(context, text, stream=stream)
+
+    monkeypatch.setattr(Context, "output", counted)
+    began = time.monotonic()
+    attempt = finished(settings_for(open_path), do="drip", lines=LINES, pause=0.001)
+    assert attempt.output.split()[-LINES:] == [str(number) for number in range(LINES)]
+    assert len(readings) <= (time.monotonic() - began) / REST_SECONDS + 2, "more often than it should have rested"
 
 
 def test_its_lines_on_stderr_stream_too_while_it_works(open_path: Path) -> None:

@@ -1,7 +1,7 @@
 """An attempt's order when the adapter does what nobody foresaw: refused, in doubt, and never left as a mere intent."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -18,6 +18,7 @@ from tests.support.providers.small_server import HANG, Reply, answer, serving
 from windlass.services.actors.media.counted_provider import CountedProvider
 from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
+from windlass.services.actors.media.polling import Polling
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
@@ -47,6 +48,8 @@ from windlass.shared.toml_tables import Endpoint
 HOSTILE = "http://xn--a-:9/"
 """A name that no library can decode: found out when somebody is on the way there."""
 
+ONE = {"actor": "media", "limit": 1, "poll_seconds": 0.01}
+
 Http = httpx.AsyncClient
 
 
@@ -75,17 +78,29 @@ class Odd:
 
 @asynccontextmanager
 async def orders_for(
-    engine: Engine, attempt: Claimed, provider: MediaProvider, payload: MediaPayload
+    engine: Engine,
+    attempt: Claimed,
+    provider: MediaProvider,
+    payload: MediaPayload,
+    *,
+    polling: Polling | None = None,
 ) -> AsyncIterator[Orders]:
     """As a worker has them: requests and statements on threads of their own."""
-    settings = Settings(database_url=engine.database_url, providers={"one": {"actor": "media", "limit": 1}})
+    settings = Settings(database_url=engine.database_url, providers={"one": ONE})
     writer, calls = Writer(settings, "worker-1", on_claim=lambda _tokens, _until: None), Calls(patience_seconds=0.2)
     writer.start()
     calls.start()
     context = Context(attempt, "worker-1", on_report=lambda _: None, calls=calls, store=writer.call)
     context.begin()
     try:
-        yield Orders(settings, context, payload, CountedProvider("one", provider), Failpoints(settings))
+        yield Orders(
+            settings,
+            context,
+            payload,
+            CountedProvider("one", provider),
+            Failpoints(settings),
+            polling=polling or Polling(),
+        )
     finally:
         calls.close()
         await asyncio.to_thread(writer.close, timeout=10)
@@ -210,6 +225,50 @@ async def test_an_attempt_whose_time_is_up_in_the_middle_leaves_the_intent_to_be
         attempt, error = await take_up(engine, Odd(order, CannotTell()), timeout_seconds=1)
     assert isinstance(error, TimedOut), error
     assert await status_of(engine, attempt) == "intended", "it may have been taken: a refusal would be paid for twice"
+
+
+# How often it is asked about
+
+
+class Slow(Odd):
+    """Its job has ended at the second look."""
+
+    def __init__(self, calls_back: Sequence[Callable[[], None]]) -> None:
+        async def order() -> Ordered:
+            return Ordered("job", {})
+
+        super().__init__(order, CannotTell())
+        self._calls_back = calls_back
+        self._looks = 0
+
+    async def poll(self, _job_id: str) -> Pending | Done | Failed:
+        self._looks += 1
+        if self._looks > 1:
+            return Done((), {})
+        for call in self._calls_back:
+            call()
+        return Pending()
+
+
+@on_the_engine
+async def test_polls_grow_at_a_provider_that_was_heard_to_call_back_and_no_longer_at_one_that_was_not(
+    engine: Engine,
+) -> None:
+    await engine.provide("one", limit=None)
+    polling = Polling()
+
+    async def wait_for_a_job(*, called_back: bool) -> list[float]:
+        attempt = await engine.running(provider="one")
+        payload = MediaPayload.model_construct(action="txt2img", prompt="a boat", source_image=None, params={})
+        nudges: list[Callable[[], None]] = []
+        async with orders_for(engine, attempt, Slow(nudges), payload, polling=polling) as orders:
+            nudges.extend([orders._context.nudge] if called_back else [])
+            await asyncio.to_thread(lambda: orders.wait(orders.take_up(None)))
+        pauses = polling.pauses("one", 3)
+        return [pauses.pause() for _ in range(4)]
+
+    assert await wait_for_a_job(called_back=True) == [3, 6, 10, 10]
+    assert await wait_for_a_job(called_back=False) == [3, 3, 3, 3]
 
 
 # Nobody waits any more

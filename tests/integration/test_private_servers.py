@@ -45,6 +45,7 @@ def test_what_was_stored_is_there_after_a_stop_and_after_a_crash(directory: Path
         durability = "SELECT setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')"
         assert query(first, durability) == ["on", "on", "on"]
         assert query(first, "SHOW idle_in_transaction_session_timeout") == ["10s"], "for strangers, too"
+        assert query(first, "SHOW autovacuum_naptime") == ["10s"]
     assert still_running(everyone) == [], "a stop leaves nothing behind"
 
     with running_servers(directory) as second:

@@ -176,6 +176,22 @@ def test_reports_are_written_a_few_times_a_second_and_joined(database_url: str, 
     assert written[1]["data"]["progress"]["message"] == "Step 99"
 
 
+def test_a_flood_is_written_as_rows_that_are_short_enough_in_order(database_url: str, writer: Writer) -> None:
+    attempt = ask(database_url, lambda engine: engine.running())
+    context = Context(attempt, "worker-1", on_report=writer.report, largest_output_bytes=3 * 65_536)
+    words = [f"{number:09d}\n" for number in range(15_000)]
+    context.output("".join(words))
+    context.output("x" * 65_536)
+
+    async def output(engine: Engine) -> list[dict[str, Any]]:
+        return [event["data"] for event in await engine.history(attempt.task_id) if event["type"] == "output"]
+
+    *texts, marker = wait_until("it is written", lambda: ask(database_url, output))
+    assert "".join(each["text"] for each in texts) == "".join(words)
+    assert [len(each["text"].encode()) for each in texts] == [65_530, 65_530, 18_940]
+    assert marker == {"data": {"output_cut_off": True, "limit_bytes": 3 * 65_536}}
+
+
 @pytest.mark.parametrize("value", UNSTORABLE.values(), ids=UNSTORABLE)
 def test_a_report_that_cannot_be_stored_keeps_nobody_else_s_words_or_end_from_being_written(
     database_url: str, writer: Writer, value: Any

@@ -38,6 +38,12 @@ def do_print(_order: dict[str, Any], params: dict[str, Any]) -> None:
     sys.exit(params.get("exit", 0))
 
 
+def do_drip(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    for number in range(params["lines"]):
+        say(str(number))
+        time.sleep(params["pause"])
+
+
 def do_sleep(_order: dict[str, Any], params: dict[str, Any]) -> None:
     """Ends on TERM with a word, unless it is told to be stubborn."""
     if params.get("stubborn"):

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -9,9 +10,10 @@ from uuid import UUID
 import pytest
 
 from windlass.services.actors.worker.attempts import Attempts
-from windlass.services.actors.worker.context import MOST_STRETCHES, Context, Stopped
+from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.results import fitting
 from windlass.services.actors.worker.retries import ending_of_failure
+from windlass.services.actors.worker.unreported_output import MOST_STRETCHES
 from windlass.shared.db import as_json
 from windlass.shared.errors import InvalidInput, ResultTooDeep, ResultTooLarge, TimedOut
 from windlass.shared.settings import Settings
@@ -119,13 +121,42 @@ def test_reports_are_numbered_so_that_one_that_is_written_again_is_known() -> No
     assert numbers == [1, 2, 3]
 
 
-def test_every_word_wakes_the_writer() -> None:
+LINES = 10_000
+
+
+def test_ten_thousand_lines_wake_the_writer_once_for_each_report() -> None:
     woken: list[Context] = []
     context = Context(TASK, "worker-1", on_report=woken.append)
-    context.progress("half way")
-    context.output("text")
-    context.save(1)
-    assert woken == [context] * 3
+    for report in range(1, 4):
+        for number in range(LINES):
+            context.output(f"{number}\n")
+        assert woken == [context] * report
+        assert context.take_report() is not None
+
+
+@pytest.mark.parametrize(
+    "say",
+    [
+        lambda context: context.progress("half way"),
+        lambda context: context.output("text"),
+        lambda context: context.save(1),
+    ],
+    ids=["progress", "output", "save"],
+)
+def test_every_kind_of_word_wakes_the_writer(say: Callable[[Context], None]) -> None:
+    woken: list[Context] = []
+    context = Context(TASK, "worker-1", on_report=woken.append)
+    say(context)
+    assert woken == [context]
+
+
+def test_what_is_dropped_wakes_nobody() -> None:
+    woken: list[Context] = []
+    context = Context(TASK, "worker-1", on_report=woken.append, largest_output_bytes=10)
+    context.output("more than ten bytes")
+    assert context.take_report() is not None, "the marker"
+    context.output("still more")
+    assert woken == [context]
 
 
 def test_what_an_earlier_attempt_saved_is_there() -> None:

@@ -28,7 +28,8 @@ class ProgressEvent(Document, frozen=True, kw_only=True):
 
 
 class OutputEvent(Document, frozen=True, kw_only=True):
-    """What the actor streams while it works; an earlier attempt's output is stale when `attempt` grows."""
+    """What the actor streams while it works; an earlier attempt's output is stale when `attempt` grows. Much text comes
+    as several events, to be joined in their order."""
 
     seq: int
     attempt: int

@@ -21,6 +21,12 @@ KEEPER = "import sys; sys.path.append(sys.argv[1]); from windlass.services.actor
 AT_ONCE = 65_536
 SHORTEST_WAIT_SECONDS = 0.001
 
+A_LITTLE = AT_ONCE // 4
+QUICKLY_SECONDS = 0.02
+REST_SECONDS = 0.01
+"""Where a little comes quickly after a little, the pipes are left alone for so long and then read once: to be woken
+for each line costs many times what the line does. It is reported a few times a second, so nobody sees it later."""
+
 
 @dataclass(frozen=True)
 class Order:
@@ -51,6 +57,9 @@ class Run:
         self._output = output
         self._unwritten = memoryview(stdin)
         self._news = b""
+        self._read_at = 0.0
+        self._rests_until = 0.0
+        self._may_rest = True
         self.agent_pid: int | None = None
         self.status: int | None = None
         self.largest_kb = 0
@@ -87,8 +96,14 @@ class Run:
     def pump(self, seconds: float) -> None:
         """Waits for something to be moved, but no longer than that, and moves it."""
         poll = select.poll()
+        rest = self._rests_until - time.monotonic()
+        if rest > 0:
+            seconds = min(seconds, rest)
         for descriptor in self._open:
-            poll.register(descriptor, select.POLLOUT if descriptor == self._stdin else select.POLLIN)
+            if descriptor == self._stdin:
+                poll.register(descriptor, select.POLLOUT)
+            elif rest <= 0:
+                poll.register(descriptor, select.POLLIN)
         if not self.keeper_is_gone:
             poll.register(self._control, select.POLLIN)
         for descriptor, _event in poll.poll(max(seconds, SHORTEST_WAIT_SECONDS) * 1000):
@@ -102,6 +117,7 @@ class Run:
     def drain(self, *, until: float) -> None:
         """Reads what is still in the pipes: nobody is left who could add to it."""
         self._shut(self._stdin)
+        self._may_rest, self._rests_until = False, 0.0
         while self._open and time.monotonic() < until:
             self.pump(0)
         self._output.finish()
@@ -130,12 +146,20 @@ class Run:
             chunk = os.read(descriptor, AT_ONCE)
         except BlockingIOError:
             return
+        self._rest_after(chunk)
         if not chunk:
             self._shut(descriptor)
         elif descriptor == self._stdout:
             self._output.take_stdout(chunk)
         else:
             self._output.take_stderr(chunk)
+
+    def _rest_after(self, chunk: bytes) -> None:
+        """A flood is read without a rest: the pipe is soon full, and its writer would have to wait."""
+        now = time.monotonic()
+        if self._may_rest and len(chunk) < A_LITTLE and now - self._read_at < QUICKLY_SECONDS:
+            self._rests_until = now + REST_SECONDS
+        self._read_at = now
 
     def _shut(self, descriptor: int) -> None:
         if pipe := self._open.pop(descriptor, None):

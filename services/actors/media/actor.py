@@ -11,6 +11,7 @@ from windlass.services.actors.media.counted_provider import CountedProvider
 from windlass.services.actors.media.fetching import Fetching
 from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
+from windlass.services.actors.media.polling import Polling
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.db import Database
@@ -37,12 +38,15 @@ class Media:
         self._failpoints = Failpoints(settings)
         self._storage = open_storage(settings)
         self._clients: dict[str, httpx.AsyncClient] = {}
+        self._polling = Polling()
 
     def __call__(self, context: Context, payload: MediaPayload) -> dict[str, Any]:
         url_secret = context.ask(secrets.ensure, MEDIA_URLS)
         source_image = self._source_image(context, payload, url_secret)
         provider = context.task.provider
-        orders = Orders(self._settings, context, payload, self._provider(provider), self._failpoints)
+        orders = Orders(
+            self._settings, context, payload, self._provider(provider), self._failpoints, polling=self._polling
+        )
         order = orders.take_up(source_image)
         if order.status != OrderState.COMPLETED:
             done = orders.wait(order)

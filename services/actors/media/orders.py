@@ -8,6 +8,7 @@ from uuid import UUID
 
 import uuid_utils.compat as uuid_utils
 
+from windlass.services.actors.media.polling import Polling
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.errors import InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TaskError
@@ -40,6 +41,8 @@ class Orders:
         payload: MediaPayload,
         provider: MediaProvider,
         failpoints: Failpoints,
+        *,
+        polling: Polling,
     ) -> None:
         self._settings = settings
         self._configured = settings.providers[context.task.provider]
@@ -47,6 +50,7 @@ class Orders:
         self._payload = payload
         self._provider = provider
         self._failpoints = failpoints
+        self._polling = polling
 
     def take_up(self, source_image: str | None) -> GenerationRow:
         """The task's order as it stands: the one that an earlier attempt placed, or a new one."""
@@ -156,6 +160,8 @@ class Orders:
 
     def _poll_to_the_end(self, order: GenerationRow) -> Done:
         context, missed, job_id = self._context, 0, _job_of(order)
+        provider, nudged = context.task.provider, None
+        pauses = self._polling.pauses(provider, self._configured.poll_seconds)
         while True:
             try:
                 answer = context.run(self._provider.poll(job_id))
@@ -170,6 +176,8 @@ class Orders:
                 answer = Pending()
             else:
                 missed = 0
+            if nudged is not None and not isinstance(answer, Pending):
+                self._polling.learned(provider, by_callback=nudged)
             match answer:
                 case Done():
                     return answer
@@ -178,7 +186,7 @@ class Orders:
                     raise reason
                 case Pending(percent):
                     context.progress("Generating", percent=percent)
-                    context.sleep_until_nudged(self._configured.poll_seconds)
+                    nudged = context.sleep_until_nudged(pauses.pause())
 
     def _call_off(self, order: GenerationRow) -> None:
         """The task is cancelled, and so is its job, if the provider can do that; else it keeps its slot to its end."""

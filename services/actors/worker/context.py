@@ -4,16 +4,16 @@ import math
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.unreported_output import UnreportedOutput
 from windlass.shared import db
 from windlass.shared.errors import TimedOut
 from windlass.shared.scrubbing import withhold
-from windlass.shared.storable import storable, storable_text
+from windlass.shared.storable import storable
 from windlass.shared.store.flow_control import rates
 from windlass.shared.store.tasks import Claimed, Report
 
@@ -23,9 +23,6 @@ StopReason = Literal["cancelled", "lost", "stopping"]
 Answer = TypeVar("Answer")
 
 ASK_AGAIN_SECONDS = 0.25
-MOST_STRETCHES = 20
-"""Two streams that alternate quickly make no more pieces of one report than this: each piece is a row."""
-
 LONGEST_WAIT_FOR_RATE_SECONDS = 0.5
 """What an operator changes is in force within a second, also for those who wait."""
 
@@ -35,18 +32,6 @@ class Stopped(BaseException):
 
     Not an `Exception`, so that an actor's own error handling does not swallow it.
     """
-
-
-@dataclass
-class Stretch:
-    """What was said on one stream before another one spoke up; `None` is the usual one."""
-
-    stream: str | None
-    pieces: list[str] = field(default_factory=list)
-
-    def as_event(self) -> dict[str, Any]:
-        named = {} if self.stream is None else {"stream": self.stream}
-        return {"type": "output", "data": {"text": withhold(storable_text("".join(self.pieces))), **named}}
 
 
 class Context:
@@ -61,6 +46,7 @@ class Context:
         calls: Calls | None = None,
         store: Callable[[Callable[[db.Database], Coroutine[Any, Any, Any]]], Any] | None = None,
         largest_output_bytes: int = 10_000_000,
+        largest_output_event_bytes: int = 65_536,
     ) -> None:
         self.task = task
         self.worker_id = worker_id
@@ -78,9 +64,8 @@ class Context:
         self._lock = threading.Lock()
         self._progress: dict[str, Any] | None = None
         self._checkpoint: Any = None
-        self._output: list[Stretch] = []
-        self._output_limit = self._output_left = largest_output_bytes
-        self._cut_off = False
+        self._output = UnreportedOutput(most_bytes=largest_output_bytes, most_event_bytes=largest_output_event_bytes)
+        self._is_announced = False
         self._reports = 0
         self.is_over = False
 
@@ -108,33 +93,29 @@ class Context:
                 "percent": percent,
                 "updated_at": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
             }
-        self._on_report(self)
+        self._announce()
 
     def output(self, text: str, *, stream: str | None = None) -> None:
-        """Streams text to whoever watches; pieces that come quickly are joined. Past an attempt's cap one event says
-        so, and the rest is dropped. `stream` tells apart what does not come the usual way."""
+        """Streams text to whoever watches; pieces that come quickly are joined, and what is long becomes several
+        events. Past an attempt's cap one event says so, and the rest is dropped. `stream` tells apart what does not
+        come the usual way."""
         with self._lock:
-            if self._output_left < 0:
-                return
-            self._output_left -= len(text.encode(errors="replace"))
-            if self._output_left < 0:
-                self._cut_off = True
-            else:
-                self._stretch(stream).pieces.append(text)
-        self._on_report(self)
-
-    def _stretch(self, stream: str | None) -> Stretch:
-        """In the order in which it is said, while the streams do not take turns too quickly."""
-        found = next((each for each in reversed(self._output) if each.stream == stream), None)
-        if found is None or (found is not self._output[-1] and len(self._output) < MOST_STRETCHES):
-            found = Stretch(stream)
-            self._output.append(found)
-        return found
+            is_kept = self._output.add(text, stream)
+        if is_kept:
+            self._announce()
 
     def save(self, checkpoint: Any) -> None:
         """Keeps something that a later attempt can go on from."""
         with self._lock:
             self._checkpoint = checkpoint
+        self._announce()
+
+    def _announce(self) -> None:
+        """Once for each report, however much is said until it is taken: to be heard wakes another thread."""
+        with self._lock:
+            if self._is_announced:
+                return
+            self._is_announced = True
         self._on_report(self)
 
     def sleep(self, seconds: float) -> None:
@@ -237,17 +218,15 @@ class Context:
     def take_report(self) -> Report | None:
         """Everything said since the last time, or none when nothing was."""
         with self._lock:
-            progress, checkpoint, output, cut_off = self._progress, self._checkpoint, self._output, self._cut_off
-            self._progress, self._checkpoint, self._output, self._cut_off = None, None, [], False
-            if progress is None and checkpoint is None and not output and not cut_off:
+            self._is_announced = False
+            progress, checkpoint, output = self._progress, self._checkpoint, self._output.take()
+            self._progress, self._checkpoint = None, None
+            if progress is None and checkpoint is None and not output:
                 return None
             self._reports += 1
             number = self._reports
         progress, checkpoint = withhold(storable(progress)), withhold(storable(checkpoint))
-        events = [stretch.as_event() for stretch in output]
-        if cut_off:
-            marker = {"output_cut_off": True, "limit_bytes": self._output_limit}
-            events.append({"type": "output", "data": {"data": marker}})
+        events = output.as_events()
         if progress is not None:
             events.append({"type": "progress", "data": {"status": "running", "progress": progress}})
         return Report(self.task_id, self.task.attempt, self.task.claim_token, number, progress, checkpoint, events)

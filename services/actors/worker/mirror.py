@@ -113,6 +113,7 @@ class StateMirror(dramatiq.Middleware):
             calls=self._calls,
             store=self._writer.call,
             largest_output_bytes=self._settings.largest_output_bytes,
+            largest_output_event_bytes=self._settings.largest_output_event_bytes,
         )
         running = Running(limiter, slot, context, self._speak_of(limiter.answer))
         self._attempts.add(context)

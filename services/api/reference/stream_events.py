@@ -14,7 +14,7 @@ STREAM_EVENTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"status": "running", "attempt": 1, "progress": PROGRESS},
     ),
     "output": (
-        "What the actor streams while it works, `text` or `data`; stale when `attempt` grows.",
+        "What the actor streams, `text` (several events if it is long) or `data`; stale when `attempt` grows.",
         {"attempt": 1, "text": "Once upon a time"},
     ),
     "complete": ("The end: it has completed. The server closes.", {"attempt": 1, "result": {"echo": "hello"}}),

@@ -36,6 +36,9 @@ full_page_writes = on
 # A session that somebody has left open in a transaction may keep tasks locked: whoever it is, it is ended while the
 # leases of those still last. A session that has to be longer about it says so itself, as pg_dump does.
 idle_in_transaction_session_timeout = '10s'
+# What lives is found by small indexes, which keep the entries of what has ended until a vacuum: whether one is due is
+# looked at every 10 s. How much it may do at a time is said by the table.
+autovacuum_naptime = '10s'
 timezone = 'UTC'
 log_timezone = 'UTC'
 log_destination = 'stderr'
