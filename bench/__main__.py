@@ -1,4 +1,4 @@
-"""Measures everything, or the parts that are named, and writes the report: `python -m bench [--date DAY] [--show] [PART…]`."""
+"""Measures everything, or the parts that are named, and writes the report: `python -m bench [--show] [PART…]`."""
 
 import argparse
 import importlib
