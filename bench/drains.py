@@ -53,9 +53,10 @@ def drain_bare(servers: Servers, tasks: int, threads: Sequence[int]) -> float:
 
 
 def fill_windlass(windlass: Windlass, tasks: int) -> float:
-    """Seconds to submit so many no-op probes over HTTP, in batches of a thousand."""
+    """Seconds to submit so many no-op probes over HTTP, in batches of a thousand; none of them may start yet."""
     windlass.api = windlass.start("api")
     windlass.wait_until_answering()
+    windlass.client.change_provider("probe", limit=0)
     began = time.perf_counter()
     for begin in range(0, tasks, 1000):
         windlass.client.submit_many([{}] * min(1000, tasks - begin))
@@ -69,11 +70,13 @@ def drain_windlass(windlass: Windlass, servers: Servers, tasks: int, *, workers:
     for _ in range(workers - 1):
         windlass.start("actors")
     wait_until("the workers", lambda: len(windlass.client.workers()) == workers, seconds=60)
-    time.sleep(1)
     windlass.dispatcher = windlass.start("dispatcher")
+    wait_until("healthy", lambda: windlass.health() == "healthy", seconds=60, every=0.2)
+    time.sleep(1)
     url = windlass.environment["WINDLASS_DATABASE_URL"]
     count = "SELECT count(*) FROM tasks WHERE status = 'completed'"
-    with stages_of(windlass, servers, tasks) as stages:
+    with stages_of(windlass, servers, tasks) as stages:  # what starting up takes is no task's
+        windlass.client.change_provider("probe", limit=None)
         wait_until("drained", lambda: ask(url, count)[0][0] == tasks, seconds=DRAIN_SECONDS, every=0.2)
     row = ask(url, "SELECT extract(epoch FROM max(completed_at) - min(started_at))::float FROM tasks")[0]
     return float(tasks / row[0]), stages

@@ -5,6 +5,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,25 +93,25 @@ class Fan:
     @contextmanager
     def bystander(self) -> Iterator[list[float]]:
         """Somebody else's no-ops, one after the other: the seconds that each took."""
-        over, waited = threading.Event(), [0.0]
+        over = threading.Event()
+        waited: list[float] = []
         client = Client(self.windlass.url)
 
         def go_on() -> None:
             while not over.is_set():
                 began = time.monotonic()
-                task = client.submit(provider="bystander")
-                client.get(task["task_id"], wait=PATIENCE_SECONDS)
+                client.finished(client.submit(provider="bystander")["task_id"])
                 waited.append(time.monotonic() - began)
                 over.wait(0.1)
 
-        thread = threading.Thread(target=go_on, name="bystander")
-        thread.start()
-        try:
-            yield waited
-        finally:
-            over.set()
-            thread.join()
-            client.close()
+        with ThreadPoolExecutor(1) as threads:
+            going_on = threads.submit(go_on)
+            try:
+                yield waited
+            finally:
+                over.set()
+            going_on.result()
+        client.close()
 
     def _submit(self, tag: str, parents: list[str]) -> float:
         task = {"provider": "children", "tags": [tag], "depends_on": parents}

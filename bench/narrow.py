@@ -19,7 +19,7 @@ from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import Servers, throw_away_servers
 from tests.support.waiting import wait_until
 
-TASKS = int(os.environ.get("NARROW", "3000"))
+TASKS = int(os.environ.get("NARROW", "1000"))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 CPU_AIMS = {1: None, 3: 1.8}
 """Milliseconds a task in all, by the limit."""
