@@ -13,7 +13,7 @@ PARTS: Final = {
     "streams": "Streams",
     "history": "With 0 / 100,000 / 2,000,000 finished tasks in history",
     "lists": "Every kind of list page",
-    "backlog": "With 1,000,000 tasks queued, 400,000 scheduled and 200,000 blocked",
+    "backlog": "With 1,000,000 tasks waiting",
     "snapshot": "200,000 tasks under an open snapshot",
     "footprint": "Bytes, memory and idle cost",
 }

@@ -102,3 +102,10 @@ def test_every_line_of_the_table_says_how_busy_the_machine_was() -> None:
     for said in ("idle", "load 1.2", "**busy**, load 27.4"):
         assert f"| a task | 12 \\| 13 ms | < 10 ms | **no** | {said} |" in text
         assert f"| a task | 12 \\| 13 ms | < 10 ms | {said} |" in text
+
+
+def test_what_the_proof_shows_is_drawn_from_the_numbers_that_are_kept() -> None:
+    kept = report.load()
+    assert (report.PLACE / "tables.md").read_text() == tables.as_text(kept), "run `python -m bench --draw`"
+    for name, picture in plots.drawn(kept).items():
+        assert (report.PLACE / f"{name}.svg").read_text() == picture, f"{name}: run `python -m bench --draw`"
