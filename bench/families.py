@@ -40,19 +40,20 @@ async def many_small(pool: asyncpg.Pool, settings: Settings) -> list[Figure]:
     return of_a_family(f"end of {len(parents)} parents with {children:,} dependents", ended, "all of these free", pages)
 
 
-async def a_large_one(pool: asyncpg.Pool, settings: Settings, dependents: int) -> list[Figure]:
+async def a_large_one(pool: asyncpg.Pool, settings: Settings) -> list[Figure]:
     """A parent dies: how long its own end takes, and how long until the last of its dependents has been buried."""
     parent = await pool.fetchval(
         "SELECT task_id FROM tasks WHERE status = 'queued' AND available_at < now() ORDER BY task_id DESC LIMIT 1"
     )
-    await pool.execute(
+    told = await pool.execute(
         """
         INSERT INTO task_dependencies (parent_id, child_id)
         SELECT $1, task_id FROM tasks WHERE status = 'blocked' ORDER BY task_id LIMIT $2
         """,
         parent,
-        dependents,
+        DEPENDENTS,
     )
+    dependents = int(told.rpartition(" ")[2])  # where fewer are blocked, all of them
     ended = await _end(pool, settings, [parent], "bury")
     pages = await _settle(pool)
     buried = await pool.fetchval("SELECT count(*) FROM tasks WHERE status = 'dead'")
