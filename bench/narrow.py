@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.deployment import a_windlass, new_database, start_all
 from bench.drains import DRAIN_SECONDS, Stages, stages_of
 from bench.figures import Figure
-from bench.flow import HAND_OFFS, PROVIDERS, TASK_SECONDS, Flow
+from bench.flow import HAND_OFFS, HELD_AIM, PROVIDERS, TASK_SECONDS, Flow
 from tests.support.installation import Windlass
 from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import Servers, throw_away_servers
@@ -23,7 +23,6 @@ TASKS = int(os.environ.get("NARROW", "1000"))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 CPU_AIMS = {1: None, 3: 1.8}
 """Milliseconds a task in all, by the limit."""
-HELD_AIM = 0.98
 LONG_POLL_SECONDS = 40
 
 DRAINED = """
