@@ -11,24 +11,45 @@ from typing import Any
 
 import asyncpg
 
-from bench.deployment import START_SECONDS, a_windlass, new_database
+from bench import families
+from bench.deployment import START_SECONDS, THREADS, a_windlass, new_database
 from bench.figures import Figure
+from bench.hot_path import STEPS, Round, a_hot_path, middle
+from bench.peers import starts
+from bench.peers.starts import Latency
+from bench.waiting_tasks import Waiting, fill
 from tests.support.installation import Windlass, answers
-from tests.support.servers.databases import ask, execute
+from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import Servers, throw_away_servers
 from tests.support.waiting import wait_until
 from windlass.shared import db
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
-from windlass.shared.store.flow_control.flow import Rules
-from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues, reconciliation
-from windlass.shared.store.tasks import Claim, Claimed, Ending, dependencies
+from windlass.shared.store.tasks import dependencies
 
-WAITING = int(os.environ.get("BACKLOG", "1000000"))
-SCHEDULED, BLOCKED, RETRYING, DEPENDENTS = 20_000, 20_000, 2_000, 10_000
+BIG = Waiting(
+    queued=int(os.environ.get("BACKLOG", "1000000")),
+    scheduled=int(os.environ.get("SCHEDULED", "400000")),
+    blocked=int(os.environ.get("BLOCKED", "200000")),
+    retrying=2_000,
+)
+FEW = Waiting(queued=3_000, scheduled=0, blocked=0, retrying=0)
 ROUNDS = 9
+HOT_ROUNDS = 25
+SAMPLES = 40
 AIM_MS = 50.0
+AIM_RATIO = 1.2
+"""Of the hot path, with very many against with few."""
+
+CONFIGURED = """
+[providers.probe]
+actor = "probe"
+limit = 3
+
+[providers.other]
+actor = "probe"
+"""
 
 READS: Mapping[str, str] = {
     "/queues/status": "/api/v1/queues/status",
@@ -62,63 +83,6 @@ READS: Mapping[str, str] = {
 
 NOT_AIMED_AT = {"/tasks?actor=, idle", "/tasks?q=, nowhere"}
 """Without an index of what lives: that would be paid for by every move of every task."""
-
-TASKS = """
-INSERT INTO tasks (
-    task_id, actor, provider, status, lane, unmet, payload, timeout_seconds, available_at, created_at, updated_at,
-    user_id, max_age_seconds, expires_at)
-SELECT (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - 2000000 + n), 12, '0') || '7'
-        || substr(md5(n::text), 1, 3) || '8' || substr(md5(n::text), 4, 15))::uuid,
-       'probe', 'probe', kind.status, CASE kind.status WHEN 'retrying' THEN 'retry' ELSE 'fresh' END,
-       (kind.status = 'blocked')::int, '{"outcome": "ok"}', 120,
-       now() - interval '1 h' + CASE WHEN kind.later THEN interval '1 day' ELSE n * interval '1 ms' END, now(), now(),
-       'user-' || n % 40, CASE WHEN n % 2 = 0 THEN 864000 END, CASE WHEN n % 2 = 0 THEN now() + interval '10 days' END
-FROM generate_series(1, $1::int + $2 + $3 + $4) AS n
-CROSS JOIN LATERAL (
-    SELECT CASE WHEN n > $1 + $2 + $3 THEN 'retrying' WHEN n > $1 + $2 THEN 'blocked' ELSE 'queued' END AS status,
-           n > $1 AND n <= $1 + $2 AS later
-) AS kind
-"""
-
-EDGES = """
-INSERT INTO task_dependencies (parent_id, child_id)
-SELECT parents.ids[1 + numbered.n % 200], numbered.task_id
-FROM (
-    SELECT array_agg(task_id) AS ids FROM (SELECT task_id FROM tasks WHERE status = 'queued' LIMIT 200) AS p
-) AS parents, (SELECT task_id, row_number() OVER ()::int AS n FROM tasks WHERE status = 'blocked') AS numbered
-"""
-
-PROVIDERS = """
-INSERT INTO providers (name, actor, configured_limit)
-VALUES ('probe', 'probe', 3), ('midjourney', 'media', 3), ('openrouter', 'summarize', 20), ('local', 'agent', NULL)
-ON CONFLICT (name) DO UPDATE SET configured_limit = excluded.configured_limit;
-
-INSERT INTO queues (queue, provider, actor) SELECT actor || '.' || name, name, actor FROM providers
-ON CONFLICT (queue) DO NOTHING
-"""
-
-INDEXES = """
-SELECT indexname AS name, indexdef AS definition FROM pg_indexes WHERE tablename = 'tasks' AND indexname <> 'tasks_pkey'
-"""
-
-
-async def fill(url: str) -> None:
-    """The indexes are made afterwards: the result is the same, and it takes a quarter of the time."""
-    connection = await asyncpg.connect(url)
-    try:
-        await connection.execute("SET synchronous_commit = off; SET maintenance_work_mem = '256MB'")
-        indexes = await connection.fetch(INDEXES)
-        for index in indexes:
-            await connection.execute(f"DROP INDEX {index['name']}")
-        await connection.execute(PROVIDERS)
-        await connection.execute(TASKS, WAITING, SCHEDULED, BLOCKED, RETRYING)
-        for index in indexes:
-            await connection.execute(index["definition"])
-        await connection.execute(EDGES)
-        await connection.execute(f"SELECT {named('mend_tallies')}()")
-        await connection.execute("VACUUM (ANALYZE) tasks")
-    finally:
-        await connection.close()
 
 
 def a_figure(name: str, seconds: list[float], aim: float | None = AIM_MS) -> Figure:
@@ -190,60 +154,99 @@ async def sweeps(url: str) -> list[Figure]:
                 None,
             )
         )
-        return [*found, *await a_large_family(pool, settings)]
+        found.append(await all_of_the_blocked(pool))
+        await pool.execute("UPDATE providers SET configured_limit = NULL")
+        found += await families.many_small(pool, settings)
+        return [*found, *await families.a_large_one(pool, settings)]
     finally:
         await autoscaler.close()
         await pool.close()
 
 
-async def a_large_family(pool: asyncpg.Pool, settings: Settings) -> list[Figure]:
-    """A parent dies: how long its own end takes, and how long until the last of its dependents has been buried."""
-    parent = await pool.fetchval(
-        "SELECT task_id FROM tasks WHERE status = 'queued' AND available_at < now() ORDER BY task_id DESC LIMIT 1"
-    )
-    await pool.execute(
-        """
-        INSERT INTO task_dependencies (parent_id, child_id)
-        SELECT $1, task_id FROM tasks WHERE status = 'blocked' ORDER BY task_id LIMIT $2
-        """,
-        parent,
-        DEPENDENTS,
-    )
-    (attempt,) = await tasks.claim(pool, "bench", [Claim(parent, parent)], 30)
-    assert isinstance(attempt, Claimed), attempt
-    error = {"type": "ContentRejected", "kind": "permanent", "message": "no", "details": {}, "attempt": 1}
-    ending = Ending(parent, attempt.attempt, attempt.claim_token, "bury", error=error)
-    began = time.perf_counter()
-    assert await tasks.end(pool, [ending], Rules.of(settings)) == ["dead"]
-    ended = time.perf_counter() - began
-    pages = []
-    began = time.perf_counter()
-    while await dependencies.settle_next(pool):
-        pages.append(time.perf_counter() - began)
+async def all_of_the_blocked(pool: asyncpg.Pool) -> Figure:
+    """The janitor's whole sweep, page by page."""
+    seconds: list[float] = []
+    reached = None
+    while True:
         began = time.perf_counter()
-    buried = await pool.fetchval("SELECT count(*) FROM tasks WHERE status = 'dead'")
-    assert buried == DEPENDENTS + 1, buried
-    return [
-        a_figure(f"end of a parent with {DEPENDENTS:,} dependents", [ended]),
-        Figure(
-            "all of them buried",
-            f"{sum(pages):.2f} s, the longest page {max(pages) * 1000:.0f} ms",
-            "< 5 s",
-            {"seconds": sum(pages), "longest_page_ms": max(pages) * 1000},
-            reached=sum(pages) < 5,
-        ),
-    ]
+        reached, _ = await dependencies.recheck(pool, reached)
+        seconds.append(time.perf_counter() - began)
+        if reached is None:
+            break
+    longest = max(seconds) * 1000
+    return Figure(
+        f"sweep, all of the {BIG.blocked:,} blocked",
+        f"{sum(seconds):.2f} s, the longest of {len(seconds)} pages {longest:.1f} ms",
+        f"no page of {AIM_MS:.0f} ms",
+        {"seconds": sum(seconds), "longest_page_ms": longest},
+        reached=longest < AIM_MS,
+    )
+
+
+async def hot_paths(few: str, very_many: str) -> tuple[Round, Round]:
+    """In turns, so that a busy moment of the machine hits both alike."""
+    async with (
+        a_hot_path(few, "probe", capacity=THREADS) as one,
+        a_hot_path(very_many, "probe", capacity=THREADS) as other,
+    ):
+        rounds = [((await one.round())[0], (await other.round())[0]) for _ in range(HOT_ROUNDS + 1)]
+    first, second = zip(*rounds[1:], strict=True)
+    return middle(first), middle(second)
+
+
+def of_the_hot_path(few: Round, very_many: Round) -> list[Figure]:
+    """At limit 3: CPU of Postgres, with few waiting and with very many."""
+    found = []
+    for step in (*STEPS, "all four"):
+        at_first, at_last = (
+            sum(each.cpu_ms for each in costs.values()) if step == "all four" else costs[step].cpu_ms
+            for costs in (few, very_many)
+        )
+        aim = AIM_RATIO if step == "all four" else None
+        found.append(
+            Figure(
+                f"{step}, of three, CPU of Postgres",
+                f"{at_first:.2f} ms with {FEW.queued:,} queued, {at_last:.2f} ms = {at_last / at_first:.2f} x",
+                "" if aim is None else f"<= {aim} x",
+                {"few_ms": at_first, "ms": at_last, "ratio": at_last / at_first},
+                reached=None if aim is None else at_last <= aim * at_first,
+            )
+        )
+    return found
+
+
+def of_the_size(waiting: Waiting) -> Figure:
+    numbers = {kind: getattr(waiting, kind) for kind in ("queued", "scheduled", "blocked", "retrying")}
+    return Figure("waiting", ", ".join(f"{number:,} {kind}" for kind, number in numbers.items()), "", numbers)
+
+
+def of_a_fresh_task(latency: Latency) -> Figure:
+    return Figure(
+        "fresh task of another provider, from before the request to the first line of the actor",
+        f"{latency.p50 * 1000:.1f} ms median, {latency.p99 * 1000:.1f} ms p99",
+        f"< {AIM_MS:.0f} ms",
+        {"p50_ms": latency.p50 * 1000, "p99_ms": latency.p99 * 1000},
+        reached=latency.p50 * 1000 < AIM_MS,
+    )
 
 
 def measure(servers: Servers, directory: Path) -> list[Figure]:
-    url = new_database(servers, "backlog")
-    asyncio.run(fill(url))
-    with a_windlass(url, servers, directory) as windlass:
-        windlass.start("api")
+    few, url = (new_database(servers, name) for name in ("few", "backlog"))
+    asyncio.run(fill(few, FEW))
+    asyncio.run(fill(url, BIG))
+    costs = asyncio.run(hot_paths(few, url))
+    config = directory / "windlass.toml"
+    config.write_text(CONFIGURED)
+    with a_windlass(url, servers, directory, WINDLASS_CONFIG=str(config)) as windlass:
+        windlass.api = windlass.start("api")
         wait_until("it answers", lambda: answers(windlass.client), seconds=START_SECONDS, every=0.2)
-        execute(url, PROVIDERS)
         found = reads(windlass, url)
-    return [*found, *asyncio.run(sweeps(url))]
+        windlass.start("dispatcher")
+        windlass.start(starts.NOTING)
+        wait_until("a worker", windlass.client.workers, seconds=START_SECONDS, every=0.2)
+        starts.one_by_one(windlass, starts.WARM_UP, provider="other")
+        found.append(of_a_fresh_task(starts.one_by_one(windlass, SAMPLES, provider="other")))
+    return [of_the_size(BIG), *of_the_hot_path(*costs), *found, *asyncio.run(sweeps(url))]
 
 
 def figures() -> list[Figure]:

@@ -21,7 +21,7 @@ TASKS = int(os.environ.get("TASKS", "4500"))
 TRIAL_TASKS = max(100, TASKS // 3)
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 
-OF_BARE = 0.5
+OF_BARE = 0.6
 OF_THE_BEST_PEER = 4
 HAND_OFF_SECONDS = 0.020
 

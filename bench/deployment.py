@@ -58,10 +58,10 @@ def a_windlass(url: str, servers: Servers, directory: Path, **settings: str) -> 
         windlass.stop()
 
 
-def start_all(windlass: Windlass) -> None:
-    """With more patience than a test has: the machine may be busy."""
+def start_all(windlass: Windlass, *, actors: str = "actors") -> None:
+    """With more patience than a test has: the machine may be busy. `actors` may be a module that becomes the same."""
     windlass.api, windlass.dispatcher, windlass.actors, windlass.janitor = map(
-        windlass.start, ("api", "dispatcher", "actors", "janitor")
+        windlass.start, ("api", "dispatcher", actors, "janitor")
     )
     wait_until(
         "healthy", lambda: answers(windlass.client) and windlass.health() == "healthy", seconds=START_SECONDS, every=0.2

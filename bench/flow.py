@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.deployment import a_windlass, new_database, start_all
 from bench.figures import Figure
+from bench.peers import starts
 from tests.support.installation import Windlass
 from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import throw_away_servers
@@ -15,6 +16,7 @@ from tests.support.waiting import wait_until
 
 HAND_OFFS = int(os.environ.get("HAND_OFFS", "75"))
 TASK_SECONDS = 0.2
+HELD_AIM = 0.98
 STORM = int(os.environ.get("STORM", "5000"))
 STORM_LIMIT = 8
 STORM_TASK_SECONDS = 0.05
@@ -38,6 +40,7 @@ class Flow:
     """A running Windlass, and the measurements made on it."""
 
     def __init__(self, windlass: Windlass) -> None:
+        self.windlass = windlass
         self.url = windlass.environment["WINDLASS_DATABASE_URL"]
         self.client = windlass.client
 
@@ -56,18 +59,10 @@ class Flow:
         return held / (rows[-1]["completed_at"] - rows[0]["started_at"]).total_seconds(), statistics.median(gaps)
 
     def start_of_a_fresh_task(self) -> float:
-        """Median seconds from the row's commit time to the claim of tasks that come one by one."""
-        ids = []
-        for _ in range(SAMPLES):
-            payload = {"seconds": STORM_TASK_SECONDS}
-            ids.append(self.client.submit(provider="stormy", payload=payload, tags=["fresh"])["task_id"])
-            self.client.finished(ids[-1])
-        rows = ask(
-            self.url,
-            "SELECT extract(epoch FROM started_at - created_at)::float FROM tasks WHERE task_id = ANY ($1::uuid[])",
-            ids,
-        )
-        return float(statistics.median(row[0] for row in rows))
+        """Median seconds from before the request to the first line of the actor, of tasks that come one by one."""
+        return starts.one_by_one(
+            self.windlass, SAMPLES, provider="stormy", seconds=STORM_TASK_SECONDS, tags=["fresh"]
+        ).p50
 
     def raise_the_storm(self) -> None:
         """So many tasks that fail at every attempt have failed once, and come again and again.
@@ -131,19 +126,19 @@ def measure(flow: Flow) -> list[Figure]:
         Figure(
             f"limit 1, {TASK_SECONDS * 1000:.0f} ms tasks, slot held",
             f"{share:.1%} of the time",
-            ">= 95 %",
+            f">= {HELD_AIM:.0%}",
             {"share": share},
-            reached=share >= 0.95,
+            reached=share >= HELD_AIM,
         ),
         Figure(
             "from a freed slot to its next holder",
-            f"{gap * 1000:.1f} ms median = {gap / calm:.2f} x submit to start",
+            f"{gap * 1000:.1f} ms median",
             "< 20 ms",
             {"p50_ms": gap * 1000},
             reached=gap < 0.020,
         ),
         Figure(
-            "submit to start of a fresh task, calm",
+            "request to first line of a fresh task, calm",
             f"{calm * 1000:.1f} ms median",
             "the measure",
             {"p50_ms": calm * 1000},
@@ -173,5 +168,5 @@ def figures() -> list[Figure]:
         config.write_text(PROVIDERS)
         url = new_database(servers, "flow")
         with a_windlass(url, servers, Path(directory), WINDLASS_CONFIG=str(config)) as windlass:
-            start_all(windlass)
+            start_all(windlass, actors=starts.NOTING)
             return measure(Flow(windlass))

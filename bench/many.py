@@ -4,15 +4,22 @@ import os
 import signal
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from asyncpg import Record as Row
 
-from bench.deployment import a_windlass, new_database, proportional_bytes, start_all
+from bench.deployment import (
+    a_windlass,
+    cpu_seconds_with_children,
+    new_database,
+    proportional_bytes,
+    start_all,
+)
 from bench.figures import Figure
 from tests.support.installation import Windlass
 from tests.support.servers.databases import ask
-from tests.support.servers.private_servers import throw_away_servers
+from tests.support.servers.private_servers import Servers, throw_away_servers
 from tests.support.waiting import wait_until
 
 MANY = int(os.environ.get("MANY", "1000"))
@@ -22,13 +29,37 @@ PATIENCE_SECONDS = 120
 
 SETTINGS = {"WINDLASS_ACTOR_THREADS": str(MANY), "WINDLASS_DRAIN_SECONDS": "0"}
 """Nobody waits for tasks of an hour to end by themselves."""
+REPORT_SECONDS = 5
+TASK = {"payload": {"seconds": 3600, "steps": 3600 // REPORT_SECONDS}, "timeout_seconds": 7200}
+
+STEADY_SECONDS = float(os.environ.get("STEADY_SECONDS", "20"))
+WORKER_SHARE, POSTGRES_SHARE = 0.10, 0.15
+"""Of a core, while a thousand run and nothing else happens."""
+OLDEST_HEARTBEAT_SECONDS = 10.0
+"""Twice as old as a heartbeat may become; the lease is three times as long."""
+
+
+OLDEST_HEARTBEAT = """
+SELECT extract(epoch FROM clock_timestamp() - min(heartbeat_at))::float AS seconds FROM tasks WHERE status = 'running'
+"""
+
+
+@dataclass(frozen=True)
+class Steady:
+    """While all run: shares of a core, bytes of write-ahead log a second, and seconds since the oldest heartbeat."""
+
+    worker: float
+    postgres: float
+    log_bytes: float
+    heartbeat: float
 
 
 class Crowd:
     """Very many long tasks in one worker, and what is done to them."""
 
-    def __init__(self, windlass: Windlass) -> None:
+    def __init__(self, windlass: Windlass, servers: Servers) -> None:
         self.windlass = windlass
+        self.servers = servers
         self.client = windlass.client
         self.url = windlass.environment["WINDLASS_DATABASE_URL"]
 
@@ -38,9 +69,26 @@ class Crowd:
     def start(self) -> float:
         """Seconds from the submit of all until the last one runs."""
         began = time.monotonic()
-        self.client.submit_many([{"payload": {"seconds": 3600}, "timeout_seconds": 7200}] * MANY)
+        for begin in range(0, MANY, 1000):
+            self.client.submit_many([TASK] * min(1000, MANY - begin))
         self.wait_for(MANY, "running")
         return time.monotonic() - began
+
+    def steadily(self, worker: int) -> Steady:
+        pids = {"worker": worker, "Postgres": self.servers.postgres_pid}
+        before = {name: cpu_seconds_with_children(pid) for name, pid in pids.items()}
+        position = self._log_position()
+        began, oldest = time.monotonic(), 0.0
+        while (passed := time.monotonic() - began) < STEADY_SECONDS:
+            (row,) = ask(self.url, OLDEST_HEARTBEAT)
+            oldest = max(oldest, row["seconds"])
+            time.sleep(1)
+        spent = {name: (cpu_seconds_with_children(pid) - before[name]) / passed for name, pid in pids.items()}
+        written = (self._log_position() - position) / passed
+        return Steady(spent["worker"], spent["Postgres"], written, oldest)
+
+    def _log_position(self) -> int:
+        return int(ask(self.url, "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")[0][0])
 
     def cancel_one(self) -> float:
         (chosen,) = ask(self.url, "SELECT task_id FROM tasks WHERE status = 'running' ORDER BY task_id LIMIT 1")
@@ -107,6 +155,7 @@ def measure(crowd: Crowd) -> list[Figure]:
     idle = proportional_bytes(worker)
     ramp = crowd.start()
     busy = proportional_bytes(worker)
+    steady = crowd.steadily(worker)
     one = crowd.cancel_one()
     first, rest = crowd.kill()
     handed_back = crowd.terminate()
@@ -120,11 +169,31 @@ def measure(crowd: Crowd) -> list[Figure]:
             {"idle_mb": idle / MEGABYTE, "busy_mb": busy / MEGABYTE},
             reached=(busy - idle) / MEGABYTE < 0.2 * MANY,
         ),
+        *of_the_steady(steady),
         within("from the cancel of one to its end", one, 1),
-        Figure("from SIGKILL to the first that runs again", f"{first:.2f} s", "", {"seconds": first}),
+        within("from SIGKILL to the first that runs again", first, 5),
         within("from that one to the last", rest, 5),
         within("from SIGTERM to all handed back and the processes gone", handed_back, 10),
         within("from the cancel of all to the end of the last", everything, 10),
+    ]
+
+
+def of_the_steady(steady: Steady) -> list[Figure]:
+    return [
+        Figure(
+            f"CPU while all run and report every {REPORT_SECONDS} s",
+            f"worker {steady.worker:.1%}, Postgres {steady.postgres:.1%} of a core",
+            f"<= {WORKER_SHARE:.0%} and {POSTGRES_SHARE:.0%}",
+            {"worker_share": steady.worker, "postgres_share": steady.postgres},
+            reached=steady.worker <= WORKER_SHARE and steady.postgres <= POSTGRES_SHARE,
+        ),
+        Figure(
+            "write-ahead log meanwhile",
+            f"{steady.log_bytes / 1024:,.0f} KB/s",
+            "",
+            {"bytes_per_second": steady.log_bytes},
+        ),
+        within("oldest heartbeat of a running task meanwhile", steady.heartbeat, OLDEST_HEARTBEAT_SECONDS),
     ]
 
 
@@ -137,4 +206,4 @@ def figures() -> list[Figure]:
         url = new_database(servers, "many")
         with a_windlass(url, servers, Path(directory), **SETTINGS) as windlass:
             start_all(windlass)
-            return measure(Crowd(windlass))
+            return measure(Crowd(windlass, servers))

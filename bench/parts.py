@@ -5,6 +5,8 @@ from typing import Final
 PARTS: Final = {
     "contest": "Side by side with the others",
     "engine": "From submit to start, and what each stage costs",
+    "narrow": "One and three at a time",
+    "fan": "A parent with 10,000 dependents",
     "many": "A thousand at once in one process",
     "flow": "Flow control",
     "api": "The API",
@@ -13,5 +15,6 @@ PARTS: Final = {
     "history": "With 0 / 100,000 / 2,000,000 finished tasks in history",
     "lists": "Every kind of list page",
     "backlog": "With 1,000,000 tasks waiting",
+    "snapshot": "200,000 tasks under an open snapshot",
     "footprint": "Bytes, memory and idle cost",
 }

@@ -13,6 +13,8 @@ INTRODUCTION = """# What was measured
 
 Written by `make bench`; do not edit. The same numbers, raw, are in [figures.json](figures.json). All of one table
 ran on the same servers and cores, in turns. Absolute figures are those of the machine it ran on; the ratios carry over.
+`machine` is how many wanted a core in the minute before the part began (a part that follows another sees the end of
+that one): at most half of one is idle, and more than there are cores stands in bold.
 """
 
 
@@ -31,27 +33,28 @@ def as_text(report: Report) -> str:
 
 def _missed(report: Report) -> str:
     missed = [
-        f"| {_title(name)} | {_cell(figure.name)} | {_cell(figure.value)} | {_cell(figure.aim)} |"
+        f"| {_title(name)} | {_cell(figure.name)} | {_cell(figure.value)} | {_cell(figure.aim)} | {_machine(part)} |"
         for name, part in report.items()
         for figure in figures_of(part)
         if figure.reached is False
     ]
     if not missed:
         return "Every aim is reached.\n"
-    head = ["## Aims that are not reached", "", "| part | figure | measured | aim |", "|---|---|---|---|"]
+    head = ["## Aims that are not reached", "", "| part | figure | measured | aim | machine |", "|---|---|---|---|---|"]
     return "\n".join([*head, *missed, ""])
 
 
 def _section(name: str, part: Part, pictures: Sequence[str]) -> str:
     head = [f"## {_title(name)}", "", f"Measured {_when(part)}: `make bench BENCH={name}`.{_busy(part)}", ""]
-    rows = [_row(figure) for figure in figures_of(part)]
+    rows = [_row(figure, _machine(part)) for figure in figures_of(part)]
     shown = [line for each in pictures for line in (f"![{PLOTS[each].title}]({each}.svg)", "")]
-    return "\n".join([*head, *shown, "| figure | measured | aim | reached |", "|---|---|---|---|", *rows, ""])
+    columns = ["| figure | measured | aim | reached | machine |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *shown, *columns, *rows, ""])
 
 
-def _row(figure: Figure) -> str:
+def _row(figure: Figure, machine: str) -> str:
     reached = {True: "yes", False: "**no**", None: ""}[figure.reached]
-    return f"| {_cell(figure.name)} | {_cell(figure.value)} | {_cell(figure.aim)} | {reached} |"
+    return f"| {_cell(figure.name)} | {_cell(figure.value)} | {_cell(figure.aim)} | {reached} | {machine} |"
 
 
 def _surroundings(report: Report) -> str:
@@ -86,6 +89,15 @@ def _busy(part: Part) -> str:
     if part["load"] <= part["cores"]:
         return ""
     return f" **The machine was busy with other things** (load {part['load']:.0f} on {part['cores']} cores)."
+
+
+def _machine(part: Part) -> str:
+    """Beside each figure: a figure is quoted without the head of its table. With half a core wanted by others, and
+    less, times are what they are."""
+    if part["load"] <= 0.5:
+        return "idle"
+    told = f"load {part['load']:.1f}"
+    return f"**busy**, {told}" if part["load"] > part["cores"] else told
 
 
 def _title(name: str) -> str:

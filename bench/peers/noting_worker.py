@@ -1,7 +1,7 @@
 """`python -m bench.peers.noting_worker`: what `windlass actors` becomes, but its probes note their start in a file.
 
 So the start of Windlass' tasks is taken inside the task by the same clock as everybody else's. Guardian and worker are
-the real ones. The probe's `result` says where to note and under which key.
+the real ones. The probe's `result` says where to note and under which key; one that says nothing of it is as ever.
 """
 
 import sys
@@ -10,6 +10,7 @@ from typing import Any
 from bench.peers.tasks import note
 from windlass.services.actors import main as worker
 from windlass.services.actors.guardian import Guardian
+from windlass.services.actors.probe import probe
 from windlass.services.actors.registry import ACTORS
 from windlass.services.actors.worker.context import Context
 from windlass.shared.payloads import ProbePayload
@@ -18,10 +19,9 @@ from windlass.shared.settings import Settings
 
 
 def noting_probe(context: Context, payload: ProbePayload) -> dict[str, Any]:
-    assert isinstance(payload.result, dict)
-    note(payload.result["notes"], payload.result["key"], 0)
-    context.sleep(payload.seconds)
-    return {"echo": payload.result, "attempt": context.task.attempt, "worker_id": context.worker_id}
+    if isinstance(payload.result, dict) and "notes" in payload.result:
+        note(payload.result["notes"], payload.result["key"], 0)
+    return probe(context, payload)
 
 
 def main() -> None:

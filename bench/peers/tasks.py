@@ -46,6 +46,7 @@ def no_op() -> float:
 
 def note(path: str, key: int, seconds: float) -> None:
     """One line in a file that all systems share: which task, when it started, in which process."""
+    at = time.time()
     with Path(path).open("a") as file:
-        file.write(f"{key} {time.time()!r} {os.getpid()}\n")
+        file.write(f"{key} {at!r} {os.getpid()}\n")
     time.sleep(seconds)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.deployment import a_windlass, new_database
-from bench.engine import drain_bare, drain_windlass, fill_bare, fill_windlass
+from bench.drains import drain_bare, drain_windlass, fill_bare, fill_windlass
 from bench.peers.line_up import DRAMATIQ, DURABLE, WINDLASS_SETTINGS, Entrant, Workers
 from bench.peers.running import RunningPeer
 from tests.support.servers.private_servers import Servers

@@ -94,3 +94,18 @@ def test_the_table_says_when_the_machine_was_busy_with_other_things() -> None:
     busy = tables.as_text({"api": {**part(REACHED), "load": 27.4}})
     assert "busy" not in calm
     assert "(load 27 on 2 cores)" in busy
+
+
+def test_every_line_of_the_table_says_how_busy_the_machine_was() -> None:
+    loads = {"api": 0.3, "streams": 1.24, "engine": 27.4}
+    text = tables.as_text({name: {**part(MISSED), "load": load} for name, load in loads.items()})
+    for said in ("idle", "load 1.2", "**busy**, load 27.4"):
+        assert f"| a task | 12 \\| 13 ms | < 10 ms | **no** | {said} |" in text
+        assert f"| a task | 12 \\| 13 ms | < 10 ms | {said} |" in text
+
+
+def test_what_the_proof_shows_is_drawn_from_the_numbers_that_are_kept() -> None:
+    kept = report.load()
+    assert (report.PLACE / "tables.md").read_text() == tables.as_text(kept), "run `python -m bench --draw`"
+    for name, picture in plots.drawn(kept).items():
+        assert (report.PLACE / f"{name}.svg").read_text() == picture, f"{name}: run `python -m bench --draw`"

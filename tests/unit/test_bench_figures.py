@@ -1,0 +1,106 @@
+"""What the parts of the bench make of what they have measured: the ratio that counts, and if the aim is reached."""
+
+import importlib
+
+import pytest
+
+from bench import backlog, engine, fan, many, narrow, snapshot
+from bench.engine import Round
+from bench.families import of_a_family
+from bench.fan import Family
+from bench.figures import Figure
+from bench.hot_path import STEPS, Cost, cpu_of_a_start, middle
+from bench.many import Steady
+from bench.narrow import Drain
+from bench.parts import PARTS
+from bench.peers.starts import Latency
+from bench.waiting_tasks import Waiting
+
+
+def reached(figures: list[Figure]) -> list[bool]:
+    return [figure.reached for figure in figures if figure.reached is not None]
+
+
+def costs(milliseconds: float) -> dict[str, Cost]:
+    return {step: Cost(cpu_ms=milliseconds, ms=2 * milliseconds) for step in STEPS}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_can_be_measured(name: str) -> None:
+    assert callable(importlib.import_module(f"bench.{name}").figures)
+
+
+def test_the_ratio_to_bare_dramatiq_is_the_median_of_each_rounds_own() -> None:
+    rounds = [Round(2000, 1000, {"worker": 0.5}), Round(100, 60, {"worker": 0.6}), Round(1000, 700, {"worker": 0.7})]
+    ceiling, ours, stages = engine.against_bare(2, 32, rounds, aim=0.6)
+    assert ceiling.numbers["tasks_per_second"] == 1000
+    assert ours.numbers["ratio"] == pytest.approx(0.6)
+    assert ours.reached
+    assert "two processes" in ours.name
+    assert stages.numbers == {"worker_ms": 0.6}
+    assert not engine.against_bare(2, 32, rounds, aim=0.61)[1].reached
+
+
+def test_a_start_is_compared_with_bare_dramatiqs_own() -> None:
+    bare = Latency(0.002, 0.004)
+    assert reached(engine.start_figures(bare, Latency(0.010, 0.1))) == [True]
+    assert reached(engine.start_figures(bare, Latency(0.011, 0.012))) == [False]
+
+
+def test_at_limit_three_all_that_a_task_takes_counts() -> None:
+    drain = Drain(500, {"worker": 0.7, "Postgres": 1.0})
+    assert reached(narrow.of_a_limit(3, [drain])) == [True]
+    assert reached(narrow.of_a_limit(3, [Drain(500, {**drain.stages, "dispatcher": 0.2})])) == [False]
+    assert reached(narrow.of_a_limit(1, [drain])) == []
+
+
+def test_the_slot_is_to_be_held_nearly_always() -> None:
+    assert reached(narrow.of_the_slot(0.981, 0.003)) == [True]
+    assert reached(narrow.of_the_slot(0.964, 0.0075)) == [False]
+
+
+def test_a_claim_under_a_snapshot_is_compared_with_the_first() -> None:
+    flat = {0: costs(1.0), snapshot.TASKS // 2: costs(9.0), snapshot.TASKS: costs(2.0)}
+    assert reached(snapshot.of_the_walk(flat)) == [True, True]
+    assert reached(snapshot.of_the_walk({**flat, snapshot.TASKS: costs(2.1)})) == [False, False]
+
+
+def test_a_walk_that_was_stopped_has_not_reached_its_aim() -> None:
+    figures = snapshot.of_the_walk({0: costs(1.0), 1000: costs(1.0)})
+    assert reached(figures) == [False, False]
+    assert "stopped there" in figures[0].value
+
+
+def test_rounds_are_summed_up_call_by_call() -> None:
+    found = middle([costs(1.0), costs(5.0), costs(2.0)])
+    assert found["claim"] == Cost(2.0, 4.0)
+    assert cpu_of_a_start(found) == 6.0
+
+
+def test_a_backlog_is_to_cost_nothing() -> None:
+    assert reached(backlog.of_the_hot_path(costs(1.0), costs(1.2))) == [True]
+    assert reached(backlog.of_the_hot_path(costs(1.0), costs(1.3))) == [False]
+
+
+def test_dependents_are_compared_with_as_many_that_depend_on_nobody() -> None:
+    family = Family(submitted=1, parent_ended=0.5, first=0.1, last=10, bystander=0.5)
+    rate = fan.DEPENDENTS / family.last
+    assert reached(fan.of_the_complete(family, plain=rate / 0.8)) == [True, True, True]
+    assert reached(fan.of_the_complete(family, plain=rate / 0.7)) == [True, False, True]
+    assert reached(fan.of_the_dead(family)) == [True, False, True]
+
+
+def test_a_parents_end_and_the_pages_after_it_are_two_figures() -> None:
+    end, settled = of_a_family("end", 0.06, "free", [0.5, 1.5])
+    assert (end.reached, settled.reached) == (False, True)
+    assert settled.numbers == {"seconds": 2.0, "longest_page_ms": 1500.0}
+
+
+def test_worker_and_postgres_both_have_their_share_of_a_core() -> None:
+    assert reached(many.of_the_steady(Steady(0.05, 0.1, 1000, 6))) == [True, True]
+    assert reached(many.of_the_steady(Steady(0.05, 0.2, 1000, 12))) == [False, False]
+
+
+def test_the_blocked_are_shared_among_parents() -> None:
+    assert Waiting(queued=1, scheduled=0, blocked=200_000, retrying=0).parents == 2000
+    assert Waiting(queued=1, scheduled=0, blocked=50, retrying=0).parents == 1
