@@ -53,7 +53,7 @@ CROSS JOIN LATERAL (
                    SELECT count(*) FROM tasks t
                    WHERE t.provider = q.provider AND t.actor = q.actor AND t.concurrency_key = of_key.key
                      AND (t.status = 'running' OR t.job_open)))
-               FROM actors a WHERE a.name = q.actor))), 0)::bigint AS startable
+               FROM actors a WHERE a.name = q.actor AND a.concurrency_limit IS NOT NULL))), 0)::bigint AS startable
     FROM (
         SELECT one.key, count(*) AS tasks FROM (
             SELECT t.concurrency_key AS key FROM tasks t

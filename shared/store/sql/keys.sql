@@ -16,7 +16,7 @@ CREATE FUNCTION key_room(of_provider text, of_actor text, of_key text) RETURNS b
 BEGIN
     RETURN (
         SELECT greatest(0, a.concurrency_limit - key_taken(of_provider, of_actor, of_key)) FROM actors a
-        WHERE a.name = of_actor);
+        WHERE a.name = of_actor AND a.concurrency_limit IS NOT NULL);
 END $$;
 
 -- Those of a key that may start and are not parked: all of them, or only those that have been rung for. As far as
@@ -36,7 +36,7 @@ BEGIN
 END $$;
 
 -- Of tasks that are about to be rung for or claimed, those for which their keys have no room. They go by priority, then
--- by age. Who only goes on waiting for an open job has its place. For a doorbell those count as well that have been rung
+-- by age. Who only goes on waiting for an open job has its place. For a doorbell those count as well that were rung
 -- for already.
 CREATE FUNCTION beyond_room(chosen uuid[], after_the_rung boolean, moment timestamptz)
 RETURNS uuid[] LANGUAGE plpgsql STABLE AS $$
@@ -120,8 +120,8 @@ BEGIN
         SELECT 1 FROM unnest(of_providers) AS name WHERE name <> ALL (locked));
 END $$;
 
--- Lets go on what may, now that these tasks have left their keys, or may have. Where somebody is in the way, the janitor
--- is called, who has locked nothing.
+-- Lets go on what may, now that these tasks have left their keys, or may have. Where somebody is in the way, a janitor is
+-- called, who has locked nothing.
 CREATE FUNCTION release_keys_of(moved uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     of_providers text[];
