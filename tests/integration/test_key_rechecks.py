@@ -81,10 +81,10 @@ async def test_a_parked_task_that_somebody_has_locked_keeps_its_turn(engine: Eng
     attempt = await engine.running(**A)
     ids = await engine.submit_many(2, **A)
     await claim_together(engine, ids)
-    async with engine.listening(keys.CHANNEL) as calls:
-        async with engine.holding("SELECT * FROM tasks WHERE task_id = $1 FOR UPDATE", ids[0]):
-            await engine.finish(attempt)
-            assert await recheck(engine) == AGAIN_SECONDS
+    locked = "SELECT * FROM tasks WHERE task_id = $1 FOR UPDATE"
+    async with engine.listening(keys.CHANNEL) as calls, engine.holding(locked, ids[0]):
+        await engine.finish(attempt)
+        assert await recheck(engine) == AGAIN_SECONDS
     assert calls == ["probe"]
     await recheck(engine)
     assert await parked(engine, ids) == ids[1:]
