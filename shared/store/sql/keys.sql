@@ -120,8 +120,8 @@ BEGIN
         SELECT 1 FROM unnest(of_providers) AS name WHERE name <> ALL (locked));
 END $$;
 
--- Lets go on what may, now that these tasks have left their keys, or may have. Where somebody is in the way, a janitor is
--- called, who has locked nothing.
+-- Lets go on what may, now that these tasks have left their keys, or may have. Where somebody is in the way, a janitor
+-- is called, who has locked nothing.
 CREATE FUNCTION release_keys_of(moved uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     of_providers text[];
