@@ -20,5 +20,8 @@ class Concern(IntFlag):
         return self.name.lower()
 
 
+LEVEL_OF_A_KEY = 1
+"""Functions of this level and above know what a task's concurrency key asks of its moves."""
+
 LOCKS_A_SUBJECT = Concern.RUN | Concern.WORKFLOW
 """Whoever ends such a task waits for the project or the workflow that it is of, which may be busy."""

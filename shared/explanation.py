@@ -7,9 +7,28 @@ from datetime import datetime
 from typing import Any
 
 from windlass.shared.admission import ProviderView, bar, free_places, is_on_trial, picks
-from windlass.shared.holds import said_of
+from windlass.shared.holds import SAID_OF, Hold, said_of
 from windlass.shared.reasons import Reason
 from windlass.shared.states import TERMINAL, Lane, State
+
+
+@dataclass(frozen=True)
+class KeyView:
+    """A task's concurrency key: how many may have it at once, how many have it, and how many that may start go
+    before."""
+
+    key: str
+    limit: int | None
+    running: int
+    before: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.limit is not None and self.running + self.before >= self.limit
+
+    @property
+    def details(self) -> dict[str, Any]:
+        return {"key": self.key, "limit": self.limit, "running": self.running}
 
 
 @dataclass(frozen=True)
@@ -29,6 +48,7 @@ class TaskView:
     holds_a_slot: bool = False
     held: Sequence[str] = ()
     held_at: datetime | None = None
+    key: KeyView | None = None
     is_of_a_newer_level: bool = False
     """No worker of this version may claim it."""
     runs_alone: bool = False
@@ -53,7 +73,8 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
         return _of_state(task)
     if task.held:
         said = said_of(task.held)
-        return Explanation(said.reason, said.message, {"held": list(task.held), "since": task.held_at})
+        key = task.key.details if task.key and said.reason is Reason.KEY_LIMIT else {}
+        return Explanation(said.reason, said.message, {"held": list(task.held), "since": task.held_at, **key})
     if task.expires_at is not None and task.expires_at <= view.at:
         message = "it has grown too old to start and is about to be buried"
         return Explanation(Reason.FINISHED, message, {"status": task.status, "expires_at": task.expires_at})
@@ -62,6 +83,7 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
         or _of_level(task)
         or _of_bar(view, task)
         or _of_queue(view, task)
+        or _of_key(task)
         or _of_rate(view, task)
         or _of_trial(view, task)
         or _of_limit(view, task)
@@ -147,6 +169,13 @@ def _of_queue(view: ProviderView, task: TaskView) -> Explanation | None:
     if not view.queues or task.queue in view.queues:
         return None
     return Explanation(Reason.NO_WORKER, f"no worker that is alive serves the queue {task.queue}")
+
+
+def _of_key(task: TaskView) -> Explanation | None:
+    """It is not parked yet, and will be when its turn comes."""
+    if task.holds_a_slot or task.key is None or not task.key.is_full:
+        return None
+    return Explanation(Reason.KEY_LIMIT, SAID_OF[Hold.KEY].message, task.key.details)
 
 
 def _of_trial(view: ProviderView, task: TaskView) -> Explanation | None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from windlass.shared.concurrency_keys import is_pointer
 from windlass.shared.retry_delays import Schedules
 
 DEFAULT_ACTORS: dict[str, dict[str, Any]] = {
@@ -151,6 +152,31 @@ class AgentSettings(Table):
     retries: Schedules = Field(Schedules(), description="Delays by type of error.")
 
 
+class Concurrency(Table):
+    """How many of an actor's tasks that say the same at these places of their payloads may run at once."""
+
+    key: tuple[str, ...] = Field(
+        description="Where in the payload it stands: a JSON Pointer, as `/account`, or a list of several. Tasks that "
+        "say the same there have the same key; one that says nothing there has none.",
+    )
+    limit: Annotated[int, Field(ge=1)] = Field(description="So many of one key run at once, at each provider.")
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _one_or_several(cls, pointers: Any) -> Any:
+        return (pointers,) if isinstance(pointers, str) else pointers
+
+    @field_validator("key")
+    @classmethod
+    def _are_pointers(cls, pointers: tuple[str, ...]) -> tuple[str, ...]:
+        if not pointers:
+            raise ValueError('must name a place in the payload, as "/account"')
+        for pointer in pointers:
+            if not is_pointer(pointer):
+                raise ValueError(f'{pointer!r} is no JSON Pointer; write "/account", or "/customer/account"')
+        return pointers
+
+
 class ActorSettings(Table):
     """One `[actors.NAME]` table: what holds for all tasks of an actor that do not say otherwise themselves."""
 
@@ -164,6 +190,11 @@ class ActorSettings(Table):
         None, description="So many failures are tried again; `[defaults]` if left out."
     )
     retries: Schedules = Field(Schedules(), description="Delays by type of error.")
+    concurrency: Concurrency | None = Field(
+        None,
+        description='How many of its tasks run at once that have the same key, as `{key = "/account", limit = 2}`; no '
+        "limit but the provider's if left out.",
+    )
 
 
 class TaskDefaults(Table):

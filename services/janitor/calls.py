@@ -8,6 +8,7 @@ from windlass.services.janitor.table import duty_named
 from windlass.services.janitor.wall import perform
 from windlass.shared import db
 from windlass.shared.process.lifetime import until_set
+from windlass.shared.store.flow_control import keys
 from windlass.shared.store.tasks import bulk
 
 AGAIN_SECONDS = 1.0
@@ -15,17 +16,22 @@ AGAIN_SECONDS = 1.0
 
 
 class Calls:
-    """Dependents are told on the listener's own connection. Bulk jobs have a loop of their own beside it: neither keeps
-    the other waiting."""
+    """Dependents are told and keys looked after on the listener's own connection. Bulk jobs have a loop of their own
+    beside it: neither keeps the other waiting."""
 
     def __init__(self, premises: Premises) -> None:
         self._premises = premises
-        self._dependents, self._bulk = duty_named("dependents"), duty_named("bulk")
+        self._on_the_listener = duty_named("dependents"), duty_named("keys")
+        self._bulk = duty_named("bulk")
         self._new_job = asyncio.Event()
         self._listener = db.Listener(
             premises.settings,
             "janitor",
-            {dependents.CHANNEL: self._dependents_called, bulk.CHANNEL: self._bulk_called},
+            {
+                dependents.CHANNEL: self._dependents_called,
+                keys.CHANNEL: self._keys_called,
+                bulk.CHANNEL: self._bulk_called,
+            },
             beat=self._settle,
         )
 
@@ -42,10 +48,13 @@ class Calls:
 
     async def _settle(self, connection: db.Database) -> float:
         self._premises.listening = connection
-        outcome = await perform(self._dependents, self._premises)
-        if isinstance(outcome.error, db.UNAVAILABLE):
-            raise outcome.error  # the listener looks for a better connection
-        return self._pause(outcome.again_in_seconds)
+        pauses = []
+        for duty in self._on_the_listener:
+            outcome = await perform(duty, self._premises)
+            if isinstance(outcome.error, db.UNAVAILABLE):
+                raise outcome.error  # the listener looks for a better connection
+            pauses.append(self._pause(outcome.again_in_seconds))
+        return min(pauses)
 
     def _pause(self, wanted_seconds: float | None) -> float:
         return (
@@ -55,6 +64,11 @@ class Calls:
         )
 
     def _dependents_called(self, _payload: str) -> None:
+        self._listener.beat_now()
+
+    def _keys_called(self, provider: str) -> None:
+        if provider:
+            self._premises.keys_called_by.add(provider)
         self._listener.beat_now()
 
     def _bulk_called(self, _payload: str) -> None:

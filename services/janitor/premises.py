@@ -23,6 +23,8 @@ class Premises:
     rechecked_from: UUID | None = None
     rechecked_to: UUID | None = None
     """The page of the blocked tasks that was looked through last."""
+    keys_called_by: set[str] = field(default_factory=set)
+    """Providers whose concurrency keys may have room, as somebody said who could not see to it."""
     unaccounted: int = 0
 
     @property

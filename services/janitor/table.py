@@ -7,6 +7,7 @@ from windlass.services.janitor.duties.blocked import recheck_blocked
 from windlass.services.janitor.duties.breakers import look_after_breakers
 from windlass.services.janitor.duties.dependents import settle_dependents
 from windlass.services.janitor.duties.expired import bury_expired
+from windlass.services.janitor.duties.keys import recheck_keys
 from windlass.services.janitor.duties.rates import forget_expired_rates
 from windlass.services.janitor.duties.reconciler import count_unaccounted
 from windlass.services.janitor.duties.stale import recover_stale
@@ -39,6 +40,11 @@ async def blocked(at: Premises) -> None:
     at.rechecked_from, at.rechecked_to = at.rechecked_to, await recheck_blocked(at.pool, at.rechecked_to)
 
 
+async def keys(at: Premises) -> float:
+    called_by, at.keys_called_by = at.keys_called_by, set()
+    return await recheck_keys(at.listening, at.settings, called_by)
+
+
 async def unaccounted(at: Premises) -> None:
     """After the recheck, and of the page that it has looked through: what it could mend is nobody's loss."""
     at.unaccounted = await count_unaccounted(at.pool, at.settings, blocked_after=at.rechecked_from)
@@ -48,6 +54,7 @@ DUTIES = (
     Duty("stale", Rhythm.LEASES, stale),
     Duty("expired", Rhythm.LEASES, lambda at: bury_expired(at.pool)),
     Duty("dependents", Rhythm.CALL, lambda at: settle_dependents(at.listening, at.settings)),
+    Duty("keys", Rhythm.CALL, keys),
     Duty("bulk", Rhythm.CALL, lambda at: at.bulk_runner.do_a_round()),
     Duty("blocked", Rhythm.MINUTE, blocked),
     Duty("workers", Rhythm.MINUTE, lambda at: lose_silent_workers(at.pool, at.settings)),

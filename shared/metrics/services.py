@@ -92,8 +92,8 @@ WRITE_BATCH = histogram(
 JANITOR_LAST_SUCCESS = gauge(
     "windlass_janitor_last_success_timestamp_seconds",
     "When a duty was last done to its end, or this janitor began; `rhythm` is leases, minute, hour or call, `duty` is "
-    "stale, expired, dependents, bulk, blocked, workers, breakers, submission_keys, rates, tallies, untold, texts, "
-    "reconciler, statistics or tallies_check",
+    "stale, expired, dependents, keys, bulk, blocked, workers, breakers, submission_keys, rates, tallies, untold, "
+    "texts, reconciler, statistics or tallies_check",
     ["duty", "rhythm"],
     of=[JANITOR],
 )

@@ -130,6 +130,22 @@ class Task(SQLModel, table=True):
             "expires_at",
             postgresql_where=text("status IN ('blocked', 'queued', 'retrying') AND expires_at IS NOT NULL"),
         ),
+        # Concurrency keys; a task without one is in none of these.
+        Index(
+            "tasks_key_taken",
+            "provider", "actor", "concurrency_key",
+            postgresql_where=text("concurrency_key IS NOT NULL AND (status = 'running' OR job_open)"),
+        ),
+        Index(
+            "tasks_key_waiting",
+            "provider", "actor", "concurrency_key", "priority", "available_at", "task_id",
+            postgresql_where=text(f"concurrency_key IS NOT NULL AND status IN {words(WAITING)} AND held = '{{}}'"),
+        ),
+        Index(
+            "tasks_parked",
+            "provider", "actor", "concurrency_key", "priority", "due_at", "task_id",
+            postgresql_where=text("concurrency_key IS NOT NULL AND held = '{key}'"),
+        ),
         # Lists: what lives and what has ended is found by each filter, newest first.
         living("tasks_live", "task_id"),
         living("tasks_live_user", "user_id", "task_id"),

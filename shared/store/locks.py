@@ -62,16 +62,19 @@ LOCK_ORDER = (
         "providers",
         "by name",
         "a claim where something guards them, an end that may change them, a reservation, an operator's change, "
-        "the settings that a process brings",
+        "the settings that a process brings; who has made room in a concurrency key and locked tasks before tries "
+        "(`SKIP LOCKED`), and else calls the janitor",
         "providers",
         key="name",
     ),
+    Lock("actors", "by name", "the settings that a process brings, and nobody else", "actors", key="name"),
     Lock(
         "tasks",
         "by id",
         "whoever moves them (`FOR NO KEY UPDATE`), and a submit its parents (`FOR SHARE`), which it does not move; "
         "sweeps, renewals and reports skip what is locked; dependents are waited for if their ids are larger than all "
-        "that is locked, else they are tried, and left to the janitor",
+        "that is locked, else they are tried, and left to the janitor; whoever parks for a concurrency key, or lets go "
+        "on, tries, and waits for no task afterwards",
         "tasks",
         key="task_id",
     ),

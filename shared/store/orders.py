@@ -210,20 +210,7 @@ async def abandoned(
 
 async def give_up(db: Database, generation_id: UUID) -> None:
     """Nobody will ever know: the slot is given back, and nobody looks again."""
-    await db.execute(
-        f"""
-        WITH locked AS (
-            SELECT task_id FROM tasks
-            WHERE task_id = (SELECT task_id FROM generations WHERE generation_id = $1) FOR NO KEY UPDATE
-        ), given_up AS (
-            UPDATE generations g SET given_up = true FROM locked WHERE g.generation_id = $1 RETURNING g.task_id
-        ), freed AS (
-            UPDATE tasks t SET job_open = false FROM given_up WHERE t.task_id = given_up.task_id
-        )
-        SELECT {named("wake_dispatcher")}()
-        """,  # noqa: S608 - a name of our own
-        generation_id,
-    )
+    await db.execute(f"SELECT {named('give_up_order')}($1)", generation_id)
 
 
 def _fence(task: Claimed) -> str:

@@ -8,7 +8,7 @@ from windlass.shared.concerns import Concern
 Tellers = Mapping[Concern, str]
 """By concern the function `teller(moves jsonb) RETURNS void`."""
 
-TELLERS: Tellers = MappingProxyType({})
+TELLERS: Tellers = MappingProxyType({Concern.KEY: "tell_key"})
 """Each hears of the moves of its own concern alone, maybe late, and maybe in another order than that of their events:
 what counts is in the rows. See docs/decisions/0038."""
 

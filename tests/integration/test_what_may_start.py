@@ -1,19 +1,28 @@
-"""What may start, said three times: the claim's gate, admission and the demand for pods agree in every situation.
+"""What may start, said four times: the claim's gate, admission, `why` and the demand for pods agree in every situation.
 
 Whatever may keep a task from starting is a dimension: a strategy for the statement that brings it about. A new one is
 another entry.
 """
 
 from dataclasses import dataclass
+from uuid import UUID, uuid4
 
 from hypothesis import strategies as st
 
 from tests.support.engine.examples import for_examples
-from tests.support.engine.flow import look
+from tests.support.engine.flow import look, serve
 from tests.support.engine.rated import claim_together
 from tests.support.engine.store import Engine, empty_database
 from tests.support.servers.private_servers import Servers
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.tasks.why import explanation_of
 from windlass.shared.admission import WINDOW_FLOOR, admit
+from windlass.shared.reasons import Reason
+from windlass.shared.settings import Settings
+from windlass.shared.store.flow_control import providers
+
+ANN = Caller(key_id="k", user_id="ann", role="user")
+SETTINGS = Settings()
 
 WAITING = WINDOW_FLOOR // 2
 """Fewer than the window of doorbells has room for: it grows with the pool, which must not depend on it."""
@@ -33,6 +42,15 @@ def tasks_with(changes: str, number: int) -> str:
     return f"""
     UPDATE tasks SET {changes} WHERE task_id IN (
         SELECT task_id FROM tasks WHERE status = 'queued' ORDER BY task_id LIMIT {number})
+    """
+
+
+def waiting_with(changes: str, number: int) -> str:
+    """Of those that would start last, so many."""
+    return f"""
+    UPDATE tasks SET {changes} WHERE task_id IN (
+        SELECT task_id FROM tasks WHERE status IN ('queued', 'retrying') AND NOT job_open
+        ORDER BY task_id DESC LIMIT {number})
     """
 
 
@@ -59,7 +77,28 @@ conditions = st.sampled_from(
     ]
 )
 
+
+def keyed(limit: int | None, keys: list[str | None]) -> str:
+    """The oldest task has the first of these keys, and so on."""
+    names = ", ".join("NULL" if key is None else f"'{key}'" for key in keys)
+    most = "NULL" if limit is None else limit
+    return f"""
+    INSERT INTO actors VALUES ('probe', {most}) ON CONFLICT (name) DO UPDATE SET concurrency_limit = {most};
+    UPDATE tasks t SET concurrency_key = dealt.key, level = (dealt.key IS NOT NULL)::int
+    FROM (SELECT task_id, (ARRAY[{names}]::text[])[row_number() OVER (ORDER BY task_id)] AS key FROM tasks) AS dealt
+    WHERE t.task_id = dealt.task_id
+    """
+
+
+HELD = "held_at = now(), due_at = available_at, available_at = 'infinity', held"
+
 DIMENSIONS = {
+    "keys": nothing
+    | st.builds(
+        keyed,
+        st.none() | st.integers(1, 3),
+        st.lists(st.sampled_from([None, "a", "b"]), min_size=WAITING, max_size=WAITING),
+    ),
     "running": st.integers(0, 3).map(
         lambda number: tasks_with(
             "status = 'running', claim_token = gen_random_uuid(), lease_expires_at = now() + interval '1 h', "
@@ -69,6 +108,7 @@ DIMENSIONS = {
     ),
     "open jobs": st.integers(0, 2).map(lambda number: tasks_with("job_open = true", number)),
     "retries": st.integers(0, 3).map(lambda number: tasks_with("lane = 'retry', status = 'retrying'", number)),
+    "held": nothing | st.integers(1, 2).map(lambda number: waiting_with(f"{HELD} = '{{workflow}}'", number)),
     "limit": nothing | st.integers(0, 2 * WAITING).map(lambda limit: provider_with(f"configured_limit = {limit}")),
     "rate": nothing
     | st.builds(
@@ -94,8 +134,34 @@ class Said:
 
 
 async def by_admission(engine: Engine) -> Said:
-    admission = admit(await look(engine))
-    return Said(admission.fresh + admission.retry, admission.resumes)
+    """As a dispatcher goes on: what is parked while it rings makes it look again."""
+    rung = -1
+    while rung < (rung := await engine.count("doorbell_token IS NOT NULL")):
+        view = await look(engine)
+        await providers.reserve(engine.pool, view, admit(view), uuid4())
+    resumes = await engine.count("doorbell_token IS NOT NULL AND job_open")
+    return Said(rung - resumes, resumes)
+
+
+async def by_why(engine: Engine) -> Said:
+    """Who is about to start, as its reader is told."""
+    rows = await engine.pool.fetch("SELECT task_id FROM tasks WHERE status IN ('queued', 'retrying')")
+    said = [
+        (each, await explanation_of(engine.pool, each, ANN, SETTINGS))
+        for each in [await engine.row(row["task_id"]) for row in rows]
+    ]
+    starting = [task for task, why in said if why["reason"] == Reason.ABOUT_TO_START]
+    return Said(sum(not task.job_open for task in starting), sum(task.job_open for task in starting))
+
+
+async def full_keys(engine: Engine) -> set[UUID]:
+    """Whose key is full, as its reader is told."""
+    rows = await engine.pool.fetch(
+        "SELECT task_id FROM tasks WHERE concurrency_key IS NOT NULL AND status IN ('queued', 'retrying')"
+    )
+    tasks = [await engine.row(row["task_id"]) for row in rows]
+    said = {task.task_id: await explanation_of(engine.pool, task, ANN, SETTINGS) for task in tasks}
+    return {task_id for task_id, why in said.items() if why["reason"] == Reason.KEY_LIMIT}
 
 
 async def by_the_gate(engine: Engine) -> Said:
@@ -111,15 +177,24 @@ async def by_the_demand(engine: Engine) -> int:
 
 
 async def bring_about(engine: Engine, situation: dict[str, str]) -> None:
-    await engine.pool.execute(f"DELETE FROM tasks; DELETE FROM task_events; {CLEAR}")
+    await engine.pool.execute(f"DELETE FROM tasks; DELETE FROM task_events; DELETE FROM actors; {CLEAR}")
+    await serve(engine, capacity=WINDOW_FLOOR)
     await engine.submit_many(WAITING)
     await engine.pool.execute("; ".join(situation.values()))
 
 
 async def agree(engine: Engine, situation: dict[str, str]) -> None:
     await bring_about(engine, situation)
+    wanted = await by_the_demand(engine)
+    full = await full_keys(engine)
     admitted = await by_admission(engine)
-    assert await by_the_demand(engine) == admitted.starts + admitted.resumes, "the demand for pods"
+    assert wanted == admitted.starts + admitted.resumes, "the demand for pods"
+    assert await by_the_demand(engine) == wanted, "the demand, when keys have been looked at"
+    assert await by_why(engine) == admitted, "why"
+    assert (
+        await engine.pool.fetch("SELECT 1 FROM tasks WHERE doorbell_token IS NOT NULL AND task_id = ANY ($1)", full)
+        == []
+    )
     assert await by_the_gate(engine) == admitted, "the claim's gate"
 
 

@@ -232,3 +232,24 @@ def test_a_process_says_each_mistake_on_a_line_of_its_own_and_does_not_start(
     assert [line.partition(": ")[2].partition(":")[0] for line in lines] == ["WINDLASS_HOTS", "WINDLASS_PORT"]
     assert all(line.startswith("windlass: ") for line in lines)
     assert "WINDLASS_CONFIG" not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        (
+            '{key = "account", limit = 2}',
+            'key: \'account\' is no JSON Pointer; write "/account", or "/customer/account"',
+        ),
+        (
+            '{key = ["/a", "/b~2"], limit = 2}',
+            'key: \'/b~2\' is no JSON Pointer; write "/account", or "/customer/account"',
+        ),
+        ("{key = [], limit = 2}", 'key: must name a place in the payload, as "/account"'),
+        ("{key = 7, limit = 2}", "key: must be a list"),
+        ('{key = "/account", limit = 0}', "limit: must be greater than or equal to 1"),
+        ('{key = "/account"}', "limit: must be given"),
+    ],
+)
+def test_a_mistake_in_a_concurrency_key_is_told_with_its_place(config: Path, said: str, found: str) -> None:
+    assert mistakes_in(config, f"[actors.probe]\nconcurrency = {said}\n") == [f"[actors.probe.concurrency] {found}"]

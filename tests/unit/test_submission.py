@@ -311,3 +311,41 @@ def test_an_idempotency_key_with_a_secret_in_it_is_refused() -> None:
     with pytest.raises(Problem) as problem:
         check_idempotency_key(f"wl_abcdef_{SECRET}")
     assert (problem.value.status, problem.value.code) == (422, "invalid-idempotency-key")
+
+
+def keyed(key: object, limit: int = 2) -> Settings:
+    return Settings(actors={"probe": {"concurrency": {"key": key, "limit": limit}}})
+
+
+@pytest.mark.parametrize(
+    ("pointers_", "said", "key"),
+    [
+        ("/result/account", {"account": "acme"}, "acme"),
+        ("/result/account", {"account": 7}, "7"),
+        ("/result/account", {"account": {"b": 1, "a": [True]}}, '{"a":[true],"b":1}'),
+        ("/result/account", {}, None),
+        ("/result/account", {"account": None}, None),
+        ("/result/account/id", {"account": "acme"}, None),
+        ("/result/0", ["acme"], "acme"),
+        ("/result/1", ["acme"], None),
+        ("/result/a~1b~0c", {"a/b~c": "acme"}, "acme"),
+        (["/result/account", "/result/region"], {"account": "acme", "region": "eu"}, '["acme","eu"]'),
+        (["/result/account", "/result/region"], {"account": 'a","b', "region": ""}, '["a\\",\\"b",""]'),
+        (["/result/account", "/result/region"], {"account": "acme"}, None),
+    ],
+)
+def test_a_concurrency_key_is_what_stands_at_its_place_in_the_payload(
+    pointers_: object, said: object, key: str | None
+) -> None:
+    task = accepted({"actor": "probe", "payload": {"result": said}}, settings=keyed(pointers_))
+    assert task.concurrency_key == key
+    assert (task.concerns, task.level) == ((32, 1) if key is not None else (0, 0))
+
+
+def test_a_concurrency_key_that_is_too_long_is_named() -> None:
+    body = {"actor": "probe", "payload": {"result": {"account": "x" * 256}}}
+    problem = refused(body, settings=keyed("/result/account"), below="/3")
+    assert (problem.status, problem.code) == (422, "concurrency-key-too-long")
+    assert pointers(problem) == {"/3/payload/result/account"}
+    body["payload"] = {"result": {"account": "x" * 255}}
+    assert accepted(body, settings=keyed("/result/account")).concurrency_key == "x" * 255

@@ -15,6 +15,8 @@ from windlass.services.api.http.errors import escape, invalid_fields
 from windlass.services.api.tasks.provider_actions import refuse_what_it_does_not_take
 from windlass.services.api.tasks.schemas import NewTask
 from windlass.shared import tracing
+from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
+from windlass.shared.concurrency_keys import LONGEST_KEY, key_of
 from windlass.shared.payloads import (
     DEFAULT_PROVIDER,
     PAYLOADS,
@@ -72,11 +74,12 @@ def accept(
     refuse_unknown_agent(payload, settings, below_payload)
     if isinstance(payload, MediaPayload):
         refuse_what_it_does_not_take(payload, provider, settings, below_payload)
+    stored_payload = withhold(wanted.payload)
     return Submission(
         task_id=uuid7(),
         actor=wanted.actor,
         provider=provider,
-        payload=withhold(wanted.payload),
+        payload=stored_payload,
         user_id=wanted.user_id or caller.user_id,
         timeout_seconds=timeout_of(wanted, payload, settings),
         max_retries=settings.max_retries_of(wanted.actor) if wanted.max_retries is None else wanted.max_retries,
@@ -88,6 +91,7 @@ def accept(
         traceparent=tracing.traceparent(),
         **{name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set},
         **(run_of(payload) if isinstance(payload, MediaPayload) else {}),
+        **keyed(wanted.actor, stored_payload, settings, below_payload),
     )
 
 
@@ -168,6 +172,20 @@ def run_of(payload: MediaPayload) -> dict[str, Any]:
 def time_to_come(run_at: datetime | None) -> str | None:
     """A time that is past means now: written down as it is, it would go before everybody who waits."""
     return run_at.isoformat() if run_at is not None and run_at > datetime.now(UTC) else None
+
+
+def keyed(actor: str, payload: dict[str, Any], settings: Settings, below: str) -> dict[str, Any]:
+    """The task's concurrency key, if it has one, and what its moves must know for it."""
+    concurrency = settings.actors[actor].concurrency
+    key = None if concurrency is None else key_of(payload, concurrency.key)
+    if concurrency is None or key is None:
+        return {}
+    if len(key) > LONGEST_KEY:
+        detail = (
+            f"it is the task's concurrency key, which has {LONGEST_KEY} characters at most; this one has {len(key)}"
+        )
+        raise field_problem(f"{below}{concurrency.key[0]}", "concurrency-key-too-long", detail)
+    return {"concurrency_key": key, "concerns": Concern.KEY.value, "level": LEVEL_OF_A_KEY}
 
 
 def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:

@@ -85,6 +85,17 @@ CREATE INDEX tasks_due ON tasks (queue, lane, priority, available_at, task_id) I
 WHERE status IN ('queued', 'retrying') AND doorbell_token IS NULL
 """
 
+KEYS = """
+CREATE INDEX tasks_key_taken ON tasks (provider, actor, concurrency_key)
+WHERE concurrency_key IS NOT NULL AND (status = 'running' OR job_open);
+
+CREATE INDEX tasks_key_waiting ON tasks (provider, actor, concurrency_key, priority, available_at, task_id)
+WHERE concurrency_key IS NOT NULL AND status IN ('queued', 'retrying') AND held = '{}';
+
+CREATE INDEX tasks_parked ON tasks (provider, actor, concurrency_key, priority, due_at, task_id)
+WHERE concurrency_key IS NOT NULL AND held = '{key}'
+"""
+
 TALLIES = """
 ALTER TABLE task_tallies ADD COLUMN actor varchar DEFAULT '' NOT NULL;
 
@@ -111,7 +122,7 @@ def upgrade() -> None:
     op.execute("CREATE INDEX queues_provider ON queues (provider)")
     op.execute(ACTORS)
     op.execute(PROVIDERS)
-    for statement in (DUE + ";" + TALLIES).split(";"):
+    for statement in ";".join((DUE, KEYS, TALLIES)).split(";"):
         op.execute(statement)
     # Replaced, not made anew: the view upon it stays, and who was allowed to read it still is.
     op.execute(READ_DEMAND.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1))

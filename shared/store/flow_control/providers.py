@@ -10,6 +10,7 @@ from windlass.shared.admission import Admission, ProviderView
 from windlass.shared.db import Database
 from windlass.shared.settings import Settings, queue_name
 from windlass.shared.sql_fragments import due
+from windlass.shared.store.flow_control import keys
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.rows import TaskRow
@@ -32,8 +33,8 @@ class Backlog(Record):
 
 
 async def configure(db: Database, settings: Settings) -> None:
-    """Writes the configured providers and their queues; what an operator has set over them stays, and so does a queue
-    that is no longer configured: its tasks may still wait."""
+    """Writes the configured providers, their queues and the limits of concurrency keys; what an operator has set over
+    them stays, and so does a queue that is no longer configured: its tasks may still wait."""
     await db.executemany(
         """
         INSERT INTO providers (name, actor, configured_limit, configured_rate) VALUES ($1, $2, $3, $4)
@@ -56,6 +57,7 @@ async def configure(db: Database, settings: Settings) -> None:
             for actor in provider.actors
         ),
     )
+    await keys.configure(db, settings)
 
 
 async def look(db: Database, *, heard_within_seconds: float, only: str | None = None) -> list[ProviderView]:

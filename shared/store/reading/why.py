@@ -4,15 +4,23 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from windlass.shared.db import Database
-from windlass.shared.explanation import TaskView
-from windlass.shared.states import Lane, State
+from windlass.shared.explanation import KeyView, TaskView
+from windlass.shared.states import WAITING, Lane, State
 from windlass.shared.store import functions
 from windlass.shared.store.functions import named
-from windlass.shared.store.record import fetch
+from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import TaskRow
 
 AHEAD_COUNTED = 1000
 """Who stands further back than this is told "at least": looking costs the same however long the backlog is."""
+
+
+class KeyFacts(Record):
+    """Of a task's concurrency key."""
+
+    most: int | None
+    taken: int
+    before: int
 
 
 async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskView:
@@ -33,6 +41,7 @@ async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskVie
         holds_a_slot=task.job_open,
         held=task.held,
         held_at=task.held_at,
+        key=await _key(db, task),
         is_of_a_newer_level=task.level > functions.LEVEL,
         runs_alone=runs_alone,
         alone_before=await _count_alone_before(db, task) if runs_alone else 0,
@@ -40,6 +49,14 @@ async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskVie
         all_counted=counted < AHEAD_COUNTED,
         unmet=await _unmet(db, task.task_id) if task.status == State.BLOCKED else (),
     )
+
+
+async def _key(db: Database, task: TaskRow) -> KeyView | None:
+    if task.concurrency_key is None or task.status not in WAITING:
+        return None
+    facts = await fetchrow(db, KeyFacts, f"SELECT * FROM {named('key_facts')}($1, now())", task.task_id)  # noqa: S608 - a name of our own
+    assert facts is not None, "a function with outputs has a row"
+    return KeyView(task.concurrency_key, facts.most, facts.taken, facts.before)
 
 
 async def _count_due_before(db: Database, task: TaskRow, queues: Sequence[str]) -> int:

@@ -37,10 +37,10 @@ BEGIN
     PERFORM pg_notify('windlass_cancel', holder) FROM unnest(holders) AS holder;
     IF ended IS NOT NULL THEN
         PERFORM tally_tasks(ended);
+        ended := ended || settle_dependents(ended, wanted);
         IF moves IS NOT NULL THEN
             PERFORM tell_moves(moves);
         END IF;
-        ended := ended || settle_dependents(ended, wanted);
     END IF;
     PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
     changed := coalesce(changed, '{}');

@@ -9,6 +9,7 @@
 -- mark, for it has been rung for: whoever runs it alone looks for the mark. What is of a newer level keeps its mark,
 -- too: the next check of the doorbells rings for a newer worker.
 -- A rate guards as a limit does; every start takes a place in it, and going on waiting for an open job takes none.
+-- Whose concurrency key is full is parked: nobody rings for it again before an end has made room.
 
 CREATE FUNCTION claim_tasks(
     wanted uuid[], tokens uuid[], claimant text, lease_seconds float, alone boolean DEFAULT false
@@ -25,18 +26,24 @@ DECLARE
     locked   text[];
     on_trial text[];
     rated    text[];
+    keyed    text[];
     claimed  uuid[];
 BEGIN
-    SELECT array_agg(DISTINCT t.provider) INTO involved FROM tasks t WHERE t.task_id = ANY (wanted);
+    SELECT array_agg(DISTINCT t.provider),
+           array_agg(DISTINCT t.provider) FILTER (WHERE t.concurrency_key IS NOT NULL AND NOT t.job_open)
+    INTO involved, keyed FROM tasks t WHERE t.task_id = ANY (wanted);
     SELECT coalesce(array_agg(guarded.name), '{}'), coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}'),
            coalesce(array_agg(guarded.name) FILTER (WHERE guarded.has_rate), '{}')
     INTO locked, on_trial, rated FROM (
         SELECT p.name, is_on_trial(p) AS trial, rate_in_force(p) IS NOT NULL AS has_rate FROM providers p
-        WHERE p.name = ANY (involved) AND is_guarded(p)
+        WHERE p.name = ANY (involved) AND (is_guarded(p) OR p.name = ANY (keyed))
         ORDER BY p.name FOR NO KEY UPDATE
     ) AS guarded;
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
+    IF keyed IS NOT NULL THEN
+        PERFORM hold_tasks(crowded, 'key') FROM beyond_room(wanted, false, moment) AS crowded WHERE crowded IS NOT NULL;
+    END IF;
 
     WITH gate AS (
         SELECT p.name, free_slots(p, moment) AS slots, free_resumes(p, moment) AS resumes FROM providers p
@@ -94,6 +101,7 @@ BEGIN
                 WHEN t.status = 'running' THEN 'running'
                 WHEN t.status = 'blocked' THEN 'waiting-for-dependencies'
                 WHEN t.status NOT IN :sources_of_claim OR t.expires_at <= moment THEN 'finished'
+                WHEN 'key' = ANY (t.held) THEN 'key-limit'
                 WHEN t.available_at > moment THEN 'waiting-for-time'
                 WHEN t.level > :level THEN 'newer-level'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'

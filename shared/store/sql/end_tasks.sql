@@ -13,6 +13,7 @@ DECLARE
     wanted  uuid[];
     tokens  uuid[];
     telling uuid[];
+    keyed   uuid[];
     locked  text[];
     longest_pause_seconds float := rules ->> 'longest_pause_seconds';
     moment  timestamptz;
@@ -28,11 +29,12 @@ DECLARE
     buried  uuid[] := '{}';
 BEGIN
     SELECT array_agg(e.task_id), array_agg(e.claim_token),
-           array_agg(e.task_id) FILTER (WHERE e.rate_limited OR e.provider_failed)
-    INTO wanted, tokens, telling
+           array_agg(e.task_id) FILTER (WHERE e.rate_limited OR e.provider_failed),
+           array_agg(e.task_id) FILTER (WHERE e.concerns & :concern_of_key <> 0)
+    INTO wanted, tokens, telling, keyed
     FROM jsonb_to_recordset(endings)
-        AS e(task_id uuid, claim_token uuid, rate_limited boolean, provider_failed boolean);
-    locked := lock_judged_providers(wanted, tokens, telling, rules);
+        AS e(task_id uuid, claim_token uuid, rate_limited boolean, provider_failed boolean, concerns int);
+    locked := lock_judged_providers(wanted, tokens, telling, keyed, rules);
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
 
@@ -128,11 +130,12 @@ BEGIN
         IF heard IS NOT NULL THEN
             PERFORM judge_providers(heard, rules, moment);
         END IF;
-        IF moves IS NOT NULL THEN
-            PERFORM tell_moves(moves);
-        END IF;
         IF final IS NOT NULL THEN
             buried := settle_dependents(final, wanted);
+        END IF;
+        -- At last: a teller may lock tasks, and then no more may be waited for.
+        IF moves IS NOT NULL THEN
+            PERFORM tell_moves(moves);
         END IF;
         PERFORM wake_streams(ended);
         PERFORM wake_dispatcher();
@@ -153,9 +156,10 @@ BEGIN
 END $$;
 
 -- Locks the providers that these ends may change: one of them is a trial, a 429 or the provider's own fault, or the
--- provider has failed lately, so that one more result of any kind may fill the breaker's window.
+-- provider has failed lately, so that one more result of any kind may fill the breaker's window. And those where a
+-- concurrency key gets room: whoever is just parking a task there has to be waited for.
 
-CREATE FUNCTION lock_judged_providers(wanted uuid[], tokens uuid[], telling uuid[], rules jsonb)
+CREATE FUNCTION lock_judged_providers(wanted uuid[], tokens uuid[], telling uuid[], keyed uuid[], rules jsonb)
 RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
     locked text[];
@@ -164,7 +168,7 @@ BEGIN
         SELECT p.name FROM providers p
         WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted))
           AND (p.trial_token = ANY (tokens)
-               OR p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (telling))
+               OR p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (telling || keyed))
                OR (p.breaker_mode = 'auto' AND p.breaker_state = 'closed' AND (window_of(p, rules)).failures > 0))
         ORDER BY p.name FOR NO KEY UPDATE
     ) AS judged;

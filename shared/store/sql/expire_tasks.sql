@@ -43,10 +43,10 @@ BEGIN
     INTO moves FROM moved m;
 
     PERFORM tally_tasks(stale);
+    buried := settle_dependents(stale, stale);
     IF moves IS NOT NULL THEN
         PERFORM tell_moves(moves);
     END IF;
-    buried := settle_dependents(stale, stale);
     PERFORM wake_streams(stale), wake_dispatcher();
     RETURN QUERY SELECT t.task_id, t.actor::text, t.provider::text, t.task_id = ANY (buried)
     FROM tasks t WHERE t.task_id = ANY (stale || buried);

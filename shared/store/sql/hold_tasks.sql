@@ -7,6 +7,7 @@ CREATE FUNCTION hold_tasks(wanted uuid[], reason text) RETURNS uuid[] LANGUAGE p
 DECLARE
     moment  timestamptz;
     changed uuid[];
+    keyed   uuid[];
 BEGIN
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
@@ -19,17 +20,21 @@ BEGIN
             updated_at = moment, last_seq = t.last_seq + 1
         WHERE t.task_id = ANY (wanted) AND t.status IN ('blocked', 'queued', 'retrying') AND NOT t.job_open
           AND reason <> ALL (t.held) AND t.level <= :level
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.held
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.held, t.concurrency_key
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, 'hold', moment, m.attempt,
                jsonb_build_object('status', m.status, 'reason', reason, 'held', m.held)
         FROM moved m
     )
-    SELECT array_agg(m.task_id) INTO changed FROM moved m;
+    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.concurrency_key IS NOT NULL)
+    INTO changed, keyed FROM moved m;
 
     -- Whoever was rung for has given a place back.
     PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
+    IF keyed IS NOT NULL AND reason <> 'key' THEN -- the next of its key may go instead
+        PERFORM release_keys_of(keyed);
+    END IF;
     RETURN coalesce(changed, '{}');
 END $$;
 
@@ -40,6 +45,7 @@ CREATE FUNCTION release_tasks(wanted uuid[], reason text) RETURNS uuid[] LANGUAG
 DECLARE
     moment  timestamptz;
     changed uuid[];
+    keyed   uuid[];
 BEGIN
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
@@ -59,15 +65,19 @@ BEGIN
             expires_at = CASE WHEN r.remaining <> '{}' THEN t.expires_at ELSE t.expires_at + (moment - t.held_at) END,
             updated_at = moment, last_seq = t.last_seq + 1
         FROM releasing r WHERE t.task_id = r.task_id
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.held
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.held, t.concurrency_key
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, 'release', moment, m.attempt,
                jsonb_build_object('status', m.status, 'reason', reason, 'held', m.held)
         FROM moved m
     )
-    SELECT array_agg(m.task_id) INTO changed FROM moved m;
+    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.concurrency_key IS NOT NULL)
+    INTO changed, keyed FROM moved m;
 
     PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
+    IF keyed IS NOT NULL AND reason <> 'key' THEN -- what is parked still may go on now
+        PERFORM release_keys_of(keyed);
+    END IF;
     RETURN coalesce(changed, '{}');
 END $$;

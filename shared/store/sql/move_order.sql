@@ -69,7 +69,21 @@ BEGIN
         updated_at = moment
     WHERE t.task_id = found_task;
     PERFORM wake_dispatcher() WHERE NOT (move ->> 'keeps_slot')::boolean;
+    IF fence IS NULL AND NOT (move ->> 'keeps_slot')::boolean THEN
+        PERFORM release_keys_of(ARRAY[found_task]);
+    END IF;
     RETURN true;
+END $$;
+
+-- Nobody will ever know what became of a job: the slot is given back, and nobody looks again.
+CREATE FUNCTION give_up_order(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    owner uuid := (SELECT g.task_id FROM generations g WHERE g.generation_id = wanted);
+BEGIN
+    PERFORM 1 FROM tasks t WHERE t.task_id = owner FOR NO KEY UPDATE;
+    UPDATE generations g SET given_up = true WHERE g.generation_id = wanted;
+    UPDATE tasks t SET job_open = false WHERE t.task_id = owner;
+    PERFORM wake_dispatcher(), release_keys_of(ARRAY[owner]);
 END $$;
 
 -- What a provider called back with. It only wakes whoever waits for the job, who asks the provider itself; but where

@@ -95,14 +95,14 @@ BEGIN
                              CASE t.status WHEN 'cancelled' THEN 'cancel' ELSE 'stall' END, t.status, moment))
            FILTER (WHERE t.concerns <> 0)
     INTO final, moves FROM tasks t WHERE t.task_id = ANY (stale);
-    IF moves IS NOT NULL THEN
-        PERFORM tell_moves(moves);
-    END IF;
     IF final IS NOT NULL THEN
         PERFORM tally_tasks(final);
         final := settle_dependents(final, stale);
         RETURN QUERY SELECT t.task_id, t.status::text, NULL, t.actor::text, t.provider::text
         FROM tasks t WHERE t.task_id = ANY (final);
+    END IF;
+    IF moves IS NOT NULL THEN
+        PERFORM tell_moves(moves);
     END IF;
     PERFORM wake_streams(stale), wake_dispatcher();
 END $$;

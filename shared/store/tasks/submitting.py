@@ -67,6 +67,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which functions may move it: those of that level and above."""
     concerns: int = 0
     """Whom its moves are told: bits of `shared/concerns.py`."""
+    concurrency_key: str | None = None
+    """So many of its actor's tasks with the same one run at once at its provider, at most."""
 
     @property
     def has_keys(self) -> bool:

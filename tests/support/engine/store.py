@@ -303,4 +303,5 @@ def an_ending(attempt: Claimed, transition: str, **fields: Any) -> Ending:
         fields.setdefault("error", A_FAILURE)
     if transition == "retry":
         fields.setdefault("retry_cost", 1)
+    fields.setdefault("concerns", attempt.concerns)
     return Ending(attempt.task_id, attempt.attempt, attempt.claim_token, transition, **fields)

@@ -150,7 +150,7 @@ def janitor() -> list[Panel]:
     return [
         graph(
             "Since each duty was last done",
-            "Good: stale, expired, dependents and bulk below 20 s, most others about a minute, statistics and "
+            "Good: stale, expired, dependents, keys and bulk below 20 s, most others about a minute, statistics and "
             "tallies_check up to an hour.",
             Query("time() - max by (duty) (windlass_janitor_last_success_timestamp_seconds)", "{{duty}}"),
             unit="s",

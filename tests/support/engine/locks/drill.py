@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager, suppress
 import asyncpg
 from sqlmodel import SQLModel
 
+from tests.support.engine.keyed import set_key_limit
 from tests.support.engine.locks.moves import GATES, MOVES
-from tests.support.engine.locks.yard import PROVIDERS, Yard
+from tests.support.engine.locks.yard import KEY_LIMITS, PROVIDERS, Yard
 from tests.support.engine.store import Engine
 from windlass.shared import db
 from windlass.shared.settings import Settings
@@ -52,6 +53,7 @@ class Drill:
         await self._gatekeeper.execute("; ".join(f"DELETE FROM {table}" for table in SQLModel.metadata.tables))
         for name, limit in PROVIDERS.items():
             await self._engine.provide(name, limit=limit)
+        await set_key_limit(self._engine, KEY_LIMITS[0])
         self.yard = Yard(self._engine, random.Random(seed))
         self._meetings = 0
 

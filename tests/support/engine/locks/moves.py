@@ -6,20 +6,24 @@ from uuid import uuid4
 
 from uuid_utils.compat import uuid7
 
-from tests.support.engine.locks.yard import PROVIDERS, WORKERS, Yard
+from tests.support.engine.keyed import set_key_limit
+from tests.support.engine.locks.yard import KEY_LIMITS, PROVIDERS, WORKERS, Yard
 from tests.support.engine.store import an_ending
 from windlass.shared.admission import admit
 from windlass.shared.filters import Filter
 from windlass.shared.holds import Hold
 from windlass.shared.settings import Settings
 from windlass.shared.store import orders, tasks
-from windlass.shared.store.flow_control import flow, providers, rates
+from windlass.shared.store.flow_control import flow, keys, providers, rates
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import queues, statistics, workers
 from windlass.shared.store.tasks import Report, bulk, dependencies, submission_keys
 
 NERVOUS = Rules.of(Settings(breaker_least_results=2))
-CONFIGURED = Settings(providers={name: {"actor": "probe", "limit": limit} for name, limit in PROVIDERS.items()})
+CONFIGURED = Settings(
+    providers={name: {"actor": "probe", "limit": limit} for name, limit in PROVIDERS.items()},
+    actors={"probe": {"concurrency": {"key": "/account", "limit": KEY_LIMITS[0]}}},
+)
 
 Move = Callable[[Yard], Awaitable[object]]
 MOVES: dict[str, Move] = {}
@@ -253,6 +257,22 @@ async def recheck_blocked(yard: Yard) -> None:
     """Of tasks whose count is wrong."""
     await yard.engine.sql("UPDATE tasks SET unmet = unmet + 1 WHERE task_id = $1 AND status = 'blocked'", yard.one())
     await dependencies.recheck(yard.pool)
+
+
+@move
+@at("providers")
+async def recheck_keys(yard: Yard) -> None:
+    """After a call, of one provider; now and then, of all."""
+    await set_key_limit(yard.engine, yard.chance.choice(KEY_LIMITS))
+    await keys.recheck(yard.pool, yard.chance.choice([None, yard.provider()]))
+
+
+@move
+@at("providers")
+async def claim_and_end(yard: Yard) -> None:
+    """Of keys that are full and become free at once."""
+    await yard.claim(yard.some())
+    await complete(yard)
 
 
 @move

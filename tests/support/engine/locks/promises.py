@@ -1,6 +1,7 @@
 """What holds after all that happened in a yard, once the janitor has told the dependents that were left to it."""
 
-from tests.support.engine.locks.yard import PROVIDERS, Yard
+from tests.support.engine.locks.yard import KEY_LIMITS, PROVIDERS, Yard
+from windlass.shared.store.flow_control import keys
 from windlass.shared.store.operating import queues
 from windlass.shared.store.tasks import dependencies
 
@@ -28,6 +29,20 @@ WHERE t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed' AND NOT EXIS
 SLOTS = "SELECT provider, count(*) AS running FROM tasks WHERE status = 'running' GROUP BY provider"
 
 
+KEYS = """
+SELECT provider, concurrency_key, count(*) AS taken FROM tasks
+WHERE concurrency_key IS NOT NULL AND (status = 'running' OR job_open) GROUP BY provider, concurrency_key
+"""
+LEFT_PARKED = """
+SELECT t.task_id FROM tasks t WHERE t.held = '{key}' AND (
+    SELECT count(*) FROM tasks o WHERE o.provider = t.provider AND o.concurrency_key = t.concurrency_key
+        AND (o.status = 'running' OR o.job_open
+             OR (o.status IN ('queued', 'retrying') AND o.held = '{}' AND o.available_at <= now()
+                 AND (o.expires_at IS NULL OR o.expires_at > now())))
+    ) < (SELECT concurrency_limit FROM actors WHERE name = 'probe')
+"""
+
+
 async def check_promises(yard: Yard) -> None:
     while await dependencies.settle_next(yard.pool):
         pass
@@ -39,4 +54,8 @@ async def check_promises(yard: Yard) -> None:
     for row in await yard.pool.fetch(SLOTS):
         limit = PROVIDERS[row["provider"]]
         assert limit is None or row["running"] <= limit, f"{row['provider']} runs {row['running']}"
+    for row in await yard.pool.fetch(KEYS):
+        assert row["taken"] <= max(KEY_LIMITS), f"{row['concurrency_key']} is taken {row['taken']} times"
+    assert not (await keys.recheck(yard.pool)).hindered
+    assert await yard.pool.fetch(LEFT_PARKED) == [], "nobody is parked beside a key that has room"
     assert await queues.mend_tallies(yard.pool) == 0, "everybody is counted"

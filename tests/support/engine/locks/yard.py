@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import asyncpg
 from uuid_utils.compat import uuid7
 
+from tests.support.engine.keyed import with_key
 from tests.support.engine.store import RULES, Engine, a_submission, an_ending
 from windlass.shared.store import orders, tasks
 from windlass.shared.store.orders import Intent
@@ -17,6 +18,12 @@ PROVIDERS = {"narrow": 6, "wide": None, "zealous": 8}
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
 CROWD = 16
+
+KEYS = ("", "one", "other")
+"""Concurrency keys of the crowd; who has the first has none."""
+
+KEY_LIMITS = (2, 3)
+"""Between which the limit is changed."""
 
 
 class Yard:
@@ -51,8 +58,9 @@ class Yard:
             await self.order(self.attempts[-1])
 
     def a_task(self, task_id: UUID | None = None, **fields: object) -> Submission:
-        provider = self.chance.choice(list(PROVIDERS))
-        return a_submission(**{"task_id": task_id or uuid7(), "provider": provider, "max_retries": 1, **fields})
+        usual = {"provider": self.chance.choice(list(PROVIDERS)), "max_retries": 1}
+        key = self.chance.choice(KEYS)
+        return a_submission(**{"task_id": task_id or uuid7(), **usual, **(with_key(key) if key else {}), **fields})
 
     async def submit(self, submissions: Sequence[Submission]) -> None:
         await tasks.submit(self.pool, submissions)

@@ -1,0 +1,156 @@
+"""Concurrency keys, when something is in the way: lost calls, faults, other limits, other builds."""
+
+from uuid import uuid4
+
+from tests.support.engine.keyed import parked, set_key_limit, with_key
+from tests.support.engine.rated import claim_together
+from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.janitor.duties.keys import AGAIN_SECONDS, recheck_keys
+from windlass.services.janitor.duties.untold import tell_again
+from windlass.shared.holds import Hold
+from windlass.shared.settings import Settings
+from windlass.shared.store import functions, tasks
+from windlass.shared.store.flow_control import keys
+from windlass.shared.store.functions import named
+from windlass.shared.store.tasks import untold
+
+A = with_key("a")
+SETTINGS = Settings()
+
+
+def limited(limit: int | None) -> Settings:
+    concurrency = {} if limit is None else {"concurrency": {"key": "/account", "limit": limit}}
+    return Settings(actors={"probe": concurrency})
+
+
+async def recheck(engine: Engine, *called_by: str) -> float:
+    return await recheck_keys(engine.pool, SETTINGS, called_by)
+
+
+@on_the_engine
+async def test_the_janitor_lets_go_on_what_an_end_has_left(engine: Engine) -> None:
+    await set_key_limit(engine, 1)
+    attempts = [await engine.running(**with_key(key)) for key in "abc"]
+    ids = [each for key in "abc" for each in await engine.submit_many(2, **with_key(key))]
+    await claim_together(engine, ids)
+    await engine.sql("UPDATE tasks SET concerns = 0")  # as if nobody had been told
+    for attempt in attempts[:2]:
+        await engine.finish(attempt, concerns=0)
+    assert await parked(engine, ids) == ids
+    assert await recheck(engine) == SETTINGS.safety_poll_seconds
+    assert await parked(engine, ids) == [ids[1], *ids[3:]]
+    await recheck(engine)
+    assert await parked(engine, ids) == [ids[1], *ids[3:]]
+
+
+@on_the_engine
+async def test_pages_of_keys_are_looked_through_to_the_end(engine: Engine) -> None:
+    await set_key_limit(engine, 1)
+    names = [f"key {number:03}" for number in range(7)]
+    ids = [await engine.submit(**with_key(name)) for name in names]
+    await tasks.hold(engine.pool, ids, Hold.KEY)
+    seen, after = [], None
+    while True:
+        row = await engine.pool.fetchrow(f"SELECT * FROM {named('recheck_keys')}(NULL, $1, 3, 500)", after)
+        assert row is not None
+        seen.append(row["released"])
+        after = row["reached"]
+        if after is None:
+            break
+    assert seen == [3, 3, 1]
+    assert await parked(engine, ids) == []
+
+
+@on_the_engine
+async def test_who_cannot_lock_the_provider_calls_the_janitor_by_its_name(engine: Engine) -> None:
+    await set_key_limit(engine, 1)
+    attempt = await engine.running(**A)
+    ids = await engine.submit_many(1, **A)
+    await claim_together(engine, ids)
+    async with engine.listening(keys.CHANNEL) as calls, engine.holding("SELECT * FROM providers FOR NO KEY UPDATE"):
+        await engine.finish(attempt, concerns=0)
+    assert calls == ["probe"]
+    assert await parked(engine, ids) == ids
+    await recheck(engine, "probe")
+    assert await parked(engine, ids) == []
+
+
+@on_the_engine
+async def test_a_parked_task_that_somebody_has_locked_keeps_its_turn(engine: Engine) -> None:
+    await set_key_limit(engine, 1)
+    attempt = await engine.running(**A)
+    ids = await engine.submit_many(2, **A)
+    await claim_together(engine, ids)
+    locked = "SELECT * FROM tasks WHERE task_id = $1 FOR UPDATE"
+    async with engine.listening(keys.CHANNEL) as calls, engine.holding(locked, ids[0]):
+        await engine.finish(attempt)
+        assert await recheck(engine) == AGAIN_SECONDS
+    assert calls == ["probe"]
+    await recheck(engine)
+    assert await parked(engine, ids) == ids[1:]
+
+
+@on_the_engine
+async def test_a_limit_is_raised_lowered_and_taken_away(engine: Engine) -> None:
+    await keys.configure(engine.pool, limited(1))
+    attempts = [await engine.running(**A)]
+    ids = await engine.submit_many(6, **A)
+    await claim_together(engine, ids)
+    async with engine.listening(keys.CHANNEL) as calls:
+        await keys.configure(engine.pool, limited(3))
+        await keys.configure(engine.pool, limited(3))
+    assert calls == [""], "once, and only when it has changed"
+    await recheck(engine)
+    assert await parked(engine, ids) == ids[2:]
+    attempts += await claim_together(engine, ids[:2])
+    await keys.configure(engine.pool, limited(1))
+    for attempt in attempts[:2]:
+        await engine.finish(attempt)
+        assert await parked(engine, ids) == ids[2:], "as long as more run than may"
+    await engine.finish(attempts[2])
+    assert await parked(engine, ids) == ids[3:]
+    await keys.configure(engine.pool, limited(None))
+    await recheck(engine)
+    assert await parked(engine, ids) == []
+    assert len(await claim_together(engine, ids[2:])) == 4
+
+
+@on_the_engine
+async def test_an_end_stands_though_the_teller_fails_and_is_told_again(engine: Engine) -> None:
+    await set_key_limit(engine, 1)
+    attempt = await engine.running(**A)
+    ids = await engine.submit_many(1, **A)
+    await claim_together(engine, ids)
+    await engine.sql("ALTER TABLE actors RENAME TO mislaid")
+    try:
+        assert await engine.finish(attempt, result={"paid": True}) == "completed"
+    finally:
+        await engine.sql("ALTER TABLE mislaid RENAME TO actors")
+    assert (await engine.row(attempt.task_id)).result == {"paid": True}
+    assert await untold.count(engine.pool) == 1
+    assert await parked(engine, ids) == ids
+    await tell_again(engine.pool)
+    assert await untold.count(engine.pool) == 0
+    assert await parked(engine, ids) == []
+
+
+@on_the_engine
+async def test_functions_that_know_nothing_of_keys_leave_them_alone(engine: Engine) -> None:
+    """An older build's, whose level is lower."""
+    await set_key_limit(engine, 1)
+    older = "windlass_older"
+    await engine.sql(f"DROP SCHEMA IF EXISTS {older} CASCADE; CREATE SCHEMA {older}")
+    try:
+        for statement in functions.statements():
+            text = statement.replace(functions.schema(), older)
+            await engine.sql(
+                text.replace(f"t.level <= {functions.LEVEL}", "t.level <= 0").replace("t.level > 1", "t.level > 0")
+            )
+        task_id, plain = await engine.submit(**A), await engine.submit()
+        claim = f"SELECT task_id, refusal FROM {older}.claim_tasks($1, $2, 'worker-9', 30)"
+        rows = await engine.pool.fetch(claim, [task_id, plain], [uuid4(), uuid4()])
+        assert {row["task_id"]: row["refusal"] for row in rows} == {task_id: "newer-level", plain: None}
+        assert await engine.status(task_id) == "queued"
+    finally:
+        await engine.sql(f"DROP SCHEMA {older} CASCADE")
+    await engine.start(task_id)
