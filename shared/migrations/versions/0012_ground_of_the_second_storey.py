@@ -16,6 +16,7 @@ ALTER TABLE tasks
     ADD COLUMN held_at timestamptz,
     ADD COLUMN due_at timestamptz,
     ADD COLUMN concurrency_key varchar,
+    ADD COLUMN usage jsonb,
     ADD CONSTRAINT tasks_lives_check CHECK (level >= 0 AND concerns >= 0 AND life >= 1),
     ADD CONSTRAINT tasks_held_check CHECK (
         (held = '{}') = (due_at IS NULL) AND (held = '{}') = (held_at IS NULL)
@@ -82,6 +83,8 @@ CREATE INDEX tasks_due ON tasks (queue, lane, priority, available_at, task_id) I
 WHERE status IN ('queued', 'retrying') AND doorbell_token IS NULL
 """
 
+BULK_JOBS = "ALTER TABLE bulk_jobs ADD COLUMN duplicates integer DEFAULT 0 NOT NULL"
+
 TALLIES = """
 ALTER TABLE task_tallies ADD COLUMN actor varchar DEFAULT '' NOT NULL;
 
@@ -107,6 +110,7 @@ def upgrade() -> None:
     op.execute("CREATE INDEX queues_provider ON queues (provider)")
     op.execute(ACTORS)
     op.execute(PROVIDERS)
+    op.execute(BULK_JOBS)
     for statement in (DUE + ";" + TALLIES).split(";"):
         op.execute(statement)
     # Replaced, not made anew: the view upon it stays, and who was allowed to read it still is.
