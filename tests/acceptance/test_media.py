@@ -111,11 +111,13 @@ def test_an_order_whose_answer_was_lost_is_found_again(studio: Studio) -> None:
     assert len(studio.orders_of(task["task_id"])) == 1
 
 
-def test_an_order_that_never_arrived_is_sent_again(studio: Studio) -> None:
-    studio.fake.script("leonardo", "drop-before")
+@pytest.mark.parametrize(("fault", "kind"), [("drop-before", "NetworkTimeout"), ("500", "ServiceUnavailable")])
+def test_an_order_that_never_arrived_is_sent_again(studio: Studio, fault: str, kind: str) -> None:
+    studio.fake.script("leonardo", fault)
     task_id = studio.order()
     studio.client.wait_until(task_id, "retrying")
     task = studio.client.finished(task_id)
+    assert [error["type"] for error in task["error_history"]] == [kind]
     assert task["status"] == "completed", task["error"]
     assert len(studio.orders_of(task_id)) == 1
 
