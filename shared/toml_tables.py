@@ -59,13 +59,25 @@ class ProviderSettings(Table):
         description="How often an open job is asked about; more and more seldom, up to every 10 s, while its "
         "callbacks arrive.",
     )
+    callback_wait_seconds: Annotated[float, Field(ge=0)] = Field(
+        900,
+        description="How long its callback is waited for when the answer to an order was lost, where the adapter says "
+        "that it calls back and it cannot be asked: as long as its jobs may take. The slot is held meanwhile; 0 does "
+        "not wait.",
+    )
     when_unknown: Literal["fail", "resubmit"] = Field(
         "fail",
-        description="What becomes of a task whose order may or may not have arrived, when that cannot be found out.",
+        description="What becomes of a task whose order may or may not have arrived, when that cannot be found out and "
+        "no callback tells: `fail` ends it as `SubmitUnknown`, `resubmit` orders once more.",
     )
     callback_key_env: str | None = Field(
         None,
         description="For providers that call back to one address for all jobs: the variable with the key they send.",
+    )
+    price_per_call: Annotated[float, Field(ge=0, le=1_000_000)] | None = Field(
+        None,
+        description="Dollars for each order, each start of an agent and each call for a summary whose cost it does not "
+        "tell itself: added to the task's `usage`.",
     )
     retries: Schedules = Field(Schedules(), description="Delays by type of error.")
 

@@ -96,6 +96,8 @@ class BulkJob(SQLModel, table=True):
     reason: str | None = None
     created_at: datetime = moment(optional=False)
     updated_at: datetime = moment(optional=False)
+    duplicates: int = counter()
+    """So many were left as they are, because a live task has their `dedupe_key`."""
 
 
 class TaskQueueMetric(SQLModel, table=True):

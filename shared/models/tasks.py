@@ -259,6 +259,8 @@ class Task(SQLModel, table=True):
     held_at: datetime | None = moment()
     due_at: datetime | None = moment()
     concurrency_key: str | None = None
+    usage: dict[str, Any] | None = document()
+    """What its attempts have cost together, as far as somebody said so."""
 
 
 SEARCHED_TEXT_STATISTICS = f"CREATE STATISTICS tasks_searched_text ON ({SEARCHED_TEXT}) FROM tasks"

@@ -77,7 +77,8 @@ class MediaProvider(Protocol):
     """Made from `(name, endpoint, http)`: its name in the settings, where it is, and a client that may reach it.
 
     Its class may have `actions` (`shared/providers/params.py`): what it can be asked for, each with the parameters that
-    it takes beside the prompt and the picture. Without, it takes none.
+    it takes beside the prompt and the picture. Without, it takes none. `calls_back = True` says that the provider tells
+    every job's end to the order's `callback_url`: an order whose answer was lost is waited for.
 
     Every method may raise a `TaskError` of `shared/errors.py`. From `order` such an error means that the order was
     certainly not taken, so that it may be sent again; where that is not certain it raises `OrderUnknown`.
@@ -95,6 +96,11 @@ class MediaProvider(Protocol):
 
     def job_of_callback(self, body: Any) -> str | None:
         """The job that a callback is about. What else it says is not believed: the provider is asked."""
+
+
+def calls_back(provider: MediaProvider) -> bool:
+    """Whether whoever has lost the answer to an order may hope for its callback."""
+    return getattr(provider, "calls_back", False) is True
 
 
 @runtime_checkable

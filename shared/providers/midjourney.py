@@ -25,6 +25,7 @@ class Adapter:
     code in its body is 200."""
 
     actions: ClassVar[Mapping[str, type[Params]]] = ACTIONS
+    calls_back: ClassVar[bool] = True
 
     def __init__(self, name: str, endpoint: Endpoint, http: httpx.AsyncClient) -> None:
         self._name = name

@@ -41,6 +41,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "reason": "varchar",
         "created_at": "timestamp with time zone",
         "updated_at": "timestamp with time zone",
+        "duplicates": "integer",
     },
     "contents": {
         "content_id": "uuid",
@@ -253,6 +254,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "held_at": "timestamp with time zone",
         "due_at": "timestamp with time zone",
         "concurrency_key": "varchar",
+        "usage": "jsonb",
     },
     "unsettled": {
         "unsettled_id": "bigint",

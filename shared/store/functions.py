@@ -8,7 +8,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from windlass.shared.concerns import Concern
+from windlass.shared.concerns import LOCKS_A_SUBJECT, Concern
 from windlass.shared.sql_fragments import due, words
 from windlass.shared.states import TRANSITIONS
 from windlass.shared.store.columns import COLUMNS
@@ -61,8 +61,9 @@ def statements(tellers: Tellers = TELLERS) -> list[str]:
 
 def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`, `:level` the level
-    of this set, `:concern_of_key` the bit of a concern, `:due_at(moment)` what makes task `t` one that it may start at
-    that moment, and `:told` and `:tellers` who is told of moves, and how.
+    of this set, `:due_at(moment)` what makes task `t` one that it may start at that moment, `:concern_of_key` the bit
+    of a concern, `:locks_a_subject` the concerns of who is in a project or a workflow, and `:told` and `:tellers` who
+    is told of moves, and how.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
     `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
@@ -86,5 +87,6 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]) + " AND t.level <= :level", statement)
     statement = re.sub(r":level\b", str(LEVEL), statement)
     statement = re.sub(r":concern_of_(\w+)", lambda match: str(Concern[match[1].upper()].value), statement)
+    statement = statement.replace(":locks_a_subject", str(int(LOCKS_A_SUBJECT)))
     statement = statement.replace(":tellers", telling(tellers)).replace(":told", told(tellers))
     return re.sub(r":target_of_(\w+)", target, re.sub(r":sources_of_(\w+)", sources, statement))

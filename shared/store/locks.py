@@ -28,7 +28,8 @@ LOCK_ORDER = (
     Lock(
         "submission keys",
         "idempotency before dedupe, each by user and key",
-        "a submit with keys takes them before any task, and waits a second at most; who forgets them skips",
+        "a submit with keys takes them before any task, and waits a second at most; a revive, also in a chunk or by a "
+        "callback, those of the tasks that it is about, and skips those of dependents; who forgets them skips",
         "submission_keys",
         key="user_id",
     ),
@@ -81,7 +82,8 @@ LOCK_ORDER = (
     Lock(
         "orders",
         "one",
-        "each step of an order locks its task first; a callback locks the order alone",
+        "each step of an order locks its task first; a callback locks the order alone, or, where it revives a task, "
+        "after all that a revive locks",
         "generations",
         key="generation_id",
     ),

@@ -6,9 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from windlass.shared.db import Database, as_json
+from windlass.shared.metrics import counting
+from windlass.shared.metrics.counting import Counts
 from windlass.shared.order_states import MOVES
 from windlass.shared.store.functions import named
-from windlass.shared.store.record import fetch, fetchrow
+from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import ContentRow, GenerationRow
 from windlass.shared.store.tasks import Claimed
 
@@ -53,17 +55,44 @@ class OrderWithContents(GenerationRow):
     contents: list[dict[str, Any]]
 
 
+class LatestOrder(GenerationRow):
+    """An order, and how long ago it was intended, by Postgres' clock."""
+
+    intended_seconds_ago: float
+
+
 class AbandonedOrder(GenerationRow):
     """An order whose task has ended, and how long nothing has happened to it."""
 
     age_seconds: float
     task_status: str
+    died_of: str | None
+    """The type of the error that the task is dead of."""
 
 
-async def latest(db: Database, task_id: UUID) -> GenerationRow | None:
+class Revived(Record):
+    """What has come back to life by an order, and what had to end all the same."""
+
+    revived: list[Counts]
+    ended: list[Counts]
+
+
+class HeardOf(Revived):
+    """The same, and the task that a callback is about."""
+
+    task_id: UUID | None
+
+
+async def latest(db: Database, task_id: UUID) -> LatestOrder | None:
     """The task's newest order, whatever became of it."""
     return await fetchrow(
-        db, GenerationRow, "SELECT * FROM generations WHERE task_id = $1 ORDER BY generation_id DESC LIMIT 1", task_id
+        db,
+        LatestOrder,
+        """
+        SELECT *, extract(epoch FROM clock_timestamp() - created_at)::float AS intended_seconds_ago
+        FROM generations WHERE task_id = $1 ORDER BY generation_id DESC LIMIT 1
+        """,
+        task_id,
     )
 
 
@@ -83,11 +112,13 @@ async def move(
     job_id: str | None = None,
     response: Any = None,
     contents: Sequence[NewContent] = (),
+    cost_usd: float | None = None,
 ) -> bool:
     """One of the moves in `shared/order_states.py`: as the attempt that owns the task, or, without one, after its end.
-    False when the order does not stand where the move begins, or the task is no longer the caller's."""
+    `cost_usd` is what the order costs, for the move that makes it known. False when the order does not stand where the
+    move begins, or the task is no longer the caller's."""
     chosen = MOVES[name]
-    rule = {**asdict(chosen), "ends": chosen.ends}
+    rule = {**asdict(chosen), "ends": chosen.ends, **({} if cost_usd is None else {"cost_usd": cost_usd})}
     moved: bool = await db.fetchval(
         f"SELECT {named('move_order')}($1::text::jsonb, $2, $3::text::jsonb, $4, $5::text::jsonb, $6::text::jsonb)",
         None if task is None else _fence(task),
@@ -103,11 +134,25 @@ async def move(
 async def hear(
     db: Database, body: Any, *, callback_hash: bytes | None = None, provider: str | None = None, job_id: str | None
 ) -> UUID | None:
-    """Keeps a callback and wakes whoever waits; by the token's hash, or by a provider and its job's id. Returns the
-    task that it is about, if there is one."""
-    query = f"SELECT {named('hear_callback')}($1, $2, $3, $4::text::jsonb)"
-    task_id: UUID | None = await db.fetchval(query, callback_hash, provider, job_id, as_json(body))
-    return task_id
+    """Keeps a callback and wakes whoever waits, also from the dead; by the token's hash, or by a provider and its job's
+    id. Returns the task that it is about, if there is one."""
+    query = f"SELECT * FROM {named('hear_callback')}($1, $2, $3, $4::text::jsonb)"  # noqa: S608 - a name of our own
+    heard = await fetchrow(db, HeardOf, query, callback_hash, provider, job_id, as_json(body))
+    assert heard is not None, "it always answers"
+    counting.revived(heard.revived)
+    counting.ended(heard.ended)
+    return heard.task_id
+
+
+async def revive_lost(db: Database, generation_id: UUID) -> bool:
+    """Brings back the task that died of this order, about which its provider has called back; false when it has not, or
+    a person has to decide."""
+    query = f"SELECT * FROM {named('revive_lost_order')}($1)"  # noqa: S608 - a name of our own
+    row = await fetchrow(db, Revived, query, generation_id)
+    if row is not None:
+        counting.revived(row.revived)
+        counting.ended(row.ended)
+    return row is not None
 
 
 async def provider_of_callback(db: Database, callback_hash: bytes) -> str | None:
@@ -200,7 +245,8 @@ async def abandoned(
               AND (g.looked_at IS NULL OR g.looked_at < clock_timestamp() - make_interval(secs => $2))
             ORDER BY g.generation_id LIMIT $3 FOR UPDATE OF g SKIP LOCKED
         ) RETURNING g.*, extract(epoch FROM clock_timestamp() - g.updated_at)::float AS age_seconds,
-            (SELECT t.status FROM tasks t WHERE t.task_id = g.task_id) AS task_status
+            (SELECT t.status FROM tasks t WHERE t.task_id = g.task_id) AS task_status,
+            (SELECT t.error ->> 'type' FROM tasks t WHERE t.task_id = g.task_id AND t.status = 'dead') AS died_of
         """,
         list(providers),
         again_after_seconds,

@@ -58,6 +58,7 @@ class BulkJobRow(Record):
     reason: str | None
     created_at: datetime
     updated_at: datetime
+    duplicates: int
 
 
 class ContentRow(Record):
@@ -263,6 +264,7 @@ class TaskRow(Record):
     held_at: datetime | None
     due_at: datetime | None
     concurrency_key: str | None
+    usage: dict[str, Any] | None
 
 
 class TaskCountRow(Record):

@@ -75,6 +75,7 @@ def test_ten_lines_of_shell(client: Client) -> None:
     assert (task["status"], task["result"]) == ("completed", {"climbed": 3, "for": task["task_id"]})
     assert said(client, task).startswith("step 1\nstep 2\nstep 3\n{")
     assert "usage" not in said(client, task)
+    assert task["usage"] == {"prompt_tokens": 12, "completion_tokens": 3, "cost_usd": 0.0004}
     assert said(client, task, "stderr") == "careful on step 1\ncareful on step 2\ncareful on step 3\n"
     assert latest_progress(client, task) == (100, "On step 3")
 

@@ -75,6 +75,19 @@ def test_a_permanent_error_and_used_up_retries_end_dead_and_can_be_revived(clien
     assert told[-1] == ("complete", None)
 
 
+def test_a_task_that_was_cancelled_before_its_time_is_revived_for_its_time(client: Client) -> None:
+    in_time = client.submit(actor="probe", payload={}, delay_seconds=3600, dedupe_key="the-only-one")
+    client.cancel(in_time["task_id"])
+    revived = client.retry(in_time["task_id"]).raise_for_status().json()
+    assert (revived["status"], revived["available_at"]) == ("queued", in_time["available_at"])
+
+    client.cancel(in_time["task_id"])
+    another = client.submit(actor="probe", payload={}, delay_seconds=3600, dedupe_key="the-only-one")
+    refused = client.retry(in_time["task_id"])
+    assert (refused.status_code, refused.json()["code"]) == (409, "duplicate")
+    assert another["task_id"] in refused.json()["detail"]
+
+
 def test_a_task_that_takes_longer_than_its_timeout_is_stopped_and_gets_more_time(client: Client) -> None:
     task_id = client.submit(payload={"seconds": 60}, timeout_seconds=0.4, max_retries=1)["task_id"]
     task = client.finished(task_id)

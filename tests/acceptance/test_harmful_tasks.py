@@ -22,7 +22,7 @@ def test_a_task_that_hangs_condemns_its_process_and_its_siblings_are_handed_back
     sibling = client.submit(payload={"seconds": 3})["task_id"]
     hanging = client.submit(payload={"outcome": "hang"}, timeout_seconds=0.5, max_retries=0)["task_id"]
     ended = client.finished(hanging)
-    assert (ended["status"], ended["error"]["type"]) == ("dead", "WorkerLost")
+    assert (ended["status"], ended["error"]["type"]) == ("dead", "TimedOut")
     saved = client.finished(sibling)
     assert (saved["status"], saved["retry_count"], saved["interrupt_count"]) == ("completed", 0, 1)
     (condemned,) = [worker["stop_reason"] for worker in client.workers("stopped")]

@@ -111,13 +111,32 @@ def test_an_order_whose_answer_was_lost_is_found_again(studio: Studio) -> None:
     assert len(studio.orders_of(task["task_id"])) == 1
 
 
-def test_an_order_that_never_arrived_is_sent_again(studio: Studio) -> None:
-    studio.fake.script("leonardo", "drop-before")
+@pytest.mark.parametrize(("fault", "kind"), [("drop-before", "NetworkTimeout"), ("500", "ServiceUnavailable")])
+def test_an_order_that_never_arrived_is_sent_again(studio: Studio, fault: str, kind: str) -> None:
+    studio.fake.script("leonardo", fault)
     task_id = studio.order()
     studio.client.wait_until(task_id, "retrying")
     task = studio.client.finished(task_id)
+    assert [error["type"] for error in task["error_history"]] == [kind]
     assert task["status"] == "completed", task["error"]
     assert len(studio.orders_of(task_id)) == 1
+
+
+def test_an_order_that_cannot_be_asked_for_is_waited_for(studio: Studio) -> None:
+    task = studio.client.finished(studio.order("[[drop-after]] [[seconds=1]]", provider="patient"), seconds=20)
+    assert (task["status"], task["attempt"]) == ("completed", 1), task["error"]
+    assert len(studio.orders_of(task["task_id"])) == 1
+    assert task["usage"] == {"cost_usd": 0.25, "prompt_tokens": None, "completion_tokens": None}
+
+
+def test_a_callback_that_comes_too_late_revives_the_task_and_nothing_is_paid_for_twice(studio: Studio) -> None:
+    task_id = studio.order("[[drop-after]] [[callback-late=4]]", provider="midjourney")
+    studio.client.wait_until(task_id, "completed")
+    story = [event for event in studio.client.events(task_id) if event["type"] in {"bury", "revive", "complete"}]
+    assert [event["type"] for event in story] == ["bury", "revive", "complete"]
+    assert story[0]["data"]["error"]["type"] == "SubmitUnknown"
+    assert len(studio.orders_of(task_id)) == 1
+    assert len(studio.client.get(task_id)["result"]["content_ids"]) > 0
 
 
 def test_where_nobody_can_tell_the_task_is_buried_and_not_paid_for_twice(studio: Studio) -> None:

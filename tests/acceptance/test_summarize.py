@@ -182,6 +182,7 @@ def test_words_come_as_they_are_written_and_the_result_says_what_they_cost(clien
     assert name not in system["content"]
     assert result["usage"] == {"prompt_tokens": words_in([order]), "completion_tokens": len(result["summary"].split())}
     assert result["cost"] == pytest.approx(cost_of(result["usage"]))
+    assert task["usage"] == {"cost_usd": pytest.approx(result["cost"]), **result["usage"]}
     assert set(result) == {"summary", "model", "usage", "cost"}
 
 
@@ -257,6 +258,7 @@ def test_what_can_be_mended_is_tried_again(client: Client, fake: FakeProviders, 
     assert cut_off["result"]["summary"].startswith(before)
     paid_twice = client.get(troubled["[[empty x1]]"]["task_id"])
     (_, second) = orders(fake, paid_twice["payload"]["content"].split()[3])
+    assert paid_twice["usage"] == {"cost_usd": paid_twice["result"]["cost"], **paid_twice["result"]["usage"]}
     assert paid_twice["result"]["usage"]["prompt_tokens"] > 1.9 * words_in([second]), "the empty answer cost as much"
 
 

@@ -5,9 +5,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.engine.store import Engine, on_the_engine
+from tests.support.engine.store import Engine, a_submission, on_the_engine
 from windlass.shared.filters import Filter
 from windlass.shared.states import State
+from windlass.shared.store import tasks
+from windlass.shared.store.reading.listing import queues_of
 from windlass.shared.store.rows import BulkJobRow
 from windlass.shared.store.tasks import bulk
 
@@ -192,3 +194,34 @@ async def test_children_come_back_with_their_parents(engine: Engine) -> None:
     job = await run(engine, (await accepted(engine, "retry", Filter(status=[State.DEAD])))["bulk_id"])
     assert (job["state"], job["changed"]) == ("finished", 2)
     assert await engine.statuses([parent.task_id, child]) == ["queued", "blocked"]
+
+
+@on_the_engine
+async def test_of_those_with_one_key_one_is_revived_and_the_others_are_counted(engine: Engine) -> None:
+    alike = []
+    for _ in range(5):
+        (row,) = await tasks.submit_keyed(engine.pool, [a_submission(dedupe_key="k")])
+        alike.append(row["task_id"])
+        await engine.cancel(row["task_id"])
+    job = await run(engine, (await accepted(engine, "retry", Filter()))["bulk_id"])
+    assert (*figures(job), job["duplicates"]) == ("finished", 5, 5, 1, 4)
+    assert await engine.count("completed_at IS NULL") == 1
+    (row,) = await tasks.submit_keyed(engine.pool, [a_submission(dedupe_key="k")])
+    assert (row["deduplicated"], row["status"]) == (True, "queued")
+
+
+@on_the_engine
+async def test_what_waits_for_a_provider_is_found_by_its_queues(engine: Engine) -> None:
+    """`tasks_due` goes by queue: without their names all that waits anywhere would be walked."""
+    await engine.provide("both", limit=None, actors=("probe", "media"))
+    await engine.submit_many(4, provider="both", actor="media")
+    await engine.submit_many(2, provider="both")
+    await engine.submit_many(3)
+    wanted = Filter(provider="both")
+    queues = await queues_of(engine.pool, wanted)
+    assert queues is not None
+    assert sorted(queues) == ["media.both", "probe.both"]
+    chosen = bulk.changeable("cancel", wanted, queues=queues)
+    assert any("queue = ANY" in branch for branch in chosen.branches())
+    job = await run(engine, (await accepted(engine, "cancel", wanted))["bulk_id"])
+    assert figures(job) == ("finished", 6, 6, 6)

@@ -281,3 +281,20 @@ async def test_output_that_cannot_be_stored_is_refused_as_such(engine: Engine) -
     attempt = await engine.running()
     with pytest.raises(db.UNSTORABLE):
         await engine.say(attempt, events=[{"type": "output", "data": {"text": "nul\0"}}])
+
+
+@on_the_engine
+async def test_what_the_attempts_have_cost_is_added_up_also_over_failures_and_lives(engine: Engine) -> None:
+    attempt = await engine.running()
+    await engine.finish(attempt, "retry", usage={"cost_usd": 0.1, "prompt_tokens": 12})
+    await engine.finish(await engine.start(attempt.task_id), "interrupt")
+    assert (await engine.row(attempt.task_id))["usage"] == {
+        "cost_usd": 0.1, "prompt_tokens": 12, "completion_tokens": None,
+    }  # fmt: skip
+    await engine.finish(await engine.start(attempt.task_id), "bury", usage={"cost_usd": 0.2, "completion_tokens": 3})
+    await engine.revive(attempt.task_id)
+    await engine.finish(await engine.start(attempt.task_id), usage={"prompt_tokens": 1})
+    assert (await engine.row(attempt.task_id))["usage"] == {
+        "cost_usd": 0.3, "prompt_tokens": 13, "completion_tokens": 3,
+    }  # fmt: skip
+    assert (await engine.row(await engine.completed()))["usage"] is None, "nobody said"

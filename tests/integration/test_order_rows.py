@@ -4,10 +4,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from tests.integration.test_why import why
-from tests.support.engine.store import Engine, on_the_engine
+from tests.support.engine.store import Engine, a_submission, on_the_engine
 from windlass.shared.admission import admit
+from windlass.shared.concerns import Concern
 from windlass.shared.order_states import MOVES, OrderState
 from windlass.shared.reasons import Reason
 from windlass.shared.store import orders, tasks
@@ -19,7 +21,7 @@ HASH = "ab" * 32
 
 
 async def intend(engine: Engine, attempt: Claimed, *, callback_hash: str | None = None) -> UUID:
-    generation_id = uuid4()
+    generation_id = uuid7()
     intent = Intent(generation_id, "txt2img", {"prompt": "a boat"}, callback_hash or uuid4().hex * 2)
     assert await orders.intend(engine.pool, attempt, intent)
     return generation_id
@@ -255,3 +257,94 @@ async def test_a_callback_to_the_common_address_is_found_by_its_job(engine: Engi
     attempt, _ = await ordered(engine)
     assert await orders.hear(engine.pool, {}, provider="probe", job_id="job-1") == attempt.task_id
     assert await orders.hear(engine.pool, {}, provider="probe", job_id="job-2") is None
+
+
+@on_the_engine
+async def test_an_order_costs_once_however_often_its_step_is_repeated(engine: Engine) -> None:
+    attempt = await engine.running()
+    generation_id = await intend(engine, attempt)
+    for _ in range(2):
+        assert await move(engine, attempt, generation_id, "place", job_id="job-1", cost_usd=0.25)
+    assert await move(engine, attempt, generation_id, "fetch")
+    usage = (await engine.row(attempt.task_id))["usage"]
+    assert usage == {"cost_usd": 0.25, "prompt_tokens": None, "completion_tokens": None}
+
+
+# A callback that comes after the task has died of not knowing
+
+
+async def given_up(engine: Engine, **fields: Any) -> tuple[UUID, UUID]:
+    """A task that is dead because nobody knew what had become of its order."""
+    attempt = await engine.running(**fields)
+    generation_id = await intend(engine, attempt, callback_hash=HASH)
+    assert await move(engine, attempt, generation_id, "lose")
+    unknown = {"type": "SubmitUnknown", "kind": "permanent", "message": "who knows?", "details": {}, "attempt": 1}
+    assert await engine.finish(attempt, "bury", error=unknown) == "dead"
+    return attempt.task_id, generation_id
+
+
+async def call_back(engine: Engine, job_id: str | None = "job-9") -> None:
+    await orders.hear(engine.pool, {"ok": 1}, callback_hash=bytes.fromhex(HASH), job_id=job_id)
+
+
+@on_the_engine
+async def test_a_late_callback_revives_the_task_whose_next_attempt_asks_and_does_not_order(engine: Engine) -> None:
+    task_id, generation_id = await given_up(engine)
+    await call_back(engine, None)
+    assert await engine.status(task_id) == "dead", "it names no job"
+    await orders.give_up(engine.pool, generation_id)
+    for _ in range(2):
+        await call_back(engine)
+    assert (await engine.story(task_id))[-1:] == ["revive"], "once"
+    latest = await orders.latest(engine.pool, task_id)
+    assert latest is not None
+    assert (latest["status"], latest["provider_job_id"], latest["given_up"]) == ("intended", "job-9", False)
+
+
+@pytest.mark.parametrize("concern", [Concern.RUN, Concern.WORKFLOW])
+@on_the_engine
+async def test_in_a_project_or_a_workflow_a_person_decides(engine: Engine, concern: Concern) -> None:
+    task_id, generation_id = await given_up(engine, concerns=int(concern))
+    await call_back(engine)
+    assert not await orders.revive_lost(engine.pool, generation_id)
+    latest = await orders.latest(engine.pool, task_id)
+    assert latest is not None
+    assert (await engine.status(task_id), latest["status"]) == ("dead", "unknown")
+    assert (latest["provider_job_id"], latest["callback"]) == ("job-9", {"ok": 1}), "kept, and offered"
+
+
+@on_the_engine
+async def test_a_late_callback_revives_nobody_who_was_ordered_once_more_or_has_a_double(engine: Engine) -> None:
+    (row,) = await tasks.submit_keyed(engine.pool, [a_submission(dedupe_key="k")])
+    attempt = await engine.start(row["task_id"])
+    first = await intend(engine, attempt, callback_hash=HASH)
+    assert await move(engine, attempt, first, "lose")
+    unknown = {"type": "SubmitUnknown", "kind": "permanent", "message": "who knows?", "details": {}, "attempt": 1}
+    await engine.finish(attempt, "bury", error=unknown)
+    (double,) = await tasks.submit_keyed(engine.pool, [a_submission(dedupe_key="k")])
+    await call_back(engine)
+    assert (await engine.status(attempt.task_id), await status(engine, first)) == ("dead", "unknown")
+    await engine.cancel(double["task_id"])
+    assert await engine.revive(attempt.task_id) == "queued"
+    again = await engine.start(attempt.task_id)
+    second = await intend(engine, again)
+    assert await move(engine, again, second, "lose")
+    await engine.finish(again, "bury", error=unknown)
+    await call_back(engine)
+    assert await engine.status(attempt.task_id) == "dead", "it would be ordered a third time"
+
+
+@on_the_engine
+async def test_the_latest_clue_counts_until_the_job_is_known(engine: Engine) -> None:
+    attempt = await engine.running()
+    generation_id = await intend(engine, attempt, callback_hash=HASH)
+    for job_id in ("forged", "job-9", None):
+        await call_back(engine, job_id)
+    latest = await orders.latest(engine.pool, attempt.task_id)
+    assert latest is not None
+    assert latest["provider_job_id"] == "job-9"
+    assert await move(engine, attempt, generation_id, "place", job_id="job-9")
+    await call_back(engine, "forged")
+    latest = await orders.latest(engine.pool, attempt.task_id)
+    assert latest is not None
+    assert latest["provider_job_id"] == "job-9"

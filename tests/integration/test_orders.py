@@ -13,17 +13,18 @@ import httpx
 import pytest
 from asyncpg import Record as Row
 
-from tests.support.engine.store import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.providers.small_server import HANG, Reply, answer, serving
 from windlass.services.actors.media.counted_provider import CountedProvider
 from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.media.polling import Polling
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.writing.writer import Writer
-from windlass.shared.errors import Forbidden, InvalidInput, NetworkTimeout, SubmitUnknown, TimedOut
+from windlass.shared.concerns import Concern
+from windlass.shared.errors import Forbidden, InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TimedOut
 from windlass.shared.payloads import MediaPayload
 from windlass.shared.providers import leonardo
 from windlass.shared.providers.base import (
@@ -35,13 +36,14 @@ from windlass.shared.providers.base import (
     NotThere,
     Order,
     Ordered,
+    OrderUnknown,
     Pending,
 )
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.network import open_client
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
-from windlass.shared.store import orders
+from windlass.shared.store import orders, tasks
 from windlass.shared.store.tasks import Claimed
 from windlass.shared.toml_tables import Endpoint
 
@@ -84,9 +86,11 @@ async def orders_for(
     payload: MediaPayload,
     *,
     polling: Polling | None = None,
+    wait_seconds: float = 900,
 ) -> AsyncIterator[Orders]:
     """As a worker has them: requests and statements on threads of their own."""
-    settings = Settings(database_url=engine.database_url, providers={"one": ONE})
+    provided = {**ONE, "callback_wait_seconds": wait_seconds}
+    settings = Settings(database_url=engine.database_url, providers={"one": provided})
     writer, calls = Writer(settings, "worker-1", on_claim=lambda _tokens, _until: None), Calls(patience_seconds=0.2)
     writer.start()
     calls.start()
@@ -269,6 +273,102 @@ async def test_polls_grow_at_a_provider_that_was_heard_to_call_back_and_no_longe
 
     assert await wait_for_a_job(called_back=True) == [3, 6, 10, 10]
     assert await wait_for_a_job(called_back=False) == [3, 3, 3, 3]
+
+
+# A provider that cannot be asked, and calls back
+
+
+class Forgetful(Odd):
+    """Loses every answer, has no list, knows one job, and counts what is ordered."""
+
+    calls_back = True
+
+    def __init__(self) -> None:
+        super().__init__(self._lose, CannotTell())
+        self.taken = 0
+
+    async def _lose(self) -> Ordered:
+        self.taken += 1
+        raise OrderUnknown("the answer was lost")
+
+    async def poll(self, job_id: str) -> Pending | Done | Failed:
+        return Pending() if job_id == "job-1" else Failed(NotFound(f"there is no {job_id}"), {})
+
+
+class Finished(Forgetful):
+    async def poll(self, _job_id: str) -> Pending | Done | Failed:
+        return Done(("https://there/1.png",), None)
+
+
+A_BOAT = MediaPayload.model_construct(action="txt2img", prompt="a boat", params={})
+
+
+async def call_back(engine: Engine, task_id: UUID, job_id: str) -> None:
+    callback_hash = await engine.pool.fetchval("SELECT callback_hash FROM generations WHERE task_id = $1", task_id)
+    assert await orders.hear(engine.pool, {}, callback_hash=callback_hash, job_id=job_id) == task_id
+
+
+@on_the_engine
+async def test_the_callback_is_waited_for_also_by_the_next_attempt_and_nothing_is_ordered_twice(engine: Engine) -> None:
+    await engine.provide("one", limit=1)
+    attempt, provider = await engine.running(provider="one"), Forgetful()
+
+    async def has_ordered() -> bool:
+        return await status_of(engine, attempt) == "intended"
+
+    async with orders_for(engine, attempt, provider, A_BOAT) as first:
+        waiting = asyncio.create_task(asyncio.to_thread(first.take_up, None))
+        await until(has_ordered)
+        first._context.stop()
+        with pytest.raises(Stopped):
+            await waiting
+    await engine.lapse(attempt.task_id)
+    await tasks.stall(engine.pool)
+    assert not isinstance(await engine.claim(await engine.submit(provider="one")), Claimed), "the slot is held"
+    second = replace(await engine.start(attempt.task_id), timeout_seconds=0.1)
+    async with orders_for(engine, second, provider, A_BOAT) as orders:
+        going_on = asyncio.create_task(asyncio.to_thread(orders.take_up, None))
+        await call_back(engine, attempt.task_id, "forged")
+        await asyncio.wait([going_on], timeout=0.3)
+        assert not going_on.done(), "neither is somebody else's word believed, nor is its own time up"
+        await call_back(engine, attempt.task_id, "job-1")
+        order = await going_on
+    assert (order["status"], order["provider_job_id"], provider.taken) == ("open", "job-1", 1)
+
+
+@on_the_engine
+async def test_who_is_not_called_back_in_time_gives_up(engine: Engine) -> None:
+    await engine.provide("one", limit=1)
+    attempt = await engine.running(provider="one")
+    async with orders_for(engine, attempt, Forgetful(), A_BOAT, wait_seconds=0.1) as orders:
+        with pytest.raises(SubmitUnknown, match="has not called back"):
+            await asyncio.to_thread(orders.take_up, None)
+    assert await status_of(engine, attempt) == "unknown"
+
+
+@pytest.mark.parametrize(("concerns", "becomes"), [(0, "queued"), (int(Concern.WORKFLOW), "dead")])
+@on_the_engine
+async def test_a_callback_that_crossed_the_end_is_found_by_who_looks_after_open_jobs(
+    engine: Engine, concerns: int, becomes: str, tmp_path: Any
+) -> None:
+    await engine.provide("one", limit=None)
+    attempt = await engine.running(provider="one", concerns=concerns)
+    assert await orders.intend(engine.pool, attempt, orders.Intent(UUID(int=1), "txt2img", {"prompt": "a"}, "ab" * 32))
+    assert await orders.move(engine.pool, attempt, UUID(int=1), "lose")
+    await call_back(engine, attempt.task_id, "job-1")
+    unknown = {"type": "SubmitUnknown", "kind": "permanent", "message": "", "details": {}, "attempt": 1}
+    assert await engine.finish(attempt, "bury", error=unknown) == "dead"
+    adapter = Finished()
+
+    async def ask(intent: Callable[..., Awaitable[Any]]) -> Any:
+        return await intent(engine.pool)
+
+    settings = Settings(database_url=engine.database_url, data_dir=tmp_path)
+    await OpenJobs(settings, open_storage(settings), ["one"], lambda _: adapter, ask).look_after_all()
+    assert await engine.status(attempt.task_id) == becomes
+    if becomes == "dead":
+        assert await status_of(engine, attempt) == "unknown", "what was made is there for whoever revives it"
+        assert await engine.count("job_open") == 0
 
 
 # Nobody waits any more

@@ -80,7 +80,7 @@ async def test_every_way_into_and_out_of_an_end_is_tallied(engine: Engine) -> No
     assert await engine.pool.fetchval(f"SELECT count(*) FROM {named('expire_tasks')}(10)") == 1
     attempt = await engine.running(max_retries=0)
     await engine.lapse(attempt.task_id)
-    await engine.pool.fetch(f"SELECT * FROM {named('stall_tasks')}(0, '{{}}', '{{}}', '{{0}}', 10, NULL, NULL)")
+    await engine.pool.fetch(f"SELECT * FROM {named('stall_tasks')}(0, '{{}}', '{{}}', '{{0}}', 10, NULL, NULL, 1)")
     assert {name: number for name, number in (await states(engine)).items() if number} == {"cancelled": 1, "dead": 4}
     await queues.fold_tallies(engine.pool)
     await engine.revive(parent)

@@ -135,13 +135,54 @@ async def test_a_dead_task_keeps_its_idempotency_key(engine: Engine) -> None:
 
 
 @on_the_engine
-async def test_a_revived_task_does_not_collide_with_a_newer_one_of_its_key(engine: Engine) -> None:
+async def test_a_task_whose_key_a_live_one_has_is_not_revived(engine: Engine) -> None:
     first, _ = await submit_one(engine, deduped())
     await engine.cancel(first)
     second, _ = await submit_one(engine, deduped())
+    row = await tasks.revive(engine.pool, first)
+    assert row is not None
+    assert (row["status"], row["duplicate_of"]) == ("cancelled", second)
+    assert await submit_one(engine, deduped()) == (second, True)
+    await let_time_pass(engine, 86401)
+    assert await engine.revive(first) == "queued", "the key means nothing any more"
+
+
+@pytest.mark.parametrize("end", ["complete", "bury"])
+@on_the_engine
+async def test_a_revived_task_takes_its_key_back_from_one_that_has_ended(engine: Engine, end: str) -> None:
+    first, _ = await submit_one(engine, deduped())
+    await engine.cancel(first)
+    second, _ = await submit_one(engine, deduped())
+    await engine.finish(await engine.start(second), end)
     assert await engine.revive(first) == "queued"
-    assert await submit_one(engine, deduped()) == (second, True), "the key stays with the newer one"
-    assert await engine.statuses([first, second]) == ["queued", "queued"]
+    assert await submit_one(engine, deduped()) == (first, True)
+
+
+@on_the_engine
+async def test_a_submit_and_a_revive_at_once_leave_one_task_alive(engine: Engine) -> None:
+    first, _ = await submit_one(engine, deduped())
+    await engine.cancel(first)
+    key = "SELECT 1 FROM submission_keys WHERE kind = 'dedupe' FOR UPDATE"
+    async with engine.holding(key):
+        revived = asyncio.create_task(engine.revive(first))
+        await engine.until_waiting(1)
+        submitted = asyncio.create_task(submit_one(engine, deduped()))
+        await engine.until_waiting(2)
+    (alive, is_old), was_revived = await submitted, await revived == "queued"
+    assert (alive == first, is_old) == (was_revived, was_revived), "whoever comes second sees the other"
+    assert await engine.count("completed_at IS NULL") == 1
+
+
+@on_the_engine
+async def test_a_dependent_whose_key_a_live_one_has_stays_dead(engine: Engine) -> None:
+    parent = await engine.submit()
+    child, _ = await submit_one(engine, deduped(depends_on=[parent]))
+    free = await engine.submit(depends_on=[parent])
+    await engine.cancel(parent)
+    assert await engine.statuses([child, free]) == ["dead", "dead"]
+    again, _ = await submit_one(engine, deduped())
+    assert await engine.revive(parent) == "queued"
+    assert await engine.statuses([child, free, again]) == ["dead", "blocked", "queued"]
 
 
 @on_the_engine

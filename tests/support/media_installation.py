@@ -21,17 +21,20 @@ poll_seconds = 0.1
 
 [providers.midjourney]
 poll_seconds = 0.1
+callback_wait_seconds = 1
 
 [providers.patient]
 actor = "media"
 adapter = "midjourney"
 limit = 1
 poll_seconds = 60
+price_per_call = 0.25
 
 [providers.stubborn]
 actor = "media"
 adapter = "midjourney"
 when_unknown = "resubmit"
+callback_wait_seconds = 0
 poll_seconds = 0.1
 """
 

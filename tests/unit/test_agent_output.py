@@ -116,6 +116,20 @@ def test_remarks_are_progress_and_neither_output_nor_result() -> None:
     assert output.last_object() == {"a": 1}
 
 
+def test_usage_is_added_up_and_what_cannot_be_right_is_left_out_and_noted(caplog: pytest.LogCaptureFixture) -> None:
+    output, said = output_of(
+        b'{"usage": {"prompt_tokens": 3, "cost_usd": 0.1}}\n{"usage": {"prompt_tokens": -4, "cost_usd": 0.2}}\n',
+        b'{"usage": {"completion_tokens": "many", "tokens": 1}}\n',
+    )
+    output.finish()
+    assert output._context.spent == {"cost_usd": 0.3, "prompt_tokens": 3}
+    assert said == []
+    assert [record.getMessage().partition("should be: ")[2] for record in caplog.records] == [
+        "prompt_tokens is not between 0 and 1,000,000,000,000,000",
+        "completion_tokens is no number; 'tokens' is none of cost_usd, prompt_tokens, completion_tokens",
+    ]
+
+
 def test_without_an_object_remarks_are_no_part_of_the_result() -> None:
     output, _ = output_of(b'hello\n{"progress": {}}\n{"usage": {}}\n')
     assert output.last_object() is None

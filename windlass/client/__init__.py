@@ -6,6 +6,7 @@ from windlass.client.errors import (
     BadRequest,
     BulkNotFound,
     Conflict,
+    Duplicate,
     EmptyFilter,
     FieldError,
     Forbidden,
@@ -75,7 +76,7 @@ from windlass.client.stream_events import (
     TaskEvent,
 )
 from windlass.client.sync_client import Client
-from windlass.client.task import Event, Progress, Status, StreamToken, SubmittedTask, Task, TaskError, Why
+from windlass.client.task import Event, Progress, Status, StreamToken, SubmittedTask, Task, TaskError, Usage, Why
 
 __all__ = [
     "Action",
@@ -94,6 +95,7 @@ __all__ = [
     "Component",
     "Conflict",
     "Content",
+    "Duplicate",
     "EmptyFilter",
     "ErrorEvent",
     "ErrorGroup",
@@ -156,6 +158,7 @@ __all__ = [
     "UnknownProvider",
     "Unreachable",
     "UnreadableAnswer",
+    "Usage",
     "WaitTimeout",
     "Watched",
     "Why",

@@ -117,6 +117,10 @@ class NotCancellable(Conflict):
     """The task has completed or died already."""
 
 
+class Duplicate(Conflict):
+    """Another task lives under the same `dedupe_key`; the detail names it."""
+
+
 class NotRevivable(Conflict):
     """Only a dead or a cancelled task can be given a new life."""
 
@@ -219,6 +223,7 @@ BY_CODE: Final[dict[str, type[ApiError]]] = {
     "media-not-found": MediaNotFound,
     "not-cancellable": NotCancellable,
     "not-revivable": NotRevivable,
+    "duplicate": Duplicate,
     "idempotency-key-in-flight": IdempotencyKeyInFlight,
     "key-in-use": KeyInUse,
     "body-too-large": TooLarge,

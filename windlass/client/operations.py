@@ -61,6 +61,7 @@ class Bulk(Document, frozen=True, kw_only=True):
     matched: int = 0
     done: int = 0
     changed: int = 0
+    duplicates: int = 0
     reason: str | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None

@@ -40,6 +40,14 @@ class TaskError(Document, frozen=True, kw_only=True):
     attempt: int | None = None
 
 
+class Usage(Document, frozen=True, kw_only=True):
+    """What a task has cost over all its attempts; a figure that nobody told is none."""
+
+    cost_usd: float | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
 class Task(Document, frozen=True, kw_only=True):
     """A task as it stood when it was read. A list leaves out `payload`, `result` and `error_history`."""
 
@@ -82,6 +90,7 @@ class Task(Document, frozen=True, kw_only=True):
     dedupe_key: str | None = None
     provider_job_id: str | None = None
     exit_code: int | None = None
+    usage: Usage | None = None
     held: tuple[str, ...] = ()
     concurrency_key: str | None = None
     deduplicated: bool = False

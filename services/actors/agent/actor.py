@@ -171,6 +171,7 @@ class Agent:
     def _run(self, context: Context, job: Job, stdin: bytes) -> dict[str, Any]:
         output = Output(context, largest_result_bytes=self._settings.largest_result_bytes)
         run = Run(self._order(context, job), stdin, output)
+        context.usage(cost_usd=self._settings.providers[context.task.provider].price_per_call)
         reason: str | None = "the worker failed"
         try:
             reason = _follow(run, context)

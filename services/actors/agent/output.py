@@ -72,8 +72,9 @@ class Output:
             self._context.output(said)
 
     def _hear(self, remark: Progress | Usage) -> None:
-        """A task has no place for usage yet: such a line is only kept out of the output and the result."""
-        if isinstance(remark, Progress):
+        if isinstance(remark, Usage):
+            self._context.charge(remark.figures)
+        else:
             percent = self._told.percent if remark.percent is None else remark.percent
             message = self._told.message if remark.message is None else remark.message
             self._told = Progress(percent, message)

@@ -24,7 +24,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Usage:
-    """What its work has cost so far, in the agent's own figures."""
+    """What something has cost, in the agent's own figures: one line for each call, which are added up."""
 
     figures: dict[str, Any]
 

@@ -16,6 +16,7 @@ from windlass.shared.providers.base import (
     Ordered,
     Pending,
     PreparingProvider,
+    calls_back,
 )
 from windlass.shared.providers.params import Params, actions_of
 
@@ -30,6 +31,10 @@ class CountedProvider:
     @property
     def actions(self) -> Mapping[str, type[Params]] | None:
         return actions_of(self._provider)
+
+    @property
+    def calls_back(self) -> bool:
+        return calls_back(self._provider)
 
     async def prepare(self, order: Order) -> Order:
         if not isinstance(self._provider, PreparingProvider):

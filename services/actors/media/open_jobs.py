@@ -8,7 +8,7 @@ from uuid import UUID
 
 from windlass.services.actors.media.fetching import sweep
 from windlass.shared import db
-from windlass.shared.errors import NotFound, TaskError
+from windlass.shared.errors import NotFound, SubmitUnknown, TaskError
 from windlass.shared.order_states import OrderState
 from windlass.shared.payloads import MediaPayload
 from windlass.shared.process import log_context
@@ -77,6 +77,8 @@ class OpenJobs:
             await sweep(self._settings, self._storage, order.generation_id)
             await self._move(order, "fail")
             return
+        if order.died_of == SubmitUnknown.__name__ and await self._is_brought_back(order):
+            return
         provider = self._provider(order.provider)
         job_id = order.provider_job_id or await self._found(provider, order)
         if job_id is None:
@@ -88,12 +90,32 @@ class OpenJobs:
         except NotFound:
             await self._move(order, "fail" if order.status == OrderState.OPEN else "refuse")
             return
+        if order.status == OrderState.UNKNOWN and order.callback_at is not None:
+            await self._keep_for_whoever_revives(order, ended=not isinstance(answer, Pending))
+            return
         if order.status != OrderState.OPEN:
-            await self._move(order, "place", job_id=job_id)
+            price = self._settings.providers[order.provider].price_per_call
+            await self._move(order, "place", job_id=job_id, cost_usd=price)
         if isinstance(answer, Pending):
             await self._give_up_in_time(order)
         else:
             await self._move(order, "fail", response=None if answer is None else redact(answer.response))
+
+    async def _is_brought_back(self, order: AbandonedOrder) -> bool:
+        """Its callback may have come in the very moment in which the task died of it."""
+        if order.provider_job_id is None or order.callback_at is None:
+            return False
+        generation_id = order.generation_id
+        return bool(await self._ask(lambda pool: orders.revive_lost(pool, generation_id)))
+
+    async def _keep_for_whoever_revives(self, order: AbandonedOrder, *, ended: bool) -> None:
+        """What was called back stays with the order, whose job has ended: nobody need hold a slot for it."""
+        if not ended:
+            await self._give_up_in_time(order)
+            return
+        generation_id = order.generation_id
+        log.info("generation %s: its job has ended; who revives the task gets what it made", generation_id)
+        await self._ask(lambda pool: orders.give_up(pool, generation_id))
 
     async def _found(self, provider: MediaProvider, order: AbandonedOrder) -> str | None:
         match await provider.find(_as_ordered(order), order.created_at):

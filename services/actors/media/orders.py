@@ -11,17 +11,34 @@ import uuid_utils.compat as uuid_utils
 from windlass.services.actors.media.polling import Polling
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.failpoints import Failpoints
-from windlass.shared.errors import InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TaskError
+from windlass.shared.errors import (
+    InvalidInput,
+    NetworkTimeout,
+    NotFound,
+    ServiceUnavailable,
+    SubmitUnknown,
+    TaskError,
+)
 from windlass.shared.order_states import OrderState
 from windlass.shared.payloads import MediaPayload
-from windlass.shared.providers.base import Done, Failed, Found, MediaProvider, NotThere, Order, Ordered, Pending
+from windlass.shared.providers.base import (
+    Done,
+    Failed,
+    Found,
+    MediaProvider,
+    NotThere,
+    Order,
+    Ordered,
+    Pending,
+    calls_back,
+)
 from windlass.shared.providers.params import actions_of, faults_of
 from windlass.shared.providers.placing import InDoubt, NotTaken, place, prepared
 from windlass.shared.scrubbing import redact, scrub_document
 from windlass.shared.settings import Settings
 from windlass.shared.storable import storable
 from windlass.shared.store import orders
-from windlass.shared.store.orders import Intent, NewContent
+from windlass.shared.store.orders import Intent, LatestOrder, NewContent
 from windlass.shared.store.rows import GenerationRow
 
 log = logging.getLogger("actors.media")
@@ -106,7 +123,8 @@ class Orders:
             case InDoubt(doubt):
                 log.warning("task %s: nobody can tell whether the order was taken (%s)", context.task_id, doubt)
                 if not self._is_found(self._known()):
-                    raise NetworkTimeout(f"the order did not arrive at {context.task.provider}: {doubt}") from doubt
+                    kind = ServiceUnavailable if isinstance(doubt.__cause__, ServiceUnavailable) else NetworkTimeout
+                    raise kind(f"the order did not arrive at {context.task.provider}: {doubt}") from doubt
             case Ordered(job_id, response):
                 self._failpoints.reach("media-ordered")
                 self._move(generation_id, "place", job_id=job_id, response=response)
@@ -120,11 +138,11 @@ class Orders:
             where = {"/".join(map(str, fault.path)): fault.detail for fault in faults}
             raise InvalidInput("; ".join(f"{path}: {detail}" for path, detail in where.items()), faults=where)
 
-    def _is_found(self, order: GenerationRow) -> bool:
-        """Finds out whether an order arrived whose answer was lost. Where that is impossible the policy decides."""
-        generation_id, clue = order.generation_id, order.provider_job_id
-        if clue is not None and self._knows(clue):
-            self._move(generation_id, "place", job_id=clue)
+    def _is_found(self, order: LatestOrder) -> bool:
+        """Finds out whether an order arrived whose answer was lost. Where that is impossible its callback is
+        waited for, and then the policy decides."""
+        generation_id = order.generation_id
+        if self._is_named_by_callback(order):
             return True
         wanted = self._order(generation_id, order.request.get("source_image"), token=None)
         match self._context.run(self._provider.find(wanted, order.created_at)):
@@ -137,10 +155,12 @@ class Orders:
                 return False
         if order.status == OrderState.UNKNOWN:
             return False  # somebody revived the task, or the policy did: both say that it is to be ordered again
+        if calls_back(self._provider) and self._is_called_back_for(order):
+            return True
         self._move(generation_id, "lose")
         error = SubmitUnknown(
-            f"{self._context.task.provider} may or may not have taken the order, and cannot be asked; "
-            "see there before you retry the task",
+            f"{self._context.task.provider} may or may not have taken the order, cannot be asked and has not called "
+            "back; see there before you retry the task",
             generation_id=str(generation_id),
         )
         if self._configured.when_unknown == "resubmit":
@@ -150,13 +170,35 @@ class Orders:
     def _is_anothers(self, job_id: str, generation_id: UUID) -> bool:
         return self._context.ask(orders.is_anothers, self._context.task.provider, job_id, generation_id)
 
-    def _knows(self, job_id: str) -> bool:
+    def _is_called_back_for(self, order: LatestOrder) -> bool:
+        """Waits for the callback, which names the job, as long as the provider's jobs may take. A later attempt goes on
+        where this one has to stop."""
+        context, patience, mistaken = self._context, self._configured.callback_wait_seconds, order.provider_job_id
+        context.progress("Waiting for the provider's callback")
+        with context.waiting_for_others():
+            while (left := patience - order.intended_seconds_ago) > 0:
+                context.sleep_until_nudged(min(left, self._configured.poll_seconds))
+                order = self._known()
+                if order.provider_job_id != mistaken and self._is_named_by_callback(order):
+                    return True
+                mistaken = order.provider_job_id
+        return False
+
+    def _is_named_by_callback(self, order: GenerationRow) -> bool:
         """A callback named the job: anybody can say that, so the provider is asked."""
+        job_id = order.provider_job_id
+        if job_id is None or not self._knows(job_id) or self._is_anothers(job_id, order.generation_id):
+            return False
+        log.info("task %s: its provider has called back about its order, job %s", self._context.task_id, job_id)
+        self._move(order.generation_id, "place", job_id=job_id)
+        return True
+
+    def _knows(self, job_id: str) -> bool:
         try:
-            self._context.run(self._provider.poll(job_id))
+            answer = self._context.run(self._provider.poll(job_id))
         except NotFound:
             return False
-        return True
+        return not (isinstance(answer, Failed) and isinstance(answer.error, NotFound))
 
     def _poll_to_the_end(self, order: GenerationRow) -> Done:
         context, missed, job_id = self._context, 0, _job_of(order)
@@ -209,15 +251,17 @@ class Orders:
             callback_url=token and f"{self._settings.address}/api/v1/callbacks/{token}",
         )
 
-    def _latest(self) -> GenerationRow | None:
+    def _latest(self) -> LatestOrder | None:
         return self._context.ask(orders.latest, self._context.task_id)
 
-    def _known(self) -> GenerationRow:
+    def _known(self) -> LatestOrder:
         order = self._latest()
         assert order is not None, "an order that was written down stays"
         return order
 
     def _move(self, generation_id: UUID, move: str, **facts: Any) -> None:
+        if move == "place":
+            facts["cost_usd"] = self._configured.price_per_call
         if "response" in facts:
             facts["response"] = redact(storable(facts["response"]))
         if not self._context.ask(orders.move, self._context.task, generation_id, move, **facts):

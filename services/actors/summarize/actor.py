@@ -56,6 +56,7 @@ class Summary:
         self._part_characters = settings.summarize_part_characters
         self._open_client = open_client
         self._provider = context.task.provider
+        self._price_per_call = settings.providers[self._provider].price_per_call
         self._call_timeout_seconds = settings.providers[self._provider].call_timeout_seconds
         self._endpoint, self._model = reachable(settings, self._provider, payload.model)
         self._ledger = Ledger(context)
@@ -114,6 +115,11 @@ class Summary:
         with provider_call(self._provider, "chat"):
             summary, finished = self._context.run(self._chat(messages, on_text))
         self._ledger.pay(finished)
+        self._context.usage(
+            cost_usd=self._price_per_call if finished.cost is None else finished.cost,
+            prompt_tokens=finished.prompt_tokens,
+            completion_tokens=finished.completion_tokens,
+        )
         paid(self._provider, finished)
         if not summary:
             raise ServiceUnavailable(f"{self._provider} ({finished.model}) gave an empty summary")

@@ -1,9 +1,11 @@
 """What an actor is given: the task, a way to report, and a way to learn that it should stop."""
 
+import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 from uuid import UUID
@@ -16,6 +18,9 @@ from windlass.shared.scrubbing import withhold
 from windlass.shared.storable import storable
 from windlass.shared.store.flow_control import rates
 from windlass.shared.store.tasks import Claimed, Report
+from windlass.shared.usage import added, figures_in
+
+log = logging.getLogger("actors")
 
 StopReason = Literal["cancelled", "lost", "stopping"]
 """Somebody wants the task cancelled; it is no longer ours; or the worker stops and another one will go on."""
@@ -66,6 +71,7 @@ class Context:
         self._checkpoint: Any = None
         self._output = UnreportedOutput(most_bytes=largest_output_bytes, most_event_bytes=largest_output_event_bytes)
         self._is_announced = False
+        self._spent: dict[str, float] = {}
         self._reports = 0
         self.is_over = False
 
@@ -117,6 +123,29 @@ class Context:
                 return
             self._is_announced = True
         self._on_report(self)
+
+    def usage(
+        self,
+        *,
+        cost_usd: float | None = None,
+        prompt_tokens: int | None = None,
+        completion_tokens: int | None = None,
+    ) -> None:
+        """Says what something has cost: added up over the attempt, and at its end over the task's attempts."""
+        self.charge({"cost_usd": cost_usd, "prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens})
+
+    def charge(self, said: Mapping[str, Any]) -> None:
+        """The same in somebody else's words. A figure that cannot be right is left out: the work is worth no less."""
+        good, faults = figures_in(said)
+        if faults:
+            log.warning("task %s: its usage is not as it should be: %s", self.task_id, "; ".join(faults))
+        with self._lock:
+            self._spent = added(self._spent, good)
+
+    @property
+    def spent(self) -> dict[str, float] | None:
+        """What the attempt has cost so far; none when nobody said."""
+        return self._spent or None
 
     def sleep(self, seconds: float) -> None:
         """Waits, unless the attempt is told to stop or its time is up."""
@@ -180,10 +209,8 @@ class Context:
         if self._claims_place_is_left:
             self._claims_place_is_left = False
             return
-        left = self.deadline - time.monotonic()
-        self.deadline = math.inf
         said = ""
-        try:
+        with self.waiting_for_others():
             while wait := self.ask(rates.take, self.task.provider):
                 reason = f"Waiting for the provider's rate ({wait.rate_limit} in {wait.per_seconds} s)"
                 if reason != said:
@@ -191,10 +218,18 @@ class Context:
                 said = reason
                 again = LONGEST_WAIT_FOR_RATE_SECONDS if wait.again_seconds is None else wait.again_seconds
                 self.sleep(min(again, LONGEST_WAIT_FOR_RATE_SECONDS))
-        finally:
-            self.deadline = time.monotonic() + left
         if said:
             self.progress("Processing")
+
+    @contextmanager
+    def waiting_for_others(self) -> Iterator[None]:
+        """The attempt's time stands still: it does nothing but wait for what is not its own."""
+        left = self.deadline - time.monotonic()
+        self.deadline = math.inf
+        try:
+            yield
+        finally:
+            self.deadline = time.monotonic() + left
 
     def check(self) -> None:
         """Raises when the attempt should end; an actor that works in steps calls it between them."""

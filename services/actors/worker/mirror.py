@@ -169,10 +169,12 @@ class StateMirror(dramatiq.Middleware):
         task = running.context.task
         last_words = running.context.take_report()
         ending = self._ending_of(running, exception)
-        ending = replace(ending, exit_code=running.context.exit_code, proof=running.context.proof)
+        context = running.context
+        ending = replace(ending, exit_code=context.exit_code, proof=context.proof, usage=context.spent)
         running.limiter.ending = before_the_end(last_words, ending)
-        running.limiter.ending_if_unstorable = lambda error: self._ending_of_failure(
-            task, ValueError(f"what the attempt said or returned cannot be stored: {error}")
+        running.limiter.ending_if_unstorable = lambda error: replace(
+            self._ending_of_failure(task, ValueError(f"what the attempt said or returned cannot be stored: {error}")),
+            usage=context.spent,
         )
         running.slot.__exit__(None, None, None)
         seconds = time.monotonic() - running.claimed_at

@@ -67,6 +67,14 @@ class ProgressDocument(Document):
     updated_at: datetime
 
 
+class UsageDocument(Document):
+    """What work has cost, over all attempts, failed ones too; a figure that nobody told is null."""
+
+    cost_usd: Annotated[float | None, Field(examples=[0.0147])]
+    prompt_tokens: Annotated[int | None, Field(examples=[812])]
+    completion_tokens: Annotated[int | None, Field(examples=[96])]
+
+
 class ListedTaskDocument(Document):
     """A task as lists show it: without its payload and its result."""
 
@@ -106,6 +114,7 @@ class ListedTaskDocument(Document):
     dedupe_key: str | None
     provider_job_id: Annotated[str | None, Field(description="The provider's own id of the job.")]
     exit_code: Annotated[int | None, Field(description="Of an agent's process.")]
+    usage: Annotated[UsageDocument | None, Field(description="What its attempts have cost; null if nobody said.")]
     held: Annotated[
         list[str],
         Field(description="Why it stands still although it waits: `workflow`, `key`, `endpoint`; mostly empty."),

@@ -115,6 +115,9 @@ class BulkDocument(Document):
     matched: int
     done: Annotated[int, Field(description="Tasks looked at so far.")]
     changed: Annotated[int, Field(description="Tasks revived or cancelled so far.")]
+    duplicates: Annotated[
+        int, Field(description="Tasks left as they are so far, because a live task has their `dedupe_key`.")
+    ]
     reason: Annotated[str | None, Field(description="Why it was stopped.")]
     created_at: datetime
     updated_at: datetime

@@ -90,6 +90,11 @@ PROBLEMS: dict[str, Meaning] = {
     ),
     "not-cancellable": Meaning((409,), "The task has completed or is dead.", "Nothing is left to be cancelled."),
     "not-found": Meaning((404,), "There is nothing at this path.", "`/schema` shows every path."),
+    "duplicate": Meaning(
+        (409,),
+        "Another task lives under the same `dedupe_key`.",
+        "The detail names it: wait for that one, or cancel it and revive this one then.",
+    ),
     "not-revivable": Meaning(
         (409,), "Only a dead or cancelled task can be revived.", "Submit a new task to run the work again."
     ),

@@ -91,7 +91,10 @@ async def start(
 
 
 def bulk_document(job: BulkJobRow) -> dict[str, Any]:
-    names = ("bulk_id", "action", "filter", "state", "matched", "done", "changed", "reason", "created_at", "updated_at")
+    names = (
+        "bulk_id", "action", "filter", "state", "matched", "done", "changed", "duplicates", "reason", "created_at",
+        "updated_at",
+    )  # fmt: skip
     document = {name: job[name] for name in names}
     if job.canary is not None:
         document["canary"] = {"wanted": job.canary, "task_ids": job.canary_ids}

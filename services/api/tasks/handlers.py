@@ -133,6 +133,9 @@ async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> d
     before = await visible_task(state.pool, request.user, task_id)
     await audit_foreign_task(request, "task.retry", before)
     row = await tasks.revive(state.pool, task_id)
+    if row is not None and row.duplicate_of is not None:
+        detail = f"the task {row.duplicate_of} lives under the same dedupe_key, {row.dedupe_key}"
+        raise Problem(409, "duplicate", detail)
     if row is not None and row.status in REVIVE.sources:
         refuse_a_newer_level(row)
     if row is None or row.last_seq == before.last_seq:

@@ -106,6 +106,7 @@ def bulk_facts(bulk: Bulk) -> Facts:
             ("state", bulk.state),
             ("done", f"{bulk.done} of {bulk.matched}"),
             ("changed", str(bulk.changed)),
+            *([("duplicates", str(bulk.duplicates))] if bulk.duplicates else []),
             ("reason", known(bulk.reason)),
             ("filter", compact(bulk.filter)),
             ("canary", known(bulk.canary)),

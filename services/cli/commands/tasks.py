@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from windlass import Event, Task, Why, WindlassError
+from windlass import Event, Task, Usage, Why, WindlassError
 from windlass.client import calls
 from windlass.client.call import Call
 from windlass.client.task import Listing
@@ -146,6 +146,7 @@ def task_facts(task: Task) -> Facts:
         ("result", compact(task.result) if task.result is not None else ""),
         ("payload", compact(task.payload)),
         ("attempt", f"{task.attempt}, {task.retry_count} of {task.max_retries} retries used"),
+        ("usage", "" if task.usage is None else spent(task.usage)),
     ]
     names = (
         "actor", "provider", "queue", "lane", "task_type", "priority", "user_id", "tags", "project_id", "workflow_id",
@@ -154,6 +155,13 @@ def task_facts(task: Task) -> Facts:
         "started_at", "completed_at", "updated_at", "expires_at", "heartbeat_at", "lease_expires_at",
     )  # fmt: skip
     return Facts([*heading, *((name, known(getattr(task, name))) for name in names)])
+
+
+def spent(usage: Usage) -> str:
+    """As far as somebody said so."""
+    figures = (("$", usage.cost_usd, ""), ("", usage.prompt_tokens, " prompt tokens"),
+               ("", usage.completion_tokens, " completion tokens"))  # fmt: skip
+    return ", ".join(f"{before}{value:g}{after}" for before, value, after in figures if value is not None)
 
 
 def events_table(events: tuple[Event, ...]) -> Table:

@@ -16,6 +16,7 @@ ALTER TABLE tasks
     ADD COLUMN held_at timestamptz,
     ADD COLUMN due_at timestamptz,
     ADD COLUMN concurrency_key varchar,
+    ADD COLUMN usage jsonb,
     ADD CONSTRAINT tasks_lives_check CHECK (level >= 0 AND concerns >= 0 AND life >= 1),
     ADD CONSTRAINT tasks_held_check CHECK (
         (held = '{}') = (due_at IS NULL) AND (held = '{}') = (held_at IS NULL)
@@ -96,6 +97,8 @@ CREATE INDEX tasks_parked ON tasks (provider, actor, concurrency_key, priority, 
 WHERE concurrency_key IS NOT NULL AND held = '{key}'
 """
 
+BULK_JOBS = "ALTER TABLE bulk_jobs ADD COLUMN duplicates integer DEFAULT 0 NOT NULL"
+
 TALLIES = """
 ALTER TABLE task_tallies ADD COLUMN actor varchar DEFAULT '' NOT NULL;
 
@@ -122,6 +125,7 @@ def upgrade() -> None:
     op.execute("CREATE INDEX queues_provider ON queues (provider)")
     op.execute(ACTORS)
     op.execute(PROVIDERS)
+    op.execute(BULK_JOBS)
     for statement in ";".join((DUE, KEYS, TALLIES)).split(";"):
         op.execute(statement)
     # Replaced, not made anew: the view upon it stays, and who was allowed to read it still is.

@@ -62,6 +62,12 @@ async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seco
     )
 
 
+def hung_reason(task_id: UUID) -> str:
+    """Why a worker is condemned whose attempt at this task does not stop when its time is over: `stall_tasks` knows it
+    by these words, and the task has timed out."""
+    return f"task {task_id} ignores its deadline"
+
+
 async def leave(db: Database, worker_id: str, *, state: str, reason: str) -> None:
     """Marks a worker as `stopping` (it takes nothing new) or `stopped`."""
     await db.execute(

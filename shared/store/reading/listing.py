@@ -168,7 +168,7 @@ async def newest(
     full: bool = False,
 ) -> list[TaskRow]:
     """A page of tasks older than the last one that the reader has seen."""
-    queues = None if wanted.provider is None else await _queues_of(db, wanted.provider)
+    queues = await queues_of(db, wanted)
 
     async def page(from_id: UUID | None) -> list[TaskRow]:
         selection = Selection(wanted, owner=owner, queues=queues)
@@ -188,8 +188,11 @@ async def newest(
     return await page(None)
 
 
-async def _queues_of(db: Database, provider: str) -> list[str]:
-    rows = await fetch(db, QueueRow, "SELECT queue FROM queues WHERE provider = $1", provider)
+async def queues_of(db: Database, wanted: Filter) -> list[str] | None:
+    """All that the filter's provider has; none where it names no provider."""
+    if wanted.provider is None:
+        return None
+    rows = await fetch(db, QueueRow, "SELECT queue FROM queues WHERE provider = $1", wanted.provider)
     return [row.queue for row in rows]
 
 

@@ -51,7 +51,7 @@ BEGIN
             task_id uuid, attempt int, claim_token uuid, transition text, result jsonb, error jsonb, exit_code int,
             delay_seconds float, retry_cost int, rate_limited boolean, provider_failed boolean,
             hopeless_if_others_pass boolean, timeout_factor float, progress jsonb, checkpoint jsonb, events jsonb,
-            proof jsonb)
+            proof jsonb, usage jsonb)
         JOIN tasks t ON t.task_id = e.task_id
         CROSS JOIN LATERAL (SELECT least(coalesce(e.delay_seconds, 0),
                                          CASE WHEN e.rate_limited THEN longest_pause_seconds END) AS seconds) AS wait
@@ -69,6 +69,7 @@ BEGIN
                          ELSE coalesce(e.error, t.error) END,
             exit_code = e.exit_code, timeout_seconds = t.timeout_seconds * coalesce(e.timeout_factor, 1),
             progress = coalesce(e.progress, t.progress), checkpoint = coalesce(e.checkpoint, t.checkpoint),
+            usage = CASE WHEN e.usage IS NULL THEN t.usage ELSE added_usage(t.usage, e.usage) END,
             lane = CASE e.via WHEN 'retry' THEN 'retry' ELSE t.lane END,
             retry_count = t.retry_count + coalesce(e.retry_cost, 0),
             interrupt_count = t.interrupt_count + (e.via = 'interrupt')::int,

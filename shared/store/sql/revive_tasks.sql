@@ -1,20 +1,26 @@
 -- Gives dead or cancelled tasks a new life, and with them the dependents that their ends had buried: a page of them at
--- once, the rest is left to the janitor. Returns those of the wanted that it changed, all that it revived, and of these
--- the ones that it had to bury again.
+-- once, the rest is left to the janitor. Returns those of the wanted that it changed, all that it revived, of these the
+-- ones that it had to bury again, and by id which live tasks have the keys of those that it left as they are. Who wants
+-- to wait for keys calls `lock_keys_of` before anything else is locked.
 
-CREATE FUNCTION revive_tasks(wanted uuid[], OUT changed uuid[], OUT everybody uuid[], OUT ended uuid[])
-LANGUAGE plpgsql AS $$
+CREATE FUNCTION revive_tasks(
+    wanted uuid[], OUT changed uuid[], OUT everybody uuid[], OUT ended uuid[], OUT duplicates jsonb
+) LANGUAGE plpgsql AS $$
 DECLARE
     generation uuid[] := wanted;
     locked     uuid[] := wanted;
     room       int := dependents_at_once();
     moment     timestamptz;
+    refused    jsonb;
     revived    uuid[];
     moves      jsonb;
 BEGIN
     everybody := '{}';
+    duplicates := '{}';
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     WHILE generation IS NOT NULL LOOP
+        refused := take_keys_back(generation);
+        duplicates := duplicates || refused;
         -- Whoever ends one of their parents meanwhile comes to them afterwards, and counts anew.
         moment := clock_timestamp();
 
@@ -26,7 +32,7 @@ BEGIN
             ) AS unmet
             FROM unnest(generation) AS one(task_id)
             CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
-            WHERE t.status IN :sources_of_revive AND t.level <= :level
+            WHERE t.status IN :sources_of_revive AND t.level <= :level AND NOT refused ? t.task_id::text
         ), moved AS (
             UPDATE tasks t SET
                 status = CASE c.unmet WHEN 0 THEN 'queued' ELSE 'blocked' END, unmet = c.unmet, lane = 'retry',
@@ -36,7 +42,9 @@ BEGIN
                 provider_job_id = CASE WHEN t.job_open THEN t.provider_job_id END, cancel_requested = false,
                 completed_at = NULL, claim_token = NULL,
                 life = t.life + 1,
-                available_at = moment, expires_at = moment + make_interval(secs => t.max_age_seconds),
+                -- Who was never started keeps the time that it was submitted for.
+                available_at = CASE t.attempt WHEN 0 THEN greatest(t.available_at, moment) ELSE moment END,
+                expires_at = moment + make_interval(secs => t.max_age_seconds),
                 updated_at = moment, last_seq = t.last_seq + 1
             FROM counted c WHERE t.task_id = c.task_id
             RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, t.actor, t.life, t.concerns,
@@ -88,12 +96,15 @@ BEGIN
 END $$;
 
 CREATE FUNCTION revive_task(wanted uuid)
-RETURNS TABLE (:columns_of_tasks, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
+RETURNS TABLE (:columns_of_tasks, revived jsonb, ended jsonb, duplicate_of uuid) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    back uuid[];
-    over uuid[];
+    back  uuid[];
+    over  uuid[];
+    alike jsonb;
 BEGIN
-    SELECT r.everybody, r.ended INTO back, over FROM revive_tasks(ARRAY[wanted]) AS r;
-    RETURN QUERY SELECT :each_of_tasks(t), counts_of(back), counts_of(over) FROM tasks t WHERE t.task_id = wanted;
+    PERFORM lock_keys_of(ARRAY[wanted]);
+    SELECT r.everybody, r.ended, r.duplicates INTO back, over, alike FROM revive_tasks(ARRAY[wanted]) AS r;
+    RETURN QUERY SELECT :each_of_tasks(t), counts_of(back), counts_of(over), (alike ->> wanted::text)::uuid
+    FROM tasks t WHERE t.task_id = wanted;
 END $$;

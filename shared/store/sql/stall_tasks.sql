@@ -5,11 +5,12 @@
 -- guardian ended it and everything below. The dependents that it buried come last, without a worker. A task that was
 -- among few when its worker was lost may have been the cause, and is the more suspected for it. What an earlier loss
 -- had made it suspected of is forgotten if it ran well this time. How many a worker had is kept with it, as they may be
--- taken back in several calls.
+-- taken back in several calls. The one that a worker had to go for, because it did not listen when its time was up
+-- (`hung_reason` in `shared/store/operating/workers.py`), has timed out.
 
 CREATE FUNCTION stall_tasks(
     expired_for_seconds float, dead_workers text[], proofs jsonb, delays float[], at_most int,
-    heard_at timestamptz, patience_seconds float
+    heard_at timestamptz, patience_seconds float, timeout_factor float
 )
 RETURNS TABLE (task_id uuid, status text, worker_id text, actor text, provider text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -58,7 +59,8 @@ BEGIN
         SELECT t.task_id, t.worker_id AS holder, t.retry_count >= t.max_retries AS exhausted,
                CASE WHEN t.cancel_requested THEN 'cancel' ELSE 'stall' END AS via,
                ran_well(t.report_count, t.started_at, t.heartbeat_at) AS ran_well,
-               were_few(greatest(l.tasks, w.lost_tasks)) AS among_few
+               were_few(greatest(l.tasks, w.lost_tasks)) AS among_few,
+               coalesce(w.stop_reason = 'condemned: task ' || t.task_id || ' ignores its deadline', false) AS hung
         FROM tasks t LEFT JOIN unnest(holders, losses) AS l(worker_id, tasks) ON l.worker_id = t.worker_id
         LEFT JOIN workers w ON w.worker_id = t.worker_id
         WHERE t.task_id = ANY (stale)
@@ -71,9 +73,14 @@ BEGIN
             suspicion = CASE WHEN j.ran_well THEN 0 ELSE t.suspicion END + coalesce(j.among_few, false)::int,
             available_at = CASE WHEN j.via = 'cancel' OR j.exhausted THEN t.available_at ELSE moment + make_interval(
                 secs => delays[least(t.stall_count + 1, cardinality(delays))] * (1 + random() * 0.1)) END,
+            timeout_seconds = CASE WHEN j.hung AND NOT j.exhausted THEN t.timeout_seconds * timeout_factor
+                                   ELSE t.timeout_seconds END,
             error = CASE WHEN j.via = 'cancel' THEN t.error ELSE jsonb_build_object(
-                'type', 'WorkerLost', 'kind', 'transient',
-                'message', 'worker ' || j.holder || ' died or stopped renewing its lease', 'stack_trace', NULL,
+                'type', CASE WHEN j.hung THEN 'TimedOut' ELSE 'WorkerLost' END, 'kind', 'transient',
+                'message', CASE WHEN j.hung THEN 'the attempt did not stop when its ' || t.timeout_seconds
+                                                 || ' s were over; worker ' || j.holder || ' had to go for it'
+                                ELSE 'worker ' || j.holder || ' died or stopped renewing its lease' END,
+                'stack_trace', NULL,
                 'details', jsonb_build_object('worker_id', j.holder)
                            || CASE WHEN j.exhausted THEN '{"retries_exhausted": true}'::jsonb ELSE '{}' END,
                 'attempt', t.attempt) END,

@@ -1,5 +1,6 @@
 """Changes to many tasks: accepted as a row, done in chunks, each chunk exactly once whoever runs it."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
@@ -14,7 +15,7 @@ from windlass.shared.metrics.counting import Counts
 from windlass.shared.sql_fragments import words
 from windlass.shared.states import CANCEL, REVIVE
 from windlass.shared.store.functions import named
-from windlass.shared.store.reading.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at
+from windlass.shared.store.reading.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at, queues_of
 from windlass.shared.store.record import fetch, fetchrow
 from windlass.shared.store.rows import BulkJobRow, TaskRow
 
@@ -33,14 +34,20 @@ class Advanced(BulkJobRow):
 
 
 def changeable(
-    action: str, wanted: Filter, *, owner: str | None = None, accepted_at: datetime | None = None
+    action: str,
+    wanted: Filter,
+    *,
+    owner: str | None = None,
+    accepted_at: datetime | None = None,
+    queues: Sequence[str] | None = None,
 ) -> Selection:
     """The tasks that the action can change, of those that a filter means and that were there when it was accepted.
 
-    What is to be revived must have ended before, too: a task that dies meanwhile has its own reason.
+    What is to be revived must have ended before, too: a task that dies meanwhile has its own reason. The queues are all
+    that the filter's provider has.
     """
     sources = [state for state in ACTIONS[action].sources if wanted.status is None or state in wanted.status]
-    selection = Selection(replace(wanted, status=sources), owner=owner)
+    selection = Selection(replace(wanted, status=sources), owner=owner, queues=queues)
     if action == "cancel":
         selection.add("NOT cancel_requested")
     if accepted_at is not None:
@@ -53,7 +60,7 @@ def changeable(
 
 async def count(db: Database, action: str, wanted: Filter, *, owner: str | None) -> int:
     """How many tasks the action would change now."""
-    selection = changeable(action, wanted, owner=owner)
+    selection = changeable(action, wanted, owner=owner, queues=await queues_of(db, wanted))
     counts = [f"(SELECT count(*) FROM tasks WHERE {where})" for where in selection.branches()]  # noqa: S608 - see there
     if not counts:
         return 0
@@ -115,8 +122,13 @@ async def unfinished(db: Database) -> list[BulkJobRow]:
 
 async def next_chunk(db: Database, job: BulkJobRow) -> list[UUID]:
     """The next tasks of a job, oldest first."""
+    wanted = msgspec.convert(job.filter, Filter)
     selection = changeable(
-        job.action, msgspec.convert(job.filter, Filter), owner=job.scope_user_id, accepted_at=job.created_at
+        job.action,
+        wanted,
+        owner=job.scope_user_id,
+        accepted_at=job.created_at,
+        queues=await queues_of(db, wanted),
     )
     if job.last_task_id is not None:
         selection.add("task_id > {}", job.last_task_id)

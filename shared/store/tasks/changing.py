@@ -19,9 +19,10 @@ class Cancelled(TaskRow):
 
 
 class Revived(Cancelled):
-    """The same, and the tasks that were revived."""
+    """The same, and the tasks that were revived; or the live task that has its key, so that it was left as it is."""
 
     revived: list[Counts]
+    duplicate_of: UUID | None
 
 
 async def cancel(db: Database, task_id: UUID) -> Cancelled | None:

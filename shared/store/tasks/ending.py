@@ -50,6 +50,8 @@ class Ending(msgspec.Struct, frozen=True, omit_defaults=True):
     events: Sequence[dict[str, Any]] = ()
     proof: dict[str, Any] | None = None
     """What was done to the attempt's processes, as far as it had any: kept in the event of the end."""
+    usage: dict[str, float] | None = None
+    """What the attempt has cost, as far as somebody said so: added to what the task has cost before."""
     concerns: int = 0
     """The task's own, as its claim has said: some ends go in calls of their own."""
 

@@ -58,7 +58,7 @@ async def stall(
         Stalled,
         f"""
         SELECT answer.*, t.attempt, t.traceparent
-        FROM {named("stall_tasks")}($1, $2, $3::text::jsonb, $4, $5, $6, $7) AS answer
+        FROM {named("stall_tasks")}($1, $2, $3::text::jsonb, $4, $5, $6, $7, $8) AS answer
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = answer.task_id OFFSET 0) AS t
         """,  # noqa: S608 - a name of our own
         expired_for_seconds,
@@ -68,6 +68,7 @@ async def stall(
         at_most,
         heard_at,
         patience_seconds,
+        retries.timeout_factor,
     )
     counting.stalled(rows)
     return [row for row in rows if row.worker_id is not None]

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from uuid import UUID
@@ -110,7 +111,11 @@ class Heartbeat:
             self._stop_in_time()
             for context in self._attempts.deaf(self._settings.stop_grace_seconds):
                 with log_context.about(task_id=context.task_id, attempt=context.task.attempt):
-                    self._condemn(f"task {context.task_id} ignores its deadline or a request to stop")
+                    is_late = context.deadline + self._settings.stop_grace_seconds < time.monotonic()
+                    reason = (
+                        workers.hung_reason(context.task_id) if is_late else f"task {context.task_id} does not stop"
+                    )
+                    self._condemn(reason)
 
     def _stop_in_time(self) -> None:
         """Without Postgres, work stops before its lease does: somebody else may start it then. An attempt whose row

@@ -8,7 +8,7 @@ from uuid_utils.compat import uuid7
 
 from tests.support.engine.keyed import set_key_limit
 from tests.support.engine.locks.yard import KEY_LIMITS, PROVIDERS, WORKERS, Yard
-from tests.support.engine.store import an_ending
+from tests.support.engine.store import A_FAILURE, an_ending
 from windlass.shared.admission import admit
 from windlass.shared.filters import Filter
 from windlass.shared.holds import Hold
@@ -17,6 +17,7 @@ from windlass.shared.store import orders, tasks
 from windlass.shared.store.flow_control import flow, keys, providers, rates
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import queues, statistics, workers
+from windlass.shared.store.orders import Intent
 from windlass.shared.store.tasks import Report, bulk, dependencies, submission_keys
 
 NERVOUS = Rules.of(Settings(breaker_least_results=2))
@@ -181,6 +182,19 @@ async def move_order(yard: Yard) -> None:
 async def hear_callback(yard: Yard) -> None:
     for attempt, generation_id in yard.orders[-2:]:
         await orders.hear(yard.pool, {}, provider=attempt.provider, job_id=str(generation_id))
+
+
+@move
+@at("generations")
+async def revive_by_callback(yard: Yard) -> None:
+    """Of one that has just died of not knowing what became of its order."""
+    generation_id, callback_hash = uuid7(), uuid4().bytes.hex()
+    for attempt in yard.running(1):
+        if await orders.intend(yard.pool, attempt, Intent(generation_id, "draw", {}, callback_hash)):
+            await orders.move(yard.pool, attempt, generation_id, "lose")
+            error = {**A_FAILURE, "type": "SubmitUnknown"}
+            await tasks.end(yard.pool, [an_ending(attempt, "bury", error=error)], NERVOUS)
+            await orders.hear(yard.pool, {}, callback_hash=bytes.fromhex(callback_hash), job_id=str(generation_id))
 
 
 @move

@@ -22,10 +22,11 @@ SELECT t.task_id FROM tasks t WHERE t.status = 'blocked' AND (
 """
 BURIED_BY_THE_LIVING = """
 SELECT t.task_id FROM tasks t
-WHERE t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed' AND NOT EXISTS (
+WHERE t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed' AND t.dedupe_key IS NULL AND NOT EXISTS (
     SELECT 1 FROM task_dependencies d JOIN tasks p ON p.task_id = d.parent_id
     WHERE d.child_id = t.task_id AND p.status IN ('dead', 'cancelled'))
 """
+"""One with a key may stay dead, because somebody else lives under it."""
 SLOTS = "SELECT provider, count(*) AS running FROM tasks WHERE status = 'running' GROUP BY provider"
 
 

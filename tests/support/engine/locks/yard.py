@@ -50,7 +50,14 @@ class Yard:
         await self.submit(
             [self.a_task(each, max_age_seconds=0.0 if each in parents[-2:] else None) for each in parents]
         )
-        await self.submit([self.a_task(each, depends_on=self.chance.sample(parents, 2)) for each in children])
+        # Some under keys that others submit under, too.
+        keyed = {each: f"key-{number}" for number, each in enumerate(children[:3])}
+        await self.submit(
+            [
+                self.a_task(each, depends_on=self.chance.sample(parents, 2), dedupe_key=keyed.get(each))
+                for each in children
+            ]
+        )
         await self.submit([self.a_task(each, depends_on=self.chance.sample(children, 2)) for each in grandchildren])
         await self.claim(parents[:6])
         if self.attempts:
