@@ -90,6 +90,9 @@ PROBLEMS: dict[str, Meaning] = {
     ),
     "not-cancellable": Meaning((409,), "The task has completed or is dead.", "Nothing is left to be cancelled."),
     "not-found": Meaning((404,), "There is nothing at this path.", "`/schema` shows every path."),
+    "concurrency-key-too-long": Meaning(
+        (422,), "What the actor's tasks are told apart by is too long.", "`errors` names the field of the payload."
+    ),
     "duplicate": Meaning(
         (409,),
         "Another task lives under the same `dedupe_key`.",

@@ -32,7 +32,8 @@ BEGIN
     SELECT array_agg(DISTINCT t.provider),
            array_agg(DISTINCT t.provider) FILTER (WHERE t.concurrency_key IS NOT NULL AND NOT t.job_open)
     INTO involved, keyed FROM tasks t WHERE t.task_id = ANY (wanted);
-    SELECT coalesce(array_agg(guarded.name), '{}'), coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}'),
+    SELECT coalesce(array_agg(guarded.name), '{}'),
+           coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}'),
            coalesce(array_agg(guarded.name) FILTER (WHERE guarded.has_rate), '{}')
     INTO locked, on_trial, rated FROM (
         SELECT p.name, is_on_trial(p) AS trial, rate_in_force(p) IS NOT NULL AS has_rate FROM providers p
@@ -106,7 +107,8 @@ BEGIN
                 WHEN t.level > :level THEN 'newer-level'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'
                 ELSE coalesce(
-                    (SELECT coalesce(bar_of(p, moment), CASE WHEN rate_left(p, moment) = 0 THEN 'rate-limited-until' END)
+                    (SELECT coalesce(
+                         bar_of(p, moment), CASE WHEN rate_left(p, moment) = 0 THEN 'rate-limited-until' END)
                      FROM providers p WHERE p.name = t.provider), 'provider-limit') END,
            t.actor::text, t.provider::text, t.payload, t.checkpoint, t.attempt, t.retry_count, t.max_retries,
            t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds,
