@@ -47,7 +47,8 @@ BEGIN
                 expires_at = moment + make_interval(secs => t.max_age_seconds),
                 updated_at = moment, last_seq = t.last_seq + 1
             FROM counted c WHERE t.task_id = c.task_id
-            RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, t.actor, t.life, t.concerns, c.was
+            RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, t.actor, t.life, t.concerns,
+                      c.was
         ), events AS (
             INSERT INTO task_events (task_id, seq, type, at, attempt, data)
             SELECT m.task_id, m.last_seq, 'revive', moment, m.attempt, jsonb_build_object('status', m.status)
