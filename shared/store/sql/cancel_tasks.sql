@@ -42,7 +42,7 @@ BEGIN
         END IF;
         ended := ended || settle_dependents(ended, wanted);
     END IF;
-    PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
+    PERFORM wake_streams(changed), wake_dispatcher(providers_of(changed)) WHERE changed IS NOT NULL;
     changed := coalesce(changed, '{}');
 END $$;
 

@@ -29,7 +29,7 @@ BEGIN
     SELECT array_agg(m.task_id) INTO changed FROM moved m;
 
     -- Whoever was rung for has given a place back.
-    PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
+    PERFORM wake_streams(changed), wake_dispatcher(providers_of(changed)) WHERE changed IS NOT NULL;
     RETURN coalesce(changed, '{}');
 END $$;
 
@@ -68,6 +68,6 @@ BEGIN
     )
     SELECT array_agg(m.task_id) INTO changed FROM moved m;
 
-    PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
+    PERFORM wake_streams(changed), wake_dispatcher(providers_of(changed)) WHERE changed IS NOT NULL;
     RETURN coalesce(changed, '{}');
 END $$;

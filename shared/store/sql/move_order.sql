@@ -68,7 +68,7 @@ BEGIN
         job_open = (move ->> 'keeps_slot')::boolean, provider_job_id = coalesce(job_id, t.provider_job_id),
         updated_at = moment
     WHERE t.task_id = found_task;
-    PERFORM wake_dispatcher() WHERE NOT (move ->> 'keeps_slot')::boolean;
+    PERFORM wake_dispatcher(providers_of(ARRAY[found_task])) WHERE NOT (move ->> 'keeps_slot')::boolean;
     RETURN true;
 END $$;
 

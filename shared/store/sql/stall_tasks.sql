@@ -104,5 +104,5 @@ BEGIN
         RETURN QUERY SELECT t.task_id, t.status::text, NULL, t.actor::text, t.provider::text
         FROM tasks t WHERE t.task_id = ANY (final);
     END IF;
-    PERFORM wake_streams(stale), wake_dispatcher();
+    PERFORM wake_streams(stale), wake_dispatcher(providers_of(stale));
 END $$;
