@@ -11,6 +11,7 @@ PARTS: Final = {
     "streams": "Streams",
     "history": "With 0 / 100,000 / 2,000,000 finished tasks in history",
     "lists": "Every kind of list page",
+    "queues": "Three hundred queues in one worker",
     "backlog": "With 1,000,000 tasks waiting",
     "footprint": "Bytes, memory and idle cost",
 }
