@@ -14,6 +14,7 @@ PARTS: Final = {
     "output": "What an agent prints",
     "history": "With 0 / 100,000 / 2,000,000 finished tasks in history",
     "lists": "Every kind of list page",
+    "queues": "Three hundred queues in one worker",
     "backlog": "With 1,000,000 tasks waiting",
     "snapshot": "200,000 tasks under an open snapshot",
     "footprint": "Bytes, memory and idle cost",

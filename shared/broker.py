@@ -59,7 +59,7 @@ def doorbell(task_id: UUID, *, actor: str, queue: str) -> bytes:
 
 def threads_live(worker: dramatiq.Worker) -> bool:
     """Whether none of its threads has died; one that waits for RabbitMQ to come back lives."""
-    return all(thread.is_alive() for thread in (*worker.workers, *worker.consumers.values()))
+    return all(thread.is_alive() for thread in {*worker.workers, *worker.consumers.values()})
 
 
 class OwnedConsumer(_RabbitmqConsumer):
@@ -121,7 +121,7 @@ class DoorbellBroker(RabbitmqBroker):
     def __init__(self, settings: Settings, *, middleware: list[dramatiq.Middleware]) -> None:
         super().__init__(url="amqp://unused", middleware=middleware, confirm_delivery=True)
         self.parameters = [connection_parameters(settings)]
-        self._arguments = queue_arguments(settings)
+        self.queue_arguments = queue_arguments(settings)
 
     @property
     def consumer_class(self) -> type[OwnedConsumer]:
@@ -150,7 +150,7 @@ class DoorbellBroker(RabbitmqBroker):
             self._ensure_queue(queue_name)  # type: ignore[no-untyped-call]
 
     def _build_queue_arguments(self, _queue_name: str) -> dict[str, Any]:
-        return self._arguments
+        return self.queue_arguments
 
     def _declare_dq_queue(self, queue_name: str) -> None:
         """Delays are rows."""

@@ -15,12 +15,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import dramatiq
-
 from windlass.services.actors.quarantine import AT_ONCE, NO_LONGER_NEEDED
 from windlass.services.actors.registry import ACTORS, Resident, make_actors
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.consuming import OneChannelWorker
 from windlass.services.actors.worker.leases.heartbeat import Heartbeat
 from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
 from windlass.services.actors.worker.leases.take_back import take_back
@@ -118,9 +117,9 @@ class WorkerProcess:
         self._stop.wait()
         self._shut_down()
 
-    def _dramatiq_worker(self) -> dramatiq.Worker:
+    def _dramatiq_worker(self) -> OneChannelWorker:
         settings = self.settings
-        worker = dramatiq.Worker(
+        worker = OneChannelWorker(
             boot(settings, self.actors, self.mirror),
             queues=set(settings.consumed_queues(ACTORS)),
             worker_threads=settings.actor_threads,

@@ -18,11 +18,10 @@ class RetryBacklog:
     def __init__(self, lanes: LaneSettings) -> None:
         self._lanes = lanes
         self._waiting: dict[str, int] = {}
-        self._counted_at = -BELIEVED_SECONDS
+        self._counted_at: dict[str, float] = {}
 
     async def fill_in(self, db: Database, views: Sequence[ProviderView]) -> list[ProviderView]:
-        if any(view.retry_due >= providers.DUE_COUNTED for view in views):
-            await self._count(db, [queue for view in views for queue in view.queues])
+        await self._count(db, [view for view in views if view.retry_due >= providers.DUE_COUNTED])
         return [
             replace(view, waiting_retries=self._waiting.get(view.name, view.retry_due))
             if view.retry_due >= providers.DUE_COUNTED
@@ -30,7 +29,10 @@ class RetryBacklog:
             for view in views
         ]
 
-    async def _count(self, db: Database, queues: Sequence[str]) -> None:
-        if time.monotonic() - self._counted_at >= BELIEVED_SECONDS:
-            self._waiting = await providers.waiting_retries(db, self._lanes, queues)
-            self._counted_at = time.monotonic()
+    async def _count(self, db: Database, views: Sequence[ProviderView]) -> None:
+        now = time.monotonic()
+        stale = [view for view in views if now - self._counted_at.get(view.name, -BELIEVED_SECONDS) >= BELIEVED_SECONDS]
+        if stale:
+            queues = [queue for view in stale for queue in view.queues]
+            self._waiting |= await providers.waiting_retries(db, self._lanes, queues)
+            self._counted_at |= dict.fromkeys((view.name for view in stale), now)

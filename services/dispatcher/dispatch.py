@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from uuid import uuid4
 
@@ -26,10 +26,18 @@ CHECKS_BEFORE_RINGING_ANYWAY = 6
 """After so many checks a row is rung for again though messages wait in its queue: its own may not be among them."""
 
 
-async def dispatch_due(db: Database, publisher: Publisher, backlog: RetryBacklog, settings: Settings) -> bool:
-    """Rings for everything that may start now; true when there may be more to do at once."""
-    again = False
-    views = await providers.look(db, heard_within_seconds=settings.lease_seconds)
+async def dispatch_due(
+    db: Database,
+    publisher: Publisher,
+    backlog: RetryBacklog,
+    settings: Settings,
+    *,
+    only: Collection[str] | None = None,
+) -> set[str]:
+    """Rings for everything that may start now, of all providers or only of these; returns those at which there may be
+    more to do at once."""
+    again = set()
+    views = await providers.look(db, heard_within_seconds=settings.lease_seconds, only=only)
     for view in await backlog.fill_in(db, views):
         admission = admit(replace(view, broker=publisher.state, lanes=settings.lanes))
         if admission.nobody:
@@ -37,10 +45,10 @@ async def dispatch_due(db: Database, publisher: Publisher, backlog: RetryBacklog
         token = uuid4()
         rows = await providers.reserve(db, view, admission, token, traced=tracing.is_on())
         if not rows:
-            again = True  # somebody else was quicker: what was seen is no longer true
+            again.add(view.name)  # somebody else was quicker: what was seen is no longer true
             continue
         if max(admission.fresh, admission.retry) >= providers.DUE_COUNTED:
-            again = True  # everything that a look counts goes: there may be more, and nothing else would say so
+            again.add(view.name)  # everything that a look counts goes: there may be more, and nothing else would say so
         missed = await _ring(publisher, rows)
         if missed:
             await providers.give_back(db, token, [bell.task_id for bell in missed])

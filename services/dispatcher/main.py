@@ -5,12 +5,14 @@ import logging
 import os
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import pika.exceptions
 import uvloop
 
 from windlass.services.dispatcher.backlog import RetryBacklog
+from windlass.services.dispatcher.calls import Calls
 from windlass.services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
 from windlass.services.dispatcher.publisher import Publisher
 from windlass.shared import db, tracing
@@ -42,7 +44,8 @@ class Dispatcher:
         self.publisher = Publisher(settings)
         self.backlog = RetryBacklog(settings.lanes)
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
-        self._wake = asyncio.Event()
+        self.calls = Calls()
+        self._all_at = 0.0
         self.pulse = Pulse(settings)
         for queue in settings.all_queues():
             DOORBELLS_AGAIN.labels(queue)
@@ -57,7 +60,7 @@ class Dispatcher:
             await db.until_available("dispatcher", lambda: providers.configure(self.pool, self.settings))
             self.pulse.is_ready = True
             tasks.create_task(self.publisher.keep_connected())
-            channels = {"windlass_dispatch": lambda _payload: self._wake.set()}
+            channels: dict[str, Callable[[str], None]] = {"windlass_dispatch": self.calls.hear}
             tasks.create_task(db.Listener(self.settings, "dispatcher", channels).run())
             tasks.create_task(self._report())
             tasks.create_task(self._dispatch())
@@ -67,31 +70,43 @@ class Dispatcher:
         while True:
             await self.publisher.takes_messages.wait()
             try:
-                await self._until_quiet()
-                await ring_again(self.pool, self.publisher, self.settings)
-                sleep = await providers.seconds_to_next_look(
-                    self.pool,
-                    first_check_seconds=FIRST_CHECK_SECONDS,
-                    at_most_seconds=self.settings.safety_poll_seconds,
-                )
+                looked_at = await self._until_quiet()
+                if looked_at is None:  # which comes no later than the first doorbell that is to be checked
+                    await ring_again(self.pool, self.publisher, self.settings)
+                await self._plan(looked_at)
                 backoff.renew()
             except TROUBLE as error:
                 pause = backoff.pause()
                 log.warning("dispatching again in %.1f s (%s)", pause, error or type(error).__name__)
+                self.calls.call_for_all()  # whom this look was meant for is forgotten
                 await asyncio.sleep(pause)
                 continue
-            safety = self.settings.safety_poll_seconds
-            await until_set(self._wake, at_most_seconds=safety if sleep is None else max(0.0, min(sleep, safety)))
+            await until_set(self.calls.heard, at_most_seconds=max(0.0, self._all_at - time.monotonic()))
+            if time.monotonic() >= self._all_at:
+                self.calls.call_for_all()
 
-    async def _until_quiet(self) -> None:
-        """Dispatches until nothing calls any more, or it is time to look after the doorbells that are out."""
+    async def _until_quiet(self) -> set[str] | None:
+        """Dispatches until nothing calls any more, or it is time to look after the doorbells that are out; returns
+        whom it has looked at."""
         until = time.monotonic() + FIRST_CHECK_SECONDS
+        looked_at: set[str] | None = set()
         while self.publisher.takes_messages.is_set() and time.monotonic() < until:
-            self._wake.clear()
-            again = await dispatch_due(self.pool, self.publisher, self.backlog, self.settings)
-            if not (again or self._wake.is_set()):
-                return
+            named = self.calls.take()
+            looked_at = None if looked_at is None or named is None else looked_at | named
+            self.calls.call(await dispatch_due(self.pool, self.publisher, self.backlog, self.settings, only=named))
+            if not self.calls.heard.is_set():
+                break
             await asyncio.sleep(GATHER_SECONDS)
+        return looked_at
+
+    async def _plan(self, looked_at: set[str] | None) -> None:
+        """When to look at all of them by itself. Nothing has become due sooner at those that nobody called for."""
+        safety = self.settings.safety_poll_seconds
+        seconds = await providers.seconds_to_next_look(
+            self.pool, first_check_seconds=FIRST_CHECK_SECONDS, at_most_seconds=safety, only=looked_at
+        )
+        at = time.monotonic() + (safety if seconds is None else min(seconds, safety))
+        self._all_at = at if looked_at is None else min(at, self._all_at)
 
     async def _report(self) -> None:
         """Says how it is and how the broker is: `/health` repeats it."""
@@ -99,7 +114,7 @@ class Dispatcher:
             self.publisher.changed.clear()
             state = self.publisher.state
             if state == "connected":
-                self._wake.set()  # what could not be rung was given back, and is due
+                self.calls.call_for_all()  # what could not be rung was given back, and is due
             details = {"broker": state, "blocked_for": self.publisher.blocked_for}
             with suppress(*db.AWAY_OR_BUSY):
                 await reports.say(

@@ -254,7 +254,7 @@ async def test_a_refused_claim_takes_the_doorbell_s_mark_back_and_wakes_the_disp
         assert await engine.claim(task_id) == Refused(task_id, Reason.PROVIDER_LIMIT)
     row = await engine.row(task_id)
     assert (row["doorbell_token"], row["doorbell_at"], row["doorbell_count"]) == (None, None, 0)
-    assert heard
+    assert heard == ["probe"]
 
 
 @on_the_engine

@@ -196,7 +196,7 @@ async def test_an_end_wakes_the_dispatcher_and_the_streams(engine: Engine, trans
     attempt = await engine.running()
     async with engine.listening("windlass_dispatch") as dispatchers, engine.listening("windlass_events") as streams:
         await engine.finish(attempt, transition)
-    assert len(dispatchers) == 1
+    assert dispatchers == ["probe"]
     assert streams == [str(attempt.task_id)]
 
 

@@ -63,7 +63,7 @@ async def test_a_task_is_held_for_several_reasons_and_goes_on_without_any(engine
     assert await due_at_infinity(engine, task_id)
     async with engine.listening("windlass_dispatch") as calls:
         assert await release(engine, task_id, reason=Hold.KEY) == {task_id}
-    assert calls, "the dispatcher is woken"
+    assert calls == ["probe"], "the dispatcher is woken"
     row = await engine.row(task_id)
     assert (row.held, row.due_at, row.held_at, row.available_at) == ([], None, None, before.available_at)
     events = [(event.type, event.data) for event in await engine.history(task_id)][1:]

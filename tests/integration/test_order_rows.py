@@ -183,7 +183,7 @@ async def test_the_dispatcher_rings_for_who_holds_a_slot_though_none_is_free(eng
     others = await engine.submit_many(3, provider="one")
     await engine.finish(attempt, "interrupt")
     for expected in ([attempt.task_id], []):
-        (view,) = await providers.look(engine.pool, heard_within_seconds=30, only="one")
+        (view,) = await providers.look(engine.pool, heard_within_seconds=30, only=["one"])
         rows = await providers.reserve(engine.pool, view, admit(view), uuid4())
         assert [row["task_id"] for row in rows] == expected
     assert (await why(engine, others[0]))["reason"] == "provider-limit"
@@ -211,7 +211,7 @@ async def test_after_a_pause_an_open_job_is_the_one_that_goes_first(engine: Engi
     other = await engine.submit(provider="one")
     await engine.finish(attempt, "interrupt")
     await engine.sql("UPDATE providers SET paused_until = clock_timestamp() - interval '1 s' WHERE name = 'one'")
-    (view,) = await providers.look(engine.pool, heard_within_seconds=30, only="one")
+    (view,) = await providers.look(engine.pool, heard_within_seconds=30, only=["one"])
     rows = await providers.reserve(engine.pool, view, admit(view), uuid4())
     assert [row["task_id"] for row in rows] == [attempt.task_id]
     await engine.start(attempt.task_id)

@@ -47,7 +47,7 @@ async def granted(engine: Engine, number: int) -> int:
 async def test_a_limit_counts_for_the_very_next_claim_and_wakes_the_dispatcher(engine: Engine) -> None:
     async with engine.listening("windlass_dispatch") as heard:
         await change(engine, limit=2)
-    assert heard
+    assert heard == ["probe"]
     assert await granted(engine, 4) == 2
     await change(engine, limit=3)
     assert await granted(engine, 4) == 1

@@ -136,7 +136,7 @@ async def test_a_queue_without_a_worker_takes_no_place_from_one_that_has_one(eng
     assert (await look(engine)).queues == ["probe.probe"]
     async with engine.listening("windlass_dispatch") as heard:
         await serve(engine, "summarize.probe")
-    assert heard, "who comes is told of"
+    assert heard == [""], "who comes is told of: to everybody whom it may serve"
     assert await dispatch(engine) == backlog[:1]
 
 

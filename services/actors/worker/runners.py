@@ -5,16 +5,16 @@ from collections.abc import Callable
 import dramatiq
 
 from windlass.services.actors.registry import ACTORS, Actor
+from windlass.services.actors.worker.consuming import OneChannelBroker
 from windlass.services.actors.worker.mirror import StateMirror
 from windlass.services.actors.worker.results import fitting
-from windlass.shared.broker import DoorbellBroker
 from windlass.shared.payloads import PAYLOADS, Payload
 from windlass.shared.settings import Settings
 
 
-def boot(settings: Settings, actors: dict[str, Actor], mirror: StateMirror) -> DoorbellBroker:
+def boot(settings: Settings, actors: dict[str, Actor], mirror: StateMirror) -> OneChannelBroker:
     """The broker with the one middleware that Windlass needs; Dramatiq's defaults are left out on purpose."""
-    broker = DoorbellBroker(settings, middleware=[mirror])
+    broker = OneChannelBroker(settings, middleware=[mirror])
     for name, runner in runners(settings, actors, mirror).items():
         dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(runner)
     # Dramatiq wants a queue for every actor; ours are a provider's, and this process serves only some of them.

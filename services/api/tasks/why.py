@@ -29,7 +29,7 @@ async def why(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str
 
 
 async def explanation_of(db: Database, row: TaskRow, caller: Caller, settings: Settings) -> dict[str, Any]:
-    (view,) = await providers.look(db, heard_within_seconds=settings.lease_seconds, only=row.provider)
+    (view,) = await providers.look(db, heard_within_seconds=settings.lease_seconds, only=[row.provider])
     task = await look_at(db, row, view.queues)
     backlog = await providers.waiting_retries(db, settings.lanes, view.queues)
     said = await reports.recent(db, within_seconds=settings.report_seconds)

@@ -3,7 +3,7 @@
 Due rows are compared with `now()`, which is this statement's own time: unlike `clock_timestamp()` an index can use it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from windlass.shared.admission import Admission, ProviderView
@@ -60,8 +60,8 @@ async def configure(db: Database, settings: Settings) -> None:
     await keys.configure(db, settings)
 
 
-async def look(db: Database, *, heard_within_seconds: float, only: str | None = None) -> list[ProviderView]:
-    """Every provider that has something due, or just the one that is asked for.
+async def look(db: Database, *, heard_within_seconds: float, only: Collection[str] | None = None) -> list[ProviderView]:
+    """Every provider that has something due, or just those that are asked for, whatever they have.
 
     Where somebody serves some of its queues, only these are looked at: what waits in the others, or has been rung for
     there, takes no place from them.
@@ -106,12 +106,12 @@ async def look(db: Database, *, heard_within_seconds: float, only: str | None = 
             FROM (SELECT * FROM tasks WHERE tasks.provider = p.name AND tasks.job_open OFFSET 0) AS t
             WHERE t.doorbell_token IS NULL AND t.queue = ANY (its.queues) AND {due("now()")}
         ) AS open
-        WHERE ($3::text IS NULL OR p.name = $3) AND ($3 IS NOT NULL OR due.fresh + due.retry + open.resumes > 0)
+        WHERE ($3::text[] IS NULL OR p.name = ANY ($3)) AND ($3 IS NOT NULL OR due.fresh + due.retry + open.resumes > 0)
         ORDER BY p.name
         """,  # noqa: S608 - the states' own words
         heard_within_seconds,
         DUE_COUNTED,
-        only,
+        _names(only),
         CHECKS_A_PLACE_IS_KEPT,
     )
     return [ProviderView(**row) for row in rows]
@@ -220,9 +220,16 @@ async def check_doorbells(db: Database, *, first_after_seconds: float, at_most_s
     )
 
 
-async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_most_seconds: float) -> float | None:
-    """How long, by Postgres' clock, until there is something to do: a task becomes due, a pause or a breaker's time is
-    over, a doorbell is to be checked, or a place becomes free in a rate that something waits for."""
+async def seconds_to_next_look(
+    db: Database, *, first_check_seconds: float, at_most_seconds: float, only: Collection[str] | None = None
+) -> float | None:
+    """How long, by Postgres' clock, until there is something to do at any provider or at one of these: a task becomes
+    due, a pause or a breaker's time is over, a doorbell is to be checked, or a place becomes free in a rate that
+    something waits for."""
+
+    def wanted(name: str) -> str:
+        return f"($3::text[] IS NULL OR {name} = ANY ($3))"
+
     seconds: float | None = await db.fetchval(
         f"""
         SELECT extract(epoch FROM least(
@@ -236,14 +243,21 @@ async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_m
                    AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NULL AND t.available_at > now()
                    AND t.available_at < 'infinity'
                  ORDER BY t.available_at LIMIT 1
-             ) AS next),
-            (SELECT min(t.doorbell_at + make_interval(secs => least($1 * 2 ^ least(t.doorbell_count - 1, 10), $2)))
-             FROM tasks t WHERE t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL),
+             ) AS next WHERE {wanted("q.provider")}),
+            (SELECT min(rung.checked_at) FROM providers p
+             -- Provider by provider, as their index has them, as in `check_doorbells`.
+             CROSS JOIN LATERAL (
+                 SELECT min(t.doorbell_at + make_interval(secs => least($1 * 2 ^ least(t.doorbell_count - 1, 10), $2)))
+                        AS checked_at
+                 FROM tasks t
+                 WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
+             ) AS rung WHERE {wanted("p.name")}),
             (SELECT min(bar.until) FROM providers p CROSS JOIN LATERAL (VALUES (p.paused_until), (p.breaker_until))
-             AS bar(until) WHERE bar.until > now() AND bar.until < 'infinity'),
+             AS bar(until) WHERE bar.until > now() AND bar.until < 'infinity' AND {wanted("p.name")}),
             -- A place that is left may be taken by one that was rung for, and becomes free again after that.
             (SELECT min({named("rate_free_at")}(p, now())) FROM providers p
-             WHERE {named("rate_in_force")}(p) IS NOT NULL AND {named("rate_left")}(p, now()) <= (
+             WHERE {wanted("p.name")}
+             AND {named("rate_in_force")}(p) IS NOT NULL AND {named("rate_left")}(p, now()) <= (
                  SELECT count(*) FROM tasks t
                  WHERE t.provider = p.name AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL
                    AND NOT t.job_open)
@@ -253,5 +267,10 @@ async def seconds_to_next_look(db: Database, *, first_check_seconds: float, at_m
         """,  # noqa: S608 - names of our own
         first_check_seconds,
         at_most_seconds,
+        _names(only),
     )
     return seconds
+
+
+def _names(only: Collection[str] | None) -> list[str] | None:
+    return None if only is None else sorted(only)

@@ -42,7 +42,7 @@ BEGIN
             PERFORM tell_moves(moves);
         END IF;
     END IF;
-    PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
+    PERFORM wake_streams(changed), wake_dispatcher(providers_of(changed)) WHERE changed IS NOT NULL;
     changed := coalesce(changed, '{}');
 END $$;
 

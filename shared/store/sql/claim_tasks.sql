@@ -91,7 +91,7 @@ BEGIN
         WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_claim AND t.doorbell_count > 0
           AND (alone OR NOT runs_alone(t.suspicion)) AND t.level <= :level;
         IF FOUND THEN
-            PERFORM wake_dispatcher();
+            PERFORM wake_dispatcher(involved);
         END IF;
     END IF;
 

@@ -139,7 +139,7 @@ BEGIN
             PERFORM tell_moves(moves);
         END IF;
         PERFORM wake_streams(ended);
-        PERFORM wake_dispatcher();
+        PERFORM wake_dispatcher(owners);
     END IF;
     IF cardinality(ended) = cardinality(wanted) THEN
         RETURN QUERY SELECT * FROM unnest(left_by, outcome, actors, owners, ages);

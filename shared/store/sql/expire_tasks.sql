@@ -47,7 +47,7 @@ BEGIN
     IF moves IS NOT NULL THEN
         PERFORM tell_moves(moves);
     END IF;
-    PERFORM wake_streams(stale), wake_dispatcher();
+    PERFORM wake_streams(stale), wake_dispatcher(providers_of(stale));
     RETURN QUERY SELECT t.task_id, t.actor::text, t.provider::text, t.task_id = ANY (buried)
     FROM tasks t WHERE t.task_id = ANY (stale || buried);
 END $$;

@@ -31,7 +31,7 @@ BEGIN
     INTO changed, keyed FROM moved m;
 
     -- Whoever was rung for has given a place back.
-    PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
+    PERFORM wake_streams(changed), wake_dispatcher(providers_of(changed)) WHERE changed IS NOT NULL;
     IF keyed IS NOT NULL AND reason <> 'key' THEN -- the next of its key may go instead
         PERFORM release_keys_of(keyed);
     END IF;
@@ -75,7 +75,7 @@ BEGIN
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.concurrency_key IS NOT NULL)
     INTO changed, keyed FROM moved m;
 
-    PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
+    PERFORM wake_streams(changed), wake_dispatcher(providers_of(changed)) WHERE changed IS NOT NULL;
     IF keyed IS NOT NULL AND reason <> 'key' THEN -- what is parked still may go on now
         PERFORM release_keys_of(keyed);
     END IF;

@@ -70,7 +70,7 @@ BEGIN
         usage = CASE WHEN move ? 'cost_usd' THEN added_usage(t.usage, move) ELSE t.usage END,
         updated_at = moment
     WHERE t.task_id = found_task;
-    PERFORM wake_dispatcher() WHERE NOT (move ->> 'keeps_slot')::boolean;
+    PERFORM wake_dispatcher(providers_of(ARRAY[found_task])) WHERE NOT (move ->> 'keeps_slot')::boolean;
     IF fence IS NULL AND NOT (move ->> 'keeps_slot')::boolean THEN
         PERFORM release_keys_of(ARRAY[found_task]);
     END IF;
@@ -85,7 +85,7 @@ BEGIN
     PERFORM 1 FROM tasks t WHERE t.task_id = owner FOR NO KEY UPDATE;
     UPDATE generations g SET given_up = true WHERE g.generation_id = wanted;
     UPDATE tasks t SET job_open = false WHERE t.task_id = owner;
-    PERFORM wake_dispatcher(), release_keys_of(ARRAY[owner]);
+    PERFORM wake_dispatcher(providers_of(ARRAY[owner])), release_keys_of(ARRAY[owner]);
 END $$;
 
 -- What a provider called back with. It only wakes whoever waits for the job, who asks the provider itself; but where

@@ -69,7 +69,7 @@ BEGIN
         IF moves IS NOT NULL THEN
             PERFORM tell_moves(moves);
         END IF;
-        PERFORM wake_streams(revived), wake_dispatcher() WHERE revived IS NOT NULL;
+        PERFORM wake_streams(revived), wake_dispatcher(providers_of(revived)) WHERE revived IS NOT NULL;
         everybody := everybody || revived;
         generation := dependents_of(revived, true, room);
         room := room - coalesce(cardinality(generation), 0);

@@ -230,6 +230,6 @@ BEGIN
     IF moves IS NOT NULL THEN
         PERFORM tell_moves(moves);
     END IF;
-    PERFORM wake_streams(settled), wake_dispatcher() WHERE settled IS NOT NULL;
+    PERFORM wake_streams(settled), wake_dispatcher(providers_of(settled)) WHERE settled IS NOT NULL;
     RETURN buried;
 END $$;

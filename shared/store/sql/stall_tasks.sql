@@ -111,5 +111,5 @@ BEGIN
     IF moves IS NOT NULL THEN
         PERFORM tell_moves(moves);
     END IF;
-    PERFORM wake_streams(stale), wake_dispatcher();
+    PERFORM wake_streams(stale), wake_dispatcher(providers_of(stale));
 END $$;

@@ -19,6 +19,7 @@ DECLARE
     submitted      uuid[];
     started        timestamptz;
     moves          jsonb;
+    served         text[];
 BEGIN
     IF jsonb_path_exists(submissions, '$[*].depends_on[0]') THEN
         SELECT array_agg(DISTINCT (named #>> '{}')::uuid) INTO wanted_parents
@@ -73,8 +74,9 @@ BEGIN
         SELECT s.task_id, 1, 'submit', started, 0, jsonb_build_object('status', s.status) FROM stored s
     )
     SELECT array_agg(s.task_id),
-           jsonb_agg(move_of(s.task_id, 1, 1, s.concerns, 'submit', s.status, started)) FILTER (WHERE s.concerns <> 0)
-    INTO submitted, moves FROM stored s;
+           jsonb_agg(move_of(s.task_id, 1, 1, s.concerns, 'submit', s.status, started)) FILTER (WHERE s.concerns <> 0),
+           array_agg(DISTINCT s.provider)
+    INTO submitted, moves, served FROM stored s;
 
     IF jsonb_path_exists(submissions, '$[*].tags[0]') THEN
         INSERT INTO task_tags (tag, task_id)
@@ -89,6 +91,6 @@ BEGIN
         -- sees the new rows yet, so there is nobody to wait for.
         PERFORM settle_children(submitted);
     END IF;
-    PERFORM wake_streams(submitted), wake_dispatcher();
+    PERFORM wake_streams(submitted), wake_dispatcher(served);
     RETURN submitted;
 END $$;

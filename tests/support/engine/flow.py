@@ -79,7 +79,7 @@ async def pause(engine: Engine) -> UUID:
 
 
 async def look(engine: Engine, name: str = "probe") -> ProviderView:
-    (view,) = await providers.look(engine.pool, heard_within_seconds=HEARD_WITHIN, only=name)
+    (view,) = await providers.look(engine.pool, heard_within_seconds=HEARD_WITHIN, only=[name])
     return view
 
 
