@@ -2,8 +2,6 @@
 
 from alembic import op
 
-from windlass.shared.models.demand import READ_DEMAND
-
 revision = "0012"
 down_revision = "0011"
 
@@ -115,6 +113,98 @@ ALTER TABLE task_counts DROP CONSTRAINT task_counts_pkey,
 is done, name none: it is the provider's first."""
 
 
+READ_DEMAND = """
+CREATE OR REPLACE FUNCTION read_demand() RETURNS TABLE (queue text, wanted bigint) LANGUAGE plpgsql STABLE
+SECURITY DEFINER SET search_path = public, pg_temp SET jit = off SET enable_sort = off SET enable_seqscan = off AS $$
+BEGIN
+RETURN QUERY
+WITH own AS MATERIALIZED (
+    SELECT q.queue::text AS name, q.provider, q.actor, running.tasks AS running, running.trials, resuming.held,
+           resuming.due AS resuming
+    FROM queues q JOIN providers p ON p.name = q.provider
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS tasks, count(*) FILTER (WHERE t.claim_token = p.trial_token) AS trials
+        FROM tasks t WHERE t.provider = p.name AND t.queue = q.queue AND t.status = 'running'
+    ) AS running
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS held, count(*) FILTER (WHERE t.status IN ('queued', 'retrying') AND t.available_at <= now()
+    AND (t.expires_at IS NULL OR t.expires_at > now())) AS due
+        FROM tasks t WHERE t.provider = p.name AND t.queue = q.queue AND t.job_open AND t.status <> 'running'
+    ) AS resuming
+)
+SELECT q.name AS queue,
+       q.running + CASE
+           WHEN p.paused OR p.paused_until > now() OR p.breaker_until > now() THEN 0
+           WHEN p.paused_until IS NOT NULL OR p.breaker_state <> 'closed'
+               THEN CASE WHEN whole.trials > 0 THEN 0 ELSE least(1, q.resuming + waiting.admitted) END
+           ELSE q.resuming + waiting.admitted
+       END AS wanted
+FROM own q JOIN providers p ON p.name = q.provider
+CROSS JOIN LATERAL (
+    SELECT sum(o.running)::bigint AS running, sum(o.trials)::bigint AS trials, sum(o.held)::bigint AS held
+    FROM own o WHERE o.provider = p.name
+) AS whole
+CROSS JOIN LATERAL (
+    SELECT count(*) AS tasks FROM tasks t
+    WHERE t.provider = p.name AND t.queue = q.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open
+      AND t.concurrency_key IS NULL
+    AND t.status IN ('queued', 'retrying') AND t.available_at <= now()
+    AND (t.expires_at IS NULL OR t.expires_at > now())
+) AS rung
+CROSS JOIN LATERAL (
+    -- Of each key no more than it has room for; what has been parked is held, and counts nowhere.
+    SELECT coalesce(sum(of_key.tasks), 0)::bigint AS tasks, coalesce(sum(least(of_key.tasks, (
+               SELECT greatest(0, a.concurrency_limit - (
+                   SELECT count(*) FROM tasks t
+                   WHERE t.provider = q.provider AND t.actor = q.actor AND t.concurrency_key = of_key.key
+                     AND (t.status = 'running' OR t.job_open)))
+               FROM actors a WHERE a.name = q.actor AND a.concurrency_limit IS NOT NULL))), 0)::bigint AS startable
+    FROM (
+        SELECT one.key, count(*) AS tasks FROM (
+            SELECT t.concurrency_key AS key FROM tasks t
+            WHERE t.provider = q.provider AND t.actor = q.actor AND t.concurrency_key IS NOT NULL AND t.held = '{}'
+              AND NOT t.job_open
+    AND t.status IN ('queued', 'retrying') AND t.available_at <= now()
+    AND (t.expires_at IS NULL OR t.expires_at > now())
+            ORDER BY t.concurrency_key LIMIT 10000
+        ) AS one GROUP BY one.key
+    ) AS of_key
+) AS keyed
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE counted.key IS NULL) AS tasks FROM (
+        SELECT counted.key FROM (VALUES ('fresh'), ('retry')) AS of(lane)
+        CROSS JOIN generate_series(0, 9) AS level(priority)
+        CROSS JOIN LATERAL (
+            SELECT t.concurrency_key AS key FROM tasks t
+            WHERE t.queue = q.name AND t.lane = of.lane AND t.priority = level.priority
+              AND t.doorbell_token IS NULL AND NOT t.job_open
+    AND t.status IN ('queued', 'retrying') AND t.available_at <= now()
+    AND (t.expires_at IS NULL OR t.expires_at > now())
+            -- Those with keys stand among the others, and are passed over.
+            ORDER BY t.available_at LIMIT CASE WHEN keyed.tasks > 0 THEN 10000
+                ELSE least(coalesce(p.limit_override, p.configured_limit), 10000) END
+        ) AS counted
+        LIMIT 10000
+    ) AS counted
+) AS unrung
+CROSS JOIN LATERAL (SELECT coalesce(p.rate_override, p.configured_rate) AS in_force) AS rate
+CROSS JOIN LATERAL (
+    SELECT greatest(0, (rate.in_force ->> 'limit')::int - coalesce(sum(taken.places), 0)) AS places
+    FROM unnest(p.rate_moments, p.rate_counts) AS taken(at, places)
+    WHERE taken.at + make_interval(secs => (rate.in_force ->> 'per_seconds')::float * 21 / 20) > now()
+) AS unused
+CROSS JOIN LATERAL (
+    -- What there is none of, a limit or a rate, is null, and `least` passes it over.
+    SELECT greatest(0, least(
+        rung.tasks + unrung.tasks + keyed.startable,
+        coalesce(p.limit_override, p.configured_limit) - whole.running - whole.held,
+        CASE WHEN rate.in_force IS NOT NULL THEN unused.places END))::bigint AS admitted
+) AS waiting;
+END $$
+"""
+"""Replaced, not made anew: the view upon it stays, and who was allowed to read it still is."""
+
+
 def upgrade() -> None:
     op.execute(TASKS)
     op.execute(SWEPT)
@@ -128,5 +218,4 @@ def upgrade() -> None:
     op.execute(BULK_JOBS)
     for statement in ";".join((DUE, KEYS, TALLIES)).split(";"):
         op.execute(statement)
-    # Replaced, not made anew: the view upon it stays, and who was allowed to read it still is.
-    op.execute(READ_DEMAND.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1))
+    op.execute(READ_DEMAND)

@@ -10,7 +10,9 @@ DECLARE
     altered uuid[];
     back    uuid[];
     over    uuid[];
+    alike   jsonb := '{}';
 BEGIN
+    PERFORM lock_keys_of(wanted) FROM bulk_jobs b WHERE b.bulk_id = bulk AND b.action = 'retry';
     SELECT * INTO found FROM bulk_jobs b WHERE b.bulk_id = bulk FOR UPDATE;
     IF found.state <> 'running' OR found.last_task_id IS DISTINCT FROM expected THEN
         RETURN;
@@ -25,11 +27,13 @@ BEGIN
     IF found.action = 'cancel' THEN
         SELECT c.changed, c.ended INTO altered, over FROM cancel_tasks(wanted) AS c;
     ELSE
-        SELECT r.changed, r.everybody, r.ended INTO altered, back, over FROM revive_tasks(wanted) AS r;
+        SELECT r.changed, r.everybody, r.ended, r.duplicates INTO altered, back, over, alike
+        FROM revive_tasks(wanted) AS r;
     END IF;
     RETURN QUERY
     UPDATE bulk_jobs b SET
         done = b.done + cardinality(wanted), changed = b.changed + cardinality(altered),
+        duplicates = b.duplicates + (SELECT count(*) FROM unnest(wanted) AS each WHERE alike ? each::text),
         last_task_id = wanted[cardinality(wanted)], updated_at = clock_timestamp(),
         state = CASE WHEN b.canary IS NOT NULL AND b.last_task_id IS NULL THEN 'waiting-for-canary' ELSE b.state END,
         canary_ids = CASE WHEN b.canary IS NOT NULL AND b.last_task_id IS NULL THEN altered ELSE b.canary_ids END

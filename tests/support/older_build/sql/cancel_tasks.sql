@@ -6,6 +6,7 @@ CREATE FUNCTION cancel_tasks(wanted uuid[], OUT changed uuid[], OUT ended uuid[]
 DECLARE
     moment  timestamptz;
     holders text[];
+    moves   jsonb;
 BEGIN
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
@@ -16,9 +17,11 @@ BEGIN
             cancel_requested = true,
             completed_at = CASE t.status WHEN 'running' THEN NULL ELSE moment END,
             doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
+            held = '{}', held_at = NULL, due_at = NULL, available_at = coalesce(t.due_at, t.available_at),
             updated_at = moment, last_seq = t.last_seq + 1
         WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_cancel AND NOT t.cancel_requested
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.worker_id
+          AND t.level <= :level
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.worker_id, t.life, t.concerns
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, CASE m.status WHEN 'running' THEN 'cancel-requested' ELSE 'cancel' END, moment,
@@ -26,15 +29,20 @@ BEGIN
         FROM moved m
     )
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status <> 'running'),
-           array_agg(DISTINCT m.worker_id) FILTER (WHERE m.status = 'running')
-    INTO changed, ended, holders FROM moved m;
+           array_agg(DISTINCT m.worker_id) FILTER (WHERE m.status = 'running'),
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'cancel', m.status, moment))
+           FILTER (WHERE m.status <> 'running' AND m.concerns <> 0)
+    INTO changed, ended, holders, moves FROM moved m;
 
     PERFORM pg_notify('windlass_cancel', holder) FROM unnest(holders) AS holder;
     IF ended IS NOT NULL THEN
         PERFORM tally_tasks(ended);
-        ended := ended || settle_dependents(ended);
+        ended := ended || settle_dependents(ended, wanted);
+        IF moves IS NOT NULL THEN
+            PERFORM tell_moves(moves);
+        END IF;
     END IF;
-    PERFORM wake_streams(changed), wake_dispatcher() WHERE changed IS NOT NULL;
+    PERFORM wake_streams(changed), wake_dispatcher(providers_of(changed)) WHERE changed IS NOT NULL;
     changed := coalesce(changed, '{}');
 END $$;
 

@@ -44,6 +44,6 @@ BEGIN
                               'by an operator', jsonb_build_object('mode', mode));
     END IF;
     PERFORM tell_provider(name_of, 'change', moment, 'by an operator', changes) WHERE changes ?| '{limit,rate}';
-    PERFORM wake_dispatcher();
+    PERFORM wake_dispatcher(ARRAY[name_of]);
     RETURN true;
 END $$;

@@ -6,7 +6,10 @@
 -- slot already and needs no other. Repeating a claim with its token answers as the first time did. A refused claim
 -- takes the doorbell's mark back, so that the dispatcher may ring again in time. Who is suspected of killing workers is
 -- given only to a process that has nothing else to do and takes nothing else (`alone`). Refused to another it keeps its
--- mark, for it has been rung for: whoever runs it alone looks for the mark.
+-- mark, for it has been rung for: whoever runs it alone looks for the mark. What is of a newer level keeps its mark,
+-- too: the next check of the doorbells rings for a newer worker.
+-- A rate guards as a limit does; every start takes a place in it, and going on waiting for an open job takes none.
+-- Whose concurrency key is full is parked: nobody rings for it again before an end has made room.
 
 CREATE FUNCTION claim_tasks(
     wanted uuid[], tokens uuid[], claimant text, lease_seconds float, alone boolean DEFAULT false
@@ -14,7 +17,7 @@ CREATE FUNCTION claim_tasks(
 RETURNS TABLE (
     task_id uuid, refusal text, actor text, provider text, payload jsonb, checkpoint jsonb, attempt int,
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
-    timeout_seconds float, waited_seconds float, retry_delays jsonb
+    timeout_seconds float, waited_seconds float, retry_delays jsonb, concerns int, job_open boolean
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -22,17 +25,26 @@ DECLARE
     involved text[];
     locked   text[];
     on_trial text[];
+    rated    text[];
+    keyed    text[];
     claimed  uuid[];
 BEGIN
-    SELECT array_agg(DISTINCT t.provider) INTO involved FROM tasks t WHERE t.task_id = ANY (wanted);
-    SELECT coalesce(array_agg(guarded.name), '{}'), coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}')
-    INTO locked, on_trial FROM (
-        SELECT p.name, is_on_trial(p) AS trial FROM providers p
-        WHERE p.name = ANY (involved) AND is_guarded(p)
+    SELECT array_agg(DISTINCT t.provider),
+           array_agg(DISTINCT t.provider) FILTER (WHERE t.concurrency_key IS NOT NULL AND NOT t.job_open)
+    INTO involved, keyed FROM tasks t WHERE t.task_id = ANY (wanted);
+    SELECT coalesce(array_agg(guarded.name), '{}'),
+           coalesce(array_agg(guarded.name) FILTER (WHERE guarded.trial), '{}'),
+           coalesce(array_agg(guarded.name) FILTER (WHERE guarded.has_rate), '{}')
+    INTO locked, on_trial, rated FROM (
+        SELECT p.name, is_on_trial(p) AS trial, rate_in_force(p) IS NOT NULL AS has_rate FROM providers p
+        WHERE p.name = ANY (involved) AND (is_guarded(p) OR p.name = ANY (keyed))
         ORDER BY p.name FOR NO KEY UPDATE
     ) AS guarded;
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
+    IF keyed IS NOT NULL THEN
+        PERFORM hold_tasks(crowded, 'key') FROM beyond_room(wanted, false, moment) AS crowded WHERE crowded IS NOT NULL;
+    END IF;
 
     WITH gate AS (
         SELECT p.name, free_slots(p, moment) AS slots, free_resumes(p, moment) AS resumes FROM providers p
@@ -68,15 +80,18 @@ BEGIN
     IF cardinality(on_trial) > 0 AND claimed IS NOT NULL THEN
         PERFORM begin_trials(on_trial, claimed, moment);
     END IF;
+    IF cardinality(rated) > 0 AND claimed IS NOT NULL THEN
+        PERFORM take_places(rated, claimed, moment);
+    END IF;
     IF claimed IS NOT NULL THEN
         PERFORM wake_streams(claimed);
     END IF;
     IF coalesce(cardinality(claimed), 0) < cardinality(wanted) THEN
         UPDATE tasks t SET doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0
         WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_claim AND t.doorbell_count > 0
-          AND (alone OR NOT runs_alone(t.suspicion));
+          AND (alone OR NOT runs_alone(t.suspicion)) AND t.level <= :level;
         IF FOUND THEN
-            PERFORM wake_dispatcher();
+            PERFORM wake_dispatcher(involved);
         END IF;
     END IF;
 
@@ -87,16 +102,22 @@ BEGIN
                 WHEN t.status = 'running' THEN 'running'
                 WHEN t.status = 'blocked' THEN 'waiting-for-dependencies'
                 WHEN t.status NOT IN :sources_of_claim OR t.expires_at <= moment THEN 'finished'
+                WHEN 'key' = ANY (t.held) THEN 'key-limit'
                 WHEN t.available_at > moment THEN 'waiting-for-time'
+                WHEN t.level > :level THEN 'newer-level'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'
                 ELSE coalesce(
-                    (SELECT bar_of(p, moment) FROM providers p WHERE p.name = t.provider), 'provider-limit') END,
+                    (SELECT coalesce(
+                         bar_of(p, moment), CASE WHEN rate_left(p, moment) = 0 THEN 'rate-limited-until' END)
+                     FROM providers p WHERE p.name = t.provider), 'provider-limit') END,
            t.actor::text, t.provider::text, t.payload, t.checkpoint, t.attempt, t.retry_count, t.max_retries,
            t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds,
-           -- What had to wait for others could not start before the last of them had completed.
-           extract(epoch FROM t.started_at - CASE WHEN t.depends_on = '{}' THEN t.available_at ELSE greatest(
+           -- What had to wait for others could not start before the last of them had completed. What is held has been
+           -- started by nobody now, and from infinity nothing can be subtracted.
+           extract(epoch FROM t.started_at - CASE WHEN t.available_at = 'infinity' THEN NULL
+               WHEN t.depends_on = '{}' THEN t.available_at ELSE greatest(
                t.available_at, (SELECT max(e.at) FROM task_events e WHERE e.task_id = t.task_id AND e.type = 'unblock'))
-               END)::float, t.retry_delays
+               END)::float, t.retry_delays, t.concerns, t.job_open
     FROM unnest(wanted, tokens) AS claim(task_id, token) LEFT JOIN tasks t ON t.task_id = claim.task_id;
 END $$;
 

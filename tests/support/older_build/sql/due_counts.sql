@@ -1,17 +1,19 @@
--- How many of a provider's tasks could start now, by lane, as far as it makes a difference: one index probe for each
--- lane and priority. Nothing may be sorted here, so that only the index serves that has them in order. Left to its
--- statistics, which are old or missing when it matters, the planner may look through all that live once for each probe.
+-- How many tasks of a provider's queues could start now, by lane, as far as it makes a difference: one index probe for
+-- each queue, lane and priority. Nothing may be sorted here, so that only the index serves that has them in order. Left
+-- to its statistics, which are old or missing when it matters, the planner may look through all that live once for each
+-- probe.
 
-CREATE FUNCTION due_counts(provider_name text, at_most int) RETURNS TABLE (fresh bigint, retry bigint)
+CREATE FUNCTION due_counts(of_queues text[], at_most int) RETURNS TABLE (fresh bigint, retry bigint)
 LANGUAGE plpgsql STABLE ROWS 1 SET enable_sort = off AS $$
 BEGIN
     RETURN QUERY
     SELECT count(*) FILTER (WHERE waiting.lane = 'fresh'), count(*) FILTER (WHERE waiting.lane = 'retry')
-    FROM (VALUES ('fresh'), ('retry')) AS lanes(lane)
+    FROM unnest(of_queues) AS of(queue)
+    CROSS JOIN (VALUES ('fresh'), ('retry')) AS lanes(lane)
     CROSS JOIN generate_series(0, 9) AS level(priority)
     CROSS JOIN LATERAL (
         SELECT t.lane FROM tasks t
-        WHERE t.provider = provider_name AND t.lane = lanes.lane AND t.priority = level.priority
+        WHERE t.queue = of.queue AND t.lane = lanes.lane AND t.priority = level.priority
           AND t.doorbell_token IS NULL AND NOT t.job_open AND :due_at(now())
         ORDER BY t.available_at LIMIT at_most
     ) AS waiting;

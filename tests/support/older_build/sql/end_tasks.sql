@@ -13,6 +13,7 @@ DECLARE
     wanted  uuid[];
     tokens  uuid[];
     telling uuid[];
+    keyed   uuid[];
     locked  text[];
     longest_pause_seconds float := rules ->> 'longest_pause_seconds';
     moment  timestamptz;
@@ -24,14 +25,16 @@ DECLARE
     ages    float[];
     final   uuid[];
     heard   jsonb;
+    moves   jsonb;
     buried  uuid[] := '{}';
 BEGIN
     SELECT array_agg(e.task_id), array_agg(e.claim_token),
-           array_agg(e.task_id) FILTER (WHERE e.rate_limited OR e.provider_failed)
-    INTO wanted, tokens, telling
+           array_agg(e.task_id) FILTER (WHERE e.rate_limited OR e.provider_failed),
+           array_agg(e.task_id) FILTER (WHERE e.concerns & :concern_of_key <> 0)
+    INTO wanted, tokens, telling, keyed
     FROM jsonb_to_recordset(endings)
-        AS e(task_id uuid, claim_token uuid, rate_limited boolean, provider_failed boolean);
-    locked := lock_judged_providers(wanted, tokens, telling, rules);
+        AS e(task_id uuid, claim_token uuid, rate_limited boolean, provider_failed boolean, concerns int);
+    locked := lock_judged_providers(wanted, tokens, telling, keyed, rules);
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
 
@@ -48,11 +51,12 @@ BEGIN
             task_id uuid, attempt int, claim_token uuid, transition text, result jsonb, error jsonb, exit_code int,
             delay_seconds float, retry_cost int, rate_limited boolean, provider_failed boolean,
             hopeless_if_others_pass boolean, timeout_factor float, progress jsonb, checkpoint jsonb, events jsonb,
-            proof jsonb)
+            proof jsonb, usage jsonb)
         JOIN tasks t ON t.task_id = e.task_id
         CROSS JOIN LATERAL (SELECT least(coalesce(e.delay_seconds, 0),
                                          CASE WHEN e.rate_limited THEN longest_pause_seconds END) AS seconds) AS wait
         WHERE t.status IN :sources_of_complete AND t.attempt = e.attempt AND t.claim_token = e.claim_token
+          AND t.level <= :level
     ), moved AS (
         UPDATE tasks t SET
             status = CASE e.via WHEN 'complete' THEN :target_of_complete WHEN 'retry' THEN :target_of_retry
@@ -65,6 +69,7 @@ BEGIN
                          ELSE coalesce(e.error, t.error) END,
             exit_code = e.exit_code, timeout_seconds = t.timeout_seconds * coalesce(e.timeout_factor, 1),
             progress = coalesce(e.progress, t.progress), checkpoint = coalesce(e.checkpoint, t.checkpoint),
+            usage = CASE WHEN e.usage IS NULL THEN t.usage ELSE added_usage(t.usage, e.usage) END,
             lane = CASE e.via WHEN 'retry' THEN 'retry' ELSE t.lane END,
             retry_count = t.retry_count + coalesce(e.retry_cost, 0),
             interrupt_count = t.interrupt_count + (e.via = 'interrupt')::int,
@@ -81,7 +86,7 @@ BEGIN
             last_seq = t.last_seq + 1 + coalesce(jsonb_array_length(e.events), 0)
         FROM ending e WHERE t.task_id = e.task_id
         RETURNING t.task_id, t.claim_token, t.status, t.attempt, t.last_seq, t.user_id, t.actor, t.provider, t.error,
-                  t.created_at, t.started_at, t.completed_at, e.via, e.events, e.proof,
+                  t.created_at, t.started_at, t.completed_at, t.life, t.concerns, e.via, e.events, e.proof,
                   (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms,
                   coalesce(e.rate_limited, false) AS rate_limited,
                   coalesce(e.provider_failed, false) AS provider_failed, e.alone, e.wait_seconds
@@ -106,9 +111,9 @@ BEGIN
           AND (p.breaker_changed_at IS NULL OR m.started_at >= p.breaker_changed_at)
     ), tallies AS (
         -- As `tally_tasks` does it, without looking them up once more.
-        INSERT INTO task_tallies (user_id, provider, status, tasks)
-        SELECT m.user_id, m.provider, m.status, count(*) FROM moved m WHERE m.completed_at IS NOT NULL
-        GROUP BY m.user_id, m.provider, m.status
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        SELECT m.user_id, m.provider, m.actor, m.status, count(*) FROM moved m WHERE m.completed_at IS NOT NULL
+        GROUP BY m.user_id, m.provider, m.actor, m.status
     )
     SELECT array_agg(m.task_id), array_agg(m.claim_token), array_agg(m.status), array_agg(m.actor),
            array_agg(m.provider), array_agg(extract(epoch FROM m.completed_at - m.created_at)::float),
@@ -117,18 +122,24 @@ BEGIN
                'task_id', m.task_id, 'provider', m.provider, 'claim_token', m.claim_token, 'via', m.via,
                'rate_limited', m.rate_limited, 'provider_failed', m.provider_failed, 'alone', m.alone,
                'wait_seconds', m.wait_seconds, 'message', left(m.error ->> 'message', 300)))
-           FILTER (WHERE m.provider = ANY (locked))
-    INTO ended, left_by, outcome, actors, owners, ages, final, heard FROM moved m;
+           FILTER (WHERE m.provider = ANY (locked)),
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, m.via, m.status, moment))
+           FILTER (WHERE m.concerns <> 0)
+    INTO ended, left_by, outcome, actors, owners, ages, final, heard, moves FROM moved m;
 
     IF ended IS NOT NULL THEN
         IF heard IS NOT NULL THEN
             PERFORM judge_providers(heard, rules, moment);
         END IF;
         IF final IS NOT NULL THEN
-            buried := settle_dependents(final);
+            buried := settle_dependents(final, wanted);
+        END IF;
+        -- At last: a teller may lock tasks, and then no more may be waited for.
+        IF moves IS NOT NULL THEN
+            PERFORM tell_moves(moves);
         END IF;
         PERFORM wake_streams(ended);
-        PERFORM wake_dispatcher();
+        PERFORM wake_dispatcher(owners);
     END IF;
     IF cardinality(ended) = cardinality(wanted) THEN
         RETURN QUERY SELECT * FROM unnest(left_by, outcome, actors, owners, ages);
@@ -146,9 +157,10 @@ BEGIN
 END $$;
 
 -- Locks the providers that these ends may change: one of them is a trial, a 429 or the provider's own fault, or the
--- provider has failed lately, so that one more result of any kind may fill the breaker's window.
+-- provider has failed lately, so that one more result of any kind may fill the breaker's window. And those where a
+-- concurrency key gets room: whoever is just parking a task there has to be waited for.
 
-CREATE FUNCTION lock_judged_providers(wanted uuid[], tokens uuid[], telling uuid[], rules jsonb)
+CREATE FUNCTION lock_judged_providers(wanted uuid[], tokens uuid[], telling uuid[], keyed uuid[], rules jsonb)
 RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
     locked text[];
@@ -157,7 +169,7 @@ BEGIN
         SELECT p.name FROM providers p
         WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted))
           AND (p.trial_token = ANY (tokens)
-               OR p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (telling))
+               OR p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (telling || keyed))
                OR (p.breaker_mode = 'auto' AND p.breaker_state = 'closed' AND (window_of(p, rules)).failures > 0))
         ORDER BY p.name FOR NO KEY UPDATE
     ) AS judged;

@@ -1,5 +1,5 @@
--- Buries the waiting tasks that have grown too old to start. Rows that somebody is just moving are left to them.
--- Returns also the dependents that were buried with them.
+-- Buries the waiting tasks that have grown too old to start. Rows that somebody is just moving are left to them, and
+-- what is held grows no older. Returns also the dependents that were buried with them.
 
 CREATE FUNCTION expire_tasks(at_most int)
 RETURNS TABLE (task_id uuid, actor text, provider text, is_dependent boolean) LANGUAGE plpgsql AS $$
@@ -8,8 +8,17 @@ DECLARE
     stale  uuid[];
     buried uuid[];
     moment timestamptz;
+    moves  jsonb;
 BEGIN
-    stale := lock_expired(at_most);
+    stale := first_expired(at_most);
+    IF stale IS NULL THEN RETURN; END IF;
+    -- Chosen unlocked, then locked and looked at again.
+    SELECT array_agg(t.task_id) INTO stale FROM unnest(stale) AS one(task_id)
+    CROSS JOIN LATERAL (
+        SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
+    ) AS t
+    WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at <= clock_timestamp()
+      AND t.available_at < 'infinity';
     IF stale IS NULL THEN RETURN; END IF;
     moment := clock_timestamp();
 
@@ -22,15 +31,23 @@ BEGIN
                 'message', 'not started within its ' || t.max_age_seconds || ' s',
                 'details', jsonb_strip_nulls(jsonb_build_object('last_error', t.error ->> 'message')))
         WHERE t.task_id = ANY (stale) AND t.status IN :sources_of_bury
-        RETURNING t.task_id, t.last_seq, t.attempt, t.status, t.error
+        RETURNING t.task_id, t.last_seq, t.attempt, t.status, t.error, t.life, t.concerns
+    ), events AS (
+        INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+        SELECT m.task_id, m.last_seq, 'bury', moment, m.attempt,
+               jsonb_build_object('status', m.status, 'error', m.error)
+        FROM moved m
     )
-    INSERT INTO task_events (task_id, seq, type, at, attempt, data)
-    SELECT m.task_id, m.last_seq, 'bury', moment, m.attempt, jsonb_build_object('status', m.status, 'error', m.error)
-    FROM moved m;
+    SELECT jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'bury', m.status, moment))
+           FILTER (WHERE m.concerns <> 0)
+    INTO moves FROM moved m;
 
     PERFORM tally_tasks(stale);
-    buried := settle_dependents(stale);
-    PERFORM wake_streams(stale), wake_dispatcher();
+    buried := settle_dependents(stale, stale);
+    IF moves IS NOT NULL THEN
+        PERFORM tell_moves(moves);
+    END IF;
+    PERFORM wake_streams(stale), wake_dispatcher(providers_of(stale));
     RETURN QUERY SELECT t.task_id, t.actor::text, t.provider::text, t.task_id = ANY (buried)
     FROM tasks t WHERE t.task_id = ANY (stale || buried);
 END $$;
@@ -38,12 +55,13 @@ END $$;
 -- Those that expired first. Nothing may be sorted here, as in `due_counts`: asked in any other order than that of its
 -- index, the planner walks through all that live. In a function of its own, for what is set holds in those it calls.
 
-CREATE FUNCTION lock_expired(at_most int) RETURNS uuid[] LANGUAGE plpgsql SET enable_sort = off AS $$
+CREATE FUNCTION first_expired(at_most int) RETURNS uuid[] LANGUAGE plpgsql SET enable_sort = off AS $$
 BEGIN
     RETURN (
-        SELECT array_agg(locked.task_id) FROM (
+        SELECT array_agg(expired.task_id) FROM (
             SELECT t.task_id FROM tasks t
             WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at IS NOT NULL AND t.expires_at <= now()
-            ORDER BY t.expires_at LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
-        ) AS locked);
+              AND t.available_at < 'infinity' AND t.level <= :level
+            ORDER BY t.expires_at LIMIT at_most
+        ) AS expired);
 END $$;

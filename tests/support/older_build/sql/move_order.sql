@@ -31,7 +31,8 @@ BEGIN
 END $$;
 
 -- One of the moves in `shared/order_states.py`. Without a fence it is the move of somebody who looks after jobs that
--- nobody waits for any more, and only where the task has ended.
+-- nobody waits for any more, and only where the task has ended. What the order costs is added to the task's usage with
+-- the move: once, whoever dies in between.
 CREATE FUNCTION move_order(fence jsonb, wanted uuid, move jsonb, job_id text, answer jsonb, files jsonb)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -50,7 +51,7 @@ BEGIN
     UPDATE generations g SET
         status = target, provider_job_id = coalesce(job_id, g.provider_job_id),
         response = coalesce(answer, g.response), updated_at = moment,
-        ended_at = CASE WHEN (move ->> 'ends')::boolean THEN moment END
+        ended_at = CASE WHEN (move ->> 'ends')::boolean THEN moment END, given_up = false
     WHERE g.generation_id = wanted AND g.status IN (SELECT jsonb_array_elements_text(move -> 'sources'))
       AND (fence IS NULL OR g.task_id = (fence ->> 'task_id')::uuid)
     RETURNING g.task_id INTO found_task;
@@ -66,28 +67,91 @@ BEGIN
         sha256 text);
     UPDATE tasks t SET
         job_open = (move ->> 'keeps_slot')::boolean, provider_job_id = coalesce(job_id, t.provider_job_id),
+        usage = CASE WHEN move ? 'cost_usd' THEN added_usage(t.usage, move) ELSE t.usage END,
         updated_at = moment
     WHERE t.task_id = found_task;
-    PERFORM wake_dispatcher() WHERE NOT (move ->> 'keeps_slot')::boolean;
+    PERFORM wake_dispatcher(providers_of(ARRAY[found_task])) WHERE NOT (move ->> 'keeps_slot')::boolean;
+    IF fence IS NULL AND NOT (move ->> 'keeps_slot')::boolean THEN
+        PERFORM release_keys_of(ARRAY[found_task]);
+    END IF;
     RETURN true;
 END $$;
 
+-- Nobody will ever know what became of a job: the slot is given back, and nobody looks again.
+CREATE FUNCTION give_up_order(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    owner uuid := (SELECT g.task_id FROM generations g WHERE g.generation_id = wanted);
+BEGIN
+    PERFORM 1 FROM tasks t WHERE t.task_id = owner FOR NO KEY UPDATE;
+    UPDATE generations g SET given_up = true WHERE g.generation_id = wanted;
+    UPDATE tasks t SET job_open = false WHERE t.task_id = owner;
+    PERFORM wake_dispatcher(providers_of(ARRAY[owner])), release_keys_of(ARRAY[owner]);
+END $$;
+
 -- What a provider called back with. It only wakes whoever waits for the job, who asks the provider itself; but where
--- the answer to the order was lost, the job's id is a clue worth keeping. Returns the task, or null when nobody is
--- meant.
+-- the answer to the order was lost, the job's id is a clue worth keeping: the latest, until the job is known. Who has
+-- given up waiting for it lives again. Returns the task, or null when nobody is meant, and what was revived and ended.
 CREATE FUNCTION hear_callback(hash bytea, provider_name text, job_id text, body jsonb)
-RETURNS uuid LANGUAGE plpgsql AS $$
+RETURNS TABLE (task_id uuid, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
     moment timestamptz := clock_timestamp();
+    called uuid;
     found_task uuid;
+    back jsonb;
+    over jsonb;
 BEGIN
-    UPDATE generations g SET
-        callback = body, callback_at = moment, provider_job_id = coalesce(g.provider_job_id, job_id)
+    -- Not locked yet: before an order come its task and the task's key.
+    SELECT g.generation_id INTO called FROM generations g
     WHERE CASE WHEN hash IS NOT NULL THEN g.callback_hash = hash
-               ELSE g.provider = provider_name AND g.provider_job_id = job_id END
+               ELSE g.provider = provider_name AND g.provider_job_id = job_id END;
+    IF job_id IS NOT NULL THEN
+        SELECT r.revived, r.ended INTO back, over FROM revive_lost_order(called) AS r;
+    END IF;
+    UPDATE generations g SET
+        callback = body, callback_at = moment,
+        provider_job_id = CASE WHEN g.status IN ('intended', 'unknown') THEN coalesce(job_id, g.provider_job_id)
+                               ELSE g.provider_job_id END
+    WHERE g.generation_id = called
     RETURNING g.task_id INTO found_task;
     IF found_task IS NOT NULL THEN
         PERFORM pg_notify('windlass_callback', found_task::text);
     END IF;
-    RETURN found_task;
+    RETURN QUERY SELECT found_task, coalesce(back, '[]'), coalesce(over, '[]');
+END $$;
+
+-- A task that died because nobody could tell what had become of its order, about which the provider has called back
+-- now: it lives again, and its order is as it was before it was given up, so that the next attempt asks for the job and
+-- never orders once more by itself. In a project or a workflow a person decides: what was called back stays on the
+-- order, and who revives the task takes it. So does who has taken the task's key meanwhile.
+CREATE FUNCTION revive_lost_order(lost uuid) RETURNS TABLE (revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
+DECLARE
+    owner   uuid;
+    changed uuid[];
+    back    uuid[];
+    over    uuid[];
+BEGIN
+    SELECT g.task_id INTO owner FROM generations g WHERE g.generation_id = lost AND g.status = 'unknown';
+    IF NOT FOUND OR NOT is_lost(owner, lost) THEN RETURN; END IF;
+    PERFORM lock_keys_of(ARRAY[owner]);
+    PERFORM 1 FROM tasks t WHERE t.task_id = owner FOR NO KEY UPDATE;
+    IF NOT is_lost(owner, lost) THEN RETURN; END IF;
+    SELECT r.changed, r.everybody, r.ended INTO changed, back, over FROM revive_tasks(ARRAY[owner]) AS r;
+    IF changed = '{}' THEN RETURN; END IF;
+    UPDATE generations g SET status = 'intended', given_up = false, updated_at = clock_timestamp()
+    WHERE g.generation_id = lost;
+    RETURN QUERY SELECT counts_of(back), counts_of(over);
+END $$;
+
+-- Whether a task has died of this order, and may be brought back by whoever tells of it. One that was ordered once more
+-- since has another order to ask for.
+CREATE FUNCTION is_lost(owner uuid, order_id uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT 1 FROM tasks t
+        WHERE t.task_id = owner AND t.status = 'dead' AND t.error ->> 'type' = 'SubmitUnknown'
+          AND t.concerns & :locks_a_subject = 0)
+    AND EXISTS (
+        SELECT 1 FROM generations g WHERE g.generation_id = order_id AND g.status = 'unknown' AND NOT EXISTS (
+            SELECT 1 FROM generations later WHERE later.task_id = owner AND later.generation_id > order_id));
 END $$;

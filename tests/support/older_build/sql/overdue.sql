@@ -8,19 +8,21 @@ BEGIN
         SELECT count(*) FROM (
             SELECT 1 FROM tasks t
             WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at IS NOT NULL AND t.expires_at < since
+              AND t.available_at < 'infinity' AND t.level <= :level
             ORDER BY t.expires_at LIMIT at_most) AS expired);
 END $$;
 
-CREATE FUNCTION due_since(provider_name text, only_lane text, since timestamptz, at_most int)
+CREATE FUNCTION due_since(of_queues text[], only_lane text, since timestamptz, at_most int)
 RETURNS bigint LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
 BEGIN
     RETURN (
         SELECT count(*) FROM (
-            SELECT 1 FROM (VALUES ('fresh'), ('retry')) AS of(lane)
+            SELECT 1 FROM unnest(of_queues) AS its(queue)
+            CROSS JOIN (VALUES ('fresh'), ('retry')) AS of(lane)
             CROSS JOIN generate_series(0, 9) AS level(priority)
             CROSS JOIN LATERAL (
                 SELECT 1 FROM tasks t
-                WHERE t.provider = provider_name AND t.lane = of.lane AND t.priority = level.priority
+                WHERE t.queue = its.queue AND t.lane = of.lane AND t.priority = level.priority
                   AND t.doorbell_token IS NULL AND :due_at(since)
                 ORDER BY t.available_at LIMIT at_most
             ) AS due

@@ -9,7 +9,8 @@ $$;
 
 -- Whether how much may start depends on anything: such a provider is locked before anybody looks.
 CREATE FUNCTION is_guarded(p providers) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT coalesce(p.limit_override, p.configured_limit) IS NOT NULL OR p.paused OR is_on_trial(p)
+    SELECT coalesce(p.limit_override, p.configured_limit) IS NOT NULL
+        OR coalesce(p.rate_override, p.configured_rate) IS NOT NULL OR p.paused OR is_on_trial(p)
 $$;
 
 -- The trial counts for as long as a running task carries its token: whatever becomes of its worker, nobody has to
@@ -43,10 +44,11 @@ BEGIN
     RETURN CASE WHEN bar_of(p, moment) IS NOT NULL THEN 0 WHEN is_on_trial(p) THEN 1 ELSE 1000000 END;
 END $$;
 
--- How many more of a guarded provider's tasks may start.
+-- How many more of a guarded provider's tasks may start: as many as both its limit and its rate have room for.
 CREATE FUNCTION free_slots(p providers, moment timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN CASE WHEN bar_of(p, moment) IS NOT NULL THEN 0 ELSE least(
         CASE WHEN is_on_trial(p) THEN 1 END,
+        rate_left(p, moment),
         coalesce(p.limit_override, p.configured_limit) - held_slots(p.name)) END;
 END $$;

@@ -1,4 +1,4 @@
--- What waits, runs and has ended at each provider: of one user's tasks, or of everybody's. The tallies say how many
+-- What waits, runs and has ended in each queue: of one user's tasks, or of everybody's. The tallies say how many
 -- were submitted, are blocked and have ended; the rest is looked at only as far as that is cheap. All of it is one
 -- snapshot, the calling statement's own, as in every STABLE function.
 
@@ -10,51 +10,51 @@ CREATE FUNCTION queue_figures(of_user text, at_most int) RETURNS TABLE (
 BEGIN
     RETURN QUERY
     WITH told AS (
-        SELECT c.provider, c.status, c.tasks FROM task_counts c WHERE c.user_id = coalesce(of_user, '')
+        SELECT c.provider, c.actor, c.status, c.tasks FROM task_counts c WHERE c.user_id = coalesce(of_user, '')
         UNION ALL
-        SELECT y.provider, y.status, y.tasks FROM task_tallies y WHERE of_user IS NULL OR y.user_id = of_user
+        SELECT y.provider, coalesce(nullif(y.actor, ''), p.actor, ''), y.status, y.tasks
+        FROM task_tallies y LEFT JOIN providers p ON p.name = y.provider WHERE of_user IS NULL OR y.user_id = of_user
     ), counted AS (
-        SELECT o.provider, coalesce(sum(o.tasks) FILTER (WHERE o.status = 'submitted'), 0) AS submitted,
+        SELECT o.provider, o.actor, coalesce(sum(o.tasks) FILTER (WHERE o.status = 'submitted'), 0) AS submitted,
                coalesce(sum(o.tasks) FILTER (WHERE o.status = 'blocked'), 0)::bigint AS blocked,
                coalesce(sum(o.tasks) FILTER (WHERE o.status = 'completed'), 0)::bigint AS completed,
                coalesce(sum(o.tasks) FILTER (WHERE o.status = 'dead'), 0)::bigint AS dead,
                coalesce(sum(o.tasks) FILTER (WHERE o.status = 'cancelled'), 0)::bigint AS cancelled
-        FROM told o GROUP BY o.provider
+        FROM told o GROUP BY o.provider, o.actor
     ), known AS (
-        SELECT coalesce(p.name, c.provider)::text AS name, p.actor::text, greatest(c.blocked, 0) AS blocked,
+        SELECT coalesce(q.provider, c.provider)::text AS provider, coalesce(q.actor, c.actor)::text AS actor,
+               greatest(c.blocked, 0) AS blocked,
                coalesce((c.submitted - c.completed - c.dead - c.cancelled)::bigint, 0) AS living,
                coalesce(c.completed, 0) AS completed, coalesce(c.dead, 0) AS dead, coalesce(c.cancelled, 0) AS cancelled
-        FROM counted c FULL JOIN providers p ON p.name = c.provider
+        FROM counted c FULL JOIN queues q ON q.provider = c.provider AND q.actor = c.actor
     )
-    SELECT k.name,
-           -- Of one that is not configured any more, whichever task is met first knows it.
-           CASE WHEN k.actor IS NULL AND k.living > 0 THEN (
-               SELECT t.actor::text FROM tasks t WHERE t.provider = k.name AND t.status IN :sources_of_cancel LIMIT 1)
-           ELSE k.actor END,
-           coalesce(live.blocked, 0), coalesce(live.queued, 0),
+    SELECT k.provider, nullif(k.actor, ''), coalesce(live.blocked, 0), coalesce(live.queued, 0),
            coalesce(live.running, 0), coalesce(live.retrying, 0), coalesce(live.fresh, 0), coalesce(live.retry, 0),
            coalesce(live.scheduled, 0), live.oldest_at, k.completed, k.dead, k.cancelled
     FROM known k
-    LEFT JOIN LATERAL count_living(k.name, of_user, k.living, k.blocked, at_most) AS live ON true;
+    LEFT JOIN LATERAL count_living(
+        k.provider, k.actor || '.' || k.provider, of_user, k.living, k.blocked, at_most) AS live ON true;
 END $$;
 
-CREATE FUNCTION count_living(provider_name text, of_user text, living bigint, told_blocked bigint, at_most int)
-RETURNS TABLE (
+CREATE FUNCTION count_living(
+    provider_name text, of_queue text, of_user text, living bigint, told_blocked bigint, at_most int
+) RETURNS TABLE (
     blocked bigint, queued bigint, running bigint, retrying bigint, fresh bigint, retry bigint,
     scheduled bigint, oldest_at timestamptz
 ) LANGUAGE plpgsql STABLE ROWS 1 AS $$
 BEGIN
     IF living > 0 AND of_user IS NOT NULL AND living <= at_most THEN
-        RETURN QUERY SELECT * FROM count_one_by_one(provider_name, of_user);
+        RETURN QUERY SELECT * FROM count_one_by_one(of_queue, of_user);
     ELSIF living > 0 THEN
-        RETURN QUERY SELECT * FROM count_by_ranges(provider_name, of_user, living, told_blocked, at_most);
+        RETURN QUERY SELECT * FROM count_by_ranges(
+            provider_name, of_queue, of_user, living, told_blocked, at_most);
     END IF;
 END $$;
 
 -- The living of a user who has few: each is looked at, found by the index of users. With pages as dear as they are by
 -- default the planner would rather read all that live, which are stored in order.
 
-CREATE FUNCTION count_one_by_one(provider_name text, of_user text) RETURNS TABLE (
+CREATE FUNCTION count_one_by_one(of_queue text, of_user text) RETURNS TABLE (
     blocked bigint, queued bigint, running bigint, retrying bigint, fresh bigint, retry bigint,
     scheduled bigint, oldest_at timestamptz
 ) LANGUAGE plpgsql STABLE ROWS 1 SET random_page_cost = 0.02 SET seq_page_cost = 0.02 AS $$
@@ -67,19 +67,20 @@ BEGIN
            count(*) FILTER (WHERE due.now AND t.lane = 'retry'),
            count(*) FILTER (WHERE t.status IN :sources_of_claim AND NOT due.now),
            min(t.available_at) FILTER (WHERE due.now)
-    -- OFFSET 0: only the user's own are read, not all that wait for the provider.
+    -- OFFSET 0: only the user's own are read, not all that wait in the queue.
     FROM (SELECT * FROM tasks WHERE tasks.user_id = of_user AND tasks.status IN :sources_of_cancel OFFSET 0) AS t
     CROSS JOIN LATERAL (SELECT t.status IN :sources_of_claim AND t.available_at <= now() AS now) AS due
-    WHERE t.provider = provider_name;
+    WHERE t.queue = of_queue;
 END $$;
 
--- The living of a provider, however many wait. What runs, is rung for or waits as a retry is looked at; what is fresh
+-- The living of a queue, however many wait. What runs, is rung for or waits as a retry is looked at; what is fresh
 -- is read from its index in two ranges, due and scheduled. A range that is longer than `at_most` is what remains of the
 -- living when all else has been counted; fresh tasks are all `queued`. Should both be that long, they are read further
 -- until the shorter one ends.
 
-CREATE FUNCTION count_by_ranges(provider_name text, of_user text, living bigint, told_blocked bigint, at_most int)
-RETURNS TABLE (
+CREATE FUNCTION count_by_ranges(
+    provider_name text, of_queue text, of_user text, living bigint, told_blocked bigint, at_most int
+) RETURNS TABLE (
     blocked bigint, queued bigint, running bigint, retrying bigint, fresh bigint, retry bigint,
     scheduled bigint, oldest_at timestamptz
 ) LANGUAGE plpgsql STABLE ROWS 1 AS $$
@@ -99,21 +100,22 @@ BEGIN
            count(*) FILTER (WHERE NOT t.is_due) AS scheduled, min(t.available_at) FILTER (WHERE t.is_due) AS oldest_at
     INTO held FROM (
         SELECT r.status, r.user_id, r.lane, r.available_at, NULL::boolean AS is_due
-        FROM tasks r WHERE r.provider = provider_name AND r.status = 'running'
+        FROM tasks r WHERE r.provider = provider_name AND r.queue = of_queue AND r.status = 'running'
         UNION ALL
         SELECT w.status, w.user_id, w.lane, w.available_at, w.available_at <= now() FROM tasks w
-        WHERE w.provider = provider_name AND w.status IN :sources_of_claim AND w.doorbell_token IS NOT NULL
+        WHERE w.provider = provider_name AND w.queue = of_queue AND w.status IN :sources_of_claim
+          AND w.doorbell_token IS NOT NULL
         UNION ALL
         SELECT w.status, w.user_id, w.lane, w.available_at, w.available_at <= now() FROM tasks w
-        WHERE w.provider = provider_name AND w.lane = 'retry' AND w.status IN :sources_of_claim
+        WHERE w.queue = of_queue AND w.lane = 'retry' AND w.status IN :sources_of_claim
           AND w.doorbell_token IS NULL
     ) AS t WHERE of_user IS NULL OR t.user_id = of_user;
     remaining := living - told_blocked - held.running - held.queued - held.retrying;
 
     LOOP
-        later := count_fresh(provider_name, now(), 'infinity', of_user, reach);
+        later := count_fresh(of_queue, now(), 'infinity', of_user, reach);
         EXIT WHEN later IS NOT NULL AND reach > at_most;
-        due := count_fresh(provider_name, '-infinity', now(), of_user, reach);
+        due := count_fresh(of_queue, '-infinity', now(), of_user, reach);
         EXIT WHEN later IS NOT NULL OR due IS NOT NULL;
         reach := 8 * reach;
     END LOOP;
@@ -127,7 +129,7 @@ BEGIN
     fresh := held.fresh + due;
     retry := held.retry;
     scheduled := held.scheduled + later;
-    oldest_at := least(held.oldest_at, first_of_the_fresh(provider_name, of_user));
+    oldest_at := least(held.oldest_at, first_of_the_fresh(of_queue, of_user));
     RETURN NEXT;
 END $$;
 
@@ -135,7 +137,7 @@ END $$;
 -- first `at_most`. Nothing but the index is read, and nothing is sorted, as in `due_counts`.
 
 CREATE FUNCTION count_fresh(
-    provider_name text, later_than timestamptz, until timestamptz, of_user text, at_most int
+    of_queue text, later_than timestamptz, until timestamptz, of_user text, at_most int
 )
 RETURNS bigint LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
 DECLARE
@@ -147,7 +149,7 @@ BEGIN
         SELECT one.user_id FROM generate_series(0, 9) AS level(priority)
         CROSS JOIN LATERAL (
             SELECT t.user_id FROM tasks t
-            WHERE t.provider = provider_name AND t.lane = 'fresh' AND t.priority = level.priority
+            WHERE t.queue = of_queue AND t.lane = 'fresh' AND t.priority = level.priority
               AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL
               AND t.available_at > later_than AND t.available_at <= until
             ORDER BY t.available_at LIMIT at_most
@@ -158,14 +160,14 @@ END $$;
 
 -- Since when the first fresh task that is due and not rung for has waited.
 
-CREATE FUNCTION first_of_the_fresh(provider_name text, of_user text)
+CREATE FUNCTION first_of_the_fresh(of_queue text, of_user text)
 RETURNS timestamptz LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
 BEGIN
     RETURN (
         SELECT min(first.available_at) FROM generate_series(0, 9) AS level(priority)
         CROSS JOIN LATERAL (
             SELECT t.available_at FROM tasks t
-            WHERE t.provider = provider_name AND t.lane = 'fresh' AND t.priority = level.priority
+            WHERE t.queue = of_queue AND t.lane = 'fresh' AND t.priority = level.priority
               AND t.status IN :sources_of_claim AND t.doorbell_token IS NULL AND t.available_at <= now()
               AND (of_user IS NULL OR t.user_id = of_user)
             ORDER BY t.available_at LIMIT 1

@@ -1,21 +1,27 @@
 -- Gives dead or cancelled tasks a new life, and with them the dependents that their ends had buried: a page of them at
--- once, the rest is left to the janitor. Returns those of the wanted that it changed, all that it revived, and of these
--- the ones that it had to bury again.
+-- once, the rest is left to the janitor. Returns those of the wanted that it changed, all that it revived, of these the
+-- ones that it had to bury again, and by id which live tasks have the keys of those that it left as they are. Who wants
+-- to wait for keys calls `lock_keys_of` before anything else is locked.
 
-CREATE FUNCTION revive_tasks(wanted uuid[], OUT changed uuid[], OUT everybody uuid[], OUT ended uuid[])
-LANGUAGE plpgsql AS $$
+CREATE FUNCTION revive_tasks(
+    wanted uuid[], OUT changed uuid[], OUT everybody uuid[], OUT ended uuid[], OUT duplicates jsonb
+) LANGUAGE plpgsql AS $$
 DECLARE
     generation uuid[] := wanted;
+    locked     uuid[] := wanted;
     room       int := dependents_at_once();
-    parents    uuid[];
     moment     timestamptz;
+    refused    jsonb;
     revived    uuid[];
+    moves      jsonb;
 BEGIN
     everybody := '{}';
+    duplicates := '{}';
+    PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     WHILE generation IS NOT NULL LOOP
-        -- Parents before children, as everywhere: a parent that completes meanwhile is counted once it is locked.
-        SELECT array_agg(d.parent_id) INTO parents FROM task_dependencies d WHERE d.child_id = ANY (generation);
-        PERFORM 1 FROM tasks t WHERE t.task_id = ANY (parents || generation) ORDER BY t.task_id FOR NO KEY UPDATE;
+        refused := take_keys_back(generation);
+        duplicates := duplicates || refused;
+        -- Whoever ends one of their parents meanwhile comes to them afterwards, and counts anew.
         moment := clock_timestamp();
 
         WITH counted AS (
@@ -26,7 +32,7 @@ BEGIN
             ) AS unmet
             FROM unnest(generation) AS one(task_id)
             CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
-            WHERE t.status IN :sources_of_revive
+            WHERE t.status IN :sources_of_revive AND t.level <= :level AND NOT refused ? t.task_id::text
         ), moved AS (
             UPDATE tasks t SET
                 status = CASE c.unmet WHEN 0 THEN 'queued' ELSE 'blocked' END, unmet = c.unmet, lane = 'retry',
@@ -35,32 +41,47 @@ BEGIN
                 exit_code = NULL, progress = NULL,
                 provider_job_id = CASE WHEN t.job_open THEN t.provider_job_id END, cancel_requested = false,
                 completed_at = NULL, claim_token = NULL,
-                available_at = moment, expires_at = moment + make_interval(secs => t.max_age_seconds),
+                life = t.life + 1,
+                -- Who was never started keeps the time that it was submitted for.
+                available_at = CASE t.attempt WHEN 0 THEN greatest(t.available_at, moment) ELSE moment END,
+                expires_at = moment + make_interval(secs => t.max_age_seconds),
                 updated_at = moment, last_seq = t.last_seq + 1
             FROM counted c WHERE t.task_id = c.task_id
-            RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, c.was
+            RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.user_id, t.provider, t.actor, t.life, t.concerns,
+                      c.was
         ), events AS (
             INSERT INTO task_events (task_id, seq, type, at, attempt, data)
             SELECT m.task_id, m.last_seq, 'revive', moment, m.attempt, jsonb_build_object('status', m.status)
             FROM moved m
         ), tallies AS (
-            INSERT INTO task_tallies (user_id, provider, status, tasks)
-            SELECT m.user_id, m.provider, m.was, -count(*) FROM moved m GROUP BY m.user_id, m.provider, m.was
+            INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+            SELECT m.user_id, m.provider, m.actor, m.was, -count(*) FROM moved m
+            GROUP BY m.user_id, m.provider, m.actor, m.was
             UNION ALL
-            SELECT m.user_id, m.provider, m.status, count(*) FROM moved m WHERE m.status = 'blocked'
-            GROUP BY m.user_id, m.provider, m.status
+            SELECT m.user_id, m.provider, m.actor, m.status, count(*) FROM moved m WHERE m.status = 'blocked'
+            GROUP BY m.user_id, m.provider, m.actor, m.status
         )
-        SELECT array_agg(m.task_id) INTO revived FROM moved m;
+        SELECT array_agg(m.task_id),
+               jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'revive', m.status, moment))
+               FILTER (WHERE m.concerns <> 0)
+        INTO revived, moves FROM moved m;
 
-        PERFORM wake_streams(revived), wake_dispatcher() WHERE revived IS NOT NULL;
+        IF moves IS NOT NULL THEN
+            PERFORM tell_moves(moves);
+        END IF;
+        PERFORM wake_streams(revived), wake_dispatcher(providers_of(revived)) WHERE revived IS NOT NULL;
         everybody := everybody || revived;
         generation := dependents_of(revived, true, room);
         room := room - coalesce(cardinality(generation), 0);
+        -- Locked before it is looked at: one that is just being buried, because of a parent that lives again, would be
+        -- taken for one that waits.
+        generation := lock_dependents(revived, generation, locked, true);
+        locked := locked || generation;
         generation := buried_by_parents(generation);
     END LOOP;
     -- What has another parent that is still dead is buried again, with that one named as the reason.
     ended := settle_children(everybody);
-    ended := ended || settle_dependents(ended);
+    ended := ended || settle_dependents(ended, locked);
     changed := ARRAY(SELECT each FROM unnest(everybody) AS each WHERE each = ANY (wanted));
 END $$;
 
@@ -75,12 +96,15 @@ BEGIN
 END $$;
 
 CREATE FUNCTION revive_task(wanted uuid)
-RETURNS TABLE (:columns_of_tasks, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
+RETURNS TABLE (:columns_of_tasks, revived jsonb, ended jsonb, duplicate_of uuid) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    back uuid[];
-    over uuid[];
+    back  uuid[];
+    over  uuid[];
+    alike jsonb;
 BEGIN
-    SELECT r.everybody, r.ended INTO back, over FROM revive_tasks(ARRAY[wanted]) AS r;
-    RETURN QUERY SELECT :each_of_tasks(t), counts_of(back), counts_of(over) FROM tasks t WHERE t.task_id = wanted;
+    PERFORM lock_keys_of(ARRAY[wanted]);
+    SELECT r.everybody, r.ended, r.duplicates INTO back, over, alike FROM revive_tasks(ARRAY[wanted]) AS r;
+    RETURN QUERY SELECT :each_of_tasks(t), counts_of(back), counts_of(over), (alike ->> wanted::text)::uuid
+    FROM tasks t WHERE t.task_id = wanted;
 END $$;

@@ -4,9 +4,10 @@
 CREATE FUNCTION dependents_at_once() RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT 500 $$;
 
 -- Tells the children of ended tasks: the last parent completed unblocks them, one that failed buries them, and what it
--- buries is told on. Returns all that it buried. Where there are more than a page, the janitor goes on.
+-- buries is told on. Returns all that it buried. Where there are more than a page, or somebody is in the way, the
+-- janitor goes on. `locked` are all the tasks that the caller has locked.
 
-CREATE FUNCTION settle_dependents(ended uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION settle_dependents(ended uuid[], locked uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     room     int := dependents_at_once();
     children uuid[];
@@ -16,6 +17,8 @@ BEGIN
         children := dependents_of(ended, false, room);
         EXIT WHEN children IS NULL;
         room := room - cardinality(children);
+        children := lock_dependents(ended, children, locked, false);
+        locked := locked || children;
         ended := settle_children(children);
         EXIT WHEN ended IS NULL;
         buried := buried || ended;
@@ -50,16 +53,51 @@ BEGIN
             ) AS counted
             WHERE counted.dependents > 0
         ) AS summed;
-        INSERT INTO unsettled (parent_id, revived) SELECT parent, dependents_of.revived FROM unnest(far) AS parent;
-        PERFORM pg_notify('windlass_settle', '');
+        PERFORM leave_unsettled(far, revived);
         SELECT array_agg(d.child_id) INTO children FROM task_dependencies d WHERE d.parent_id = ANY (near);
     END IF;
     RETURN (SELECT array_agg(DISTINCT child) FROM unnest(children) AS child);
 END $$;
 
+-- Locks children of those that the caller has moved, and returns them. Tasks are waited for in the order of their ids
+-- alone (docs/decisions/0041): who has one locked waits for none with a smaller id, or two could wait for each other.
+-- A child has the larger id nearly always, but the clocks that ids are made by differ, and the caller may have locked
+-- many. A smaller one is taken if it is free; else its parents are left to the janitor, who has locked nothing before.
+
+CREATE FUNCTION lock_dependents(parents uuid[], children uuid[], locked uuid[], revived boolean)
+RETURNS uuid[] LANGUAGE plpgsql AS $$
+DECLARE
+    highest uuid := (SELECT each FROM unnest(locked) AS each ORDER BY each DESC LIMIT 1);
+    behind  uuid[];
+    ahead   uuid[];
+    free    uuid[] := '{}';
+BEGIN
+    SELECT array_agg(child) FILTER (WHERE child <= highest), array_agg(child) FILTER (WHERE child > highest)
+    INTO behind, ahead FROM unnest(children) AS child;
+    IF behind IS NOT NULL THEN
+        free := ARRAY(
+            SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (behind) FOR NO KEY UPDATE SKIP LOCKED);
+        IF cardinality(free) < cardinality(behind) THEN
+            PERFORM leave_unsettled(ARRAY(
+                SELECT DISTINCT d.parent_id FROM task_dependencies d
+                WHERE d.child_id = ANY (behind) AND d.child_id <> ALL (free) AND d.parent_id = ANY (parents)), revived);
+        END IF;
+    END IF;
+    PERFORM 1 FROM tasks t WHERE t.task_id = ANY (ahead) ORDER BY t.task_id FOR NO KEY UPDATE;
+    RETURN free || ahead;
+END $$;
+
+-- Appended, in the transaction that ended or revived them, so that nobody waits for anybody.
+
+CREATE FUNCTION leave_unsettled(parents uuid[], live_again boolean) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO unsettled (parent_id, revived) SELECT parent, live_again FROM unnest(parents) AS parent;
+    PERFORM pg_notify('windlass_settle', '');
+END $$;
+
 -- Does the next page of what was left unsettled, and returns what it revived and what it ended, or no row when there is
--- nothing left. The parent is locked before its dependents are, so that nobody revives it between a look at it and
--- their burial. A revival counts the parents anew, and buries again if it must: the parent may have
+-- nothing left. The parent itself is not locked: whoever moves it meanwhile comes to its dependents afterwards, and
+-- finds them as they are left here. A revival counts the parents anew, and buries again if it must: the parent may have
 -- died once more.
 
 CREATE FUNCTION settle_next(at_most int) RETURNS TABLE (revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
@@ -71,15 +109,15 @@ DECLARE
 BEGIN
     SELECT * INTO entry FROM unsettled u ORDER BY u.unsettled_id LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN; END IF;
-    PERFORM 1 FROM tasks t WHERE t.task_id = entry.parent_id FOR SHARE;
     children := ARRAY(
         SELECT d.child_id FROM task_dependencies d WHERE d.parent_id = entry.parent_id AND d.child_id > entry.settled_to
         ORDER BY d.child_id LIMIT at_most);
     IF entry.revived THEN
         SELECT r.everybody, r.ended INTO back, over FROM revive_tasks(buried_by_parents(children)) AS r;
     ELSE
+        PERFORM 1 FROM tasks t WHERE t.task_id = ANY (children) ORDER BY t.task_id FOR NO KEY UPDATE;
         over := settle_children(children);
-        over := over || settle_dependents(over);
+        over := over || settle_dependents(over, children);
     END IF;
     IF cardinality(children) < at_most THEN
         DELETE FROM unsettled u WHERE u.unsettled_id = entry.unsettled_id;
@@ -91,7 +129,7 @@ END $$;
 
 -- Looks through a page of the blocked for those that an ended parent should have moved, moves them, and says where the
 -- next page begins, or null at the end. There should be none: every end settles its dependents or leaves them to
--- `settle_next`. Nothing is locked but what is found, and its parents before it.
+-- `settle_next`. Nothing is locked but what is found, and what somebody else has locked is left to the next time.
 
 CREATE FUNCTION recheck_blocked(after uuid, at_most int, OUT reached uuid, OUT mended int, OUT ended jsonb)
 LANGUAGE plpgsql AS $$
@@ -107,12 +145,11 @@ BEGIN
     SELECT array_agg(c.task_id) INTO overdue FROM states_of_parents(page) AS c
     WHERE c.failed_parent IS NOT NULL OR c.unmet <> c.believed;
     IF overdue IS NOT NULL THEN
-        PERFORM 1 FROM tasks t
-        WHERE t.task_id = ANY (ARRAY(
-            SELECT d.parent_id FROM task_dependencies d WHERE d.child_id = ANY (overdue)))
-        ORDER BY t.task_id FOR SHARE;
+        overdue := ARRAY(
+            SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (overdue)
+            ORDER BY t.task_id FOR NO KEY UPDATE SKIP LOCKED);
         over := settle_children(overdue);
-        over := over || settle_dependents(over);
+        over := over || settle_dependents(over, overdue);
     END IF;
     mended := coalesce(cardinality(overdue), 0);
     ended := counts_of(over);
@@ -136,21 +173,20 @@ BEGIN
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = d.parent_id OFFSET 0) AS p
         WHERE d.child_id = t.task_id
     ) AS parents
-    WHERE t.status IN :sources_of_unblock;
+    WHERE t.status IN :sources_of_unblock AND t.level <= :level;
 END $$;
 
--- Moves blocked tasks by what has become of their parents, and returns those that it buried. Each child is locked, then
--- its parents are counted anew by a later statement, so of two parents that complete together the second sees both.
+-- Moves blocked tasks by what has become of their parents, and returns those that it buried. The caller has locked the
+-- children, and their parents are counted anew by a later statement: of two parents that complete together the second
+-- sees both. Whoever moves a parent comes to its children afterwards, so the parents need no lock.
 
 CREATE FUNCTION settle_children(children uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
-    moment  timestamptz;
+    moment  timestamptz := clock_timestamp();
     settled uuid[];
     buried  uuid[];
+    moves   jsonb;
 BEGIN
-    PERFORM 1 FROM tasks t WHERE t.task_id = ANY (children) ORDER BY t.task_id FOR NO KEY UPDATE;
-    moment := clock_timestamp();
-
     WITH moved AS (
         UPDATE tasks t SET
             status = CASE WHEN c.failed_parent IS NOT NULL THEN :target_of_bury
@@ -162,11 +198,18 @@ BEGIN
                 'details', jsonb_build_object('task_id', c.failed_parent), 'stack_trace', NULL,
                 'attempt', t.attempt) END,
             completed_at = CASE WHEN c.failed_parent IS NOT NULL THEN moment END,
+            -- Who is held stays so until somebody releases it, or until its end.
+            held = CASE WHEN c.failed_parent IS NULL THEN t.held ELSE '{}' END,
+            held_at = CASE WHEN c.failed_parent IS NULL THEN t.held_at END,
+            due_at = CASE WHEN c.failed_parent IS NULL THEN t.due_at END,
+            available_at = CASE WHEN c.failed_parent IS NULL THEN t.available_at
+                                ELSE coalesce(t.due_at, t.available_at) END,
             updated_at = moment,
             last_seq = t.last_seq + (c.failed_parent IS NOT NULL OR c.unmet = 0)::int
         FROM states_of_parents(children) AS c
         WHERE t.task_id = c.task_id AND (c.failed_parent IS NOT NULL OR c.unmet <> t.unmet OR c.unmet = 0)
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.user_id, t.provider
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.user_id, t.provider, t.actor, t.life,
+                  t.concerns
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, CASE m.status WHEN 'dead' THEN 'bury' ELSE 'unblock' END, moment, m.attempt,
@@ -174,14 +217,19 @@ BEGIN
                || CASE m.status WHEN 'dead' THEN jsonb_build_object('error', m.error) ELSE '{}' END
         FROM moved m WHERE m.status <> 'blocked'
     ), tallies AS (
-        INSERT INTO task_tallies (user_id, provider, status, tasks)
-        SELECT m.user_id, m.provider, 'blocked', -count(*) FROM moved m WHERE m.status = :target_of_unblock
-        GROUP BY m.user_id, m.provider
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        SELECT m.user_id, m.provider, m.actor, 'blocked', -count(*) FROM moved m WHERE m.status = :target_of_unblock
+        GROUP BY m.user_id, m.provider, m.actor
     )
-    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status = 'dead') INTO settled, buried
-    FROM moved m WHERE m.status <> 'blocked';
+    SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status = 'dead'),
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'bury', m.status, moment))
+           FILTER (WHERE m.status = 'dead' AND m.concerns <> 0)
+    INTO settled, buried, moves FROM moved m WHERE m.status <> 'blocked';
 
     PERFORM tally_tasks(buried) WHERE buried IS NOT NULL;
-    PERFORM wake_streams(settled), wake_dispatcher() WHERE settled IS NOT NULL;
+    IF moves IS NOT NULL THEN
+        PERFORM tell_moves(moves);
+    END IF;
+    PERFORM wake_streams(settled), wake_dispatcher(providers_of(settled)) WHERE settled IS NOT NULL;
     RETURN buried;
 END $$;

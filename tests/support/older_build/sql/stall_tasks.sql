@@ -5,11 +5,12 @@
 -- guardian ended it and everything below. The dependents that it buried come last, without a worker. A task that was
 -- among few when its worker was lost may have been the cause, and is the more suspected for it. What an earlier loss
 -- had made it suspected of is forgotten if it ran well this time. How many a worker had is kept with it, as they may be
--- taken back in several calls.
+-- taken back in several calls. The one that a worker had to go for, because it did not listen when its time was up
+-- (`hung_reason` in `shared/store/operating/workers.py`), has timed out.
 
 CREATE FUNCTION stall_tasks(
     expired_for_seconds float, dead_workers text[], proofs jsonb, delays float[], at_most int,
-    heard_at timestamptz, patience_seconds float
+    heard_at timestamptz, patience_seconds float, timeout_factor float
 )
 RETURNS TABLE (task_id uuid, status text, worker_id text, actor text, provider text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -18,29 +19,38 @@ DECLARE
     moment  timestamptz := clock_timestamp();
     final   uuid[];
     holders text[];
-    had     bigint[];
+    losses  bigint[];
+    moves   jsonb;
 BEGIN
     IF moment > heard_at + make_interval(secs => patience_seconds) THEN RETURN; END IF;
-    SELECT array_agg(losing.worker_id), array_agg(losing.tasks) INTO holders, had FROM (
+    SELECT array_agg(losing.worker_id), array_agg(losing.tasks) INTO holders, losses FROM (
         SELECT t.worker_id, count(*) AS tasks FROM tasks t WHERE t.status IN :sources_of_stall GROUP BY t.worker_id
         HAVING bool_or(t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds))
                OR t.worker_id = ANY (dead_workers)
     ) AS losing;
     IF holders IS NULL THEN RETURN; END IF;
     -- Before the tasks, as a renewal does it; one that is just under way is not waited for.
-    WITH losing AS (SELECT * FROM unnest(holders, had) AS l(worker_id, tasks)), free AS (
+    WITH losing AS (SELECT * FROM unnest(holders, losses) AS l(worker_id, tasks)), free AS (
         SELECT w.worker_id FROM workers w WHERE w.worker_id = ANY (holders) FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE workers w SET lost_tasks = losing.tasks FROM losing JOIN free USING (worker_id)
     WHERE w.worker_id = losing.worker_id AND w.lost_tasks < losing.tasks;
 
-    SELECT array_agg(locked.task_id) INTO stale FROM (
+    stale := ARRAY(
         SELECT t.task_id FROM tasks t
         WHERE t.status IN :sources_of_stall
           AND (t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
                OR t.worker_id = ANY (dead_workers))
-        ORDER BY t.task_id LIMIT at_most FOR NO KEY UPDATE SKIP LOCKED
-    ) AS locked;
+          AND t.level <= :level
+        ORDER BY t.task_id LIMIT at_most);
+    -- Chosen unlocked, then locked and looked at again.
+    SELECT array_agg(t.task_id) INTO stale FROM unnest(stale) AS one(task_id)
+    CROSS JOIN LATERAL (
+        SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
+    ) AS t
+    WHERE t.status IN :sources_of_stall
+      AND (t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
+           OR t.worker_id = ANY (dead_workers));
     IF stale IS NULL THEN RETURN; END IF;
     moment := clock_timestamp();
 
@@ -49,8 +59,9 @@ BEGIN
         SELECT t.task_id, t.worker_id AS holder, t.retry_count >= t.max_retries AS exhausted,
                CASE WHEN t.cancel_requested THEN 'cancel' ELSE 'stall' END AS via,
                ran_well(t.report_count, t.started_at, t.heartbeat_at) AS ran_well,
-               were_few(greatest(l.tasks, w.lost_tasks)) AS among_few
-        FROM tasks t LEFT JOIN unnest(holders, had) AS l(worker_id, tasks) ON l.worker_id = t.worker_id
+               were_few(greatest(l.tasks, w.lost_tasks)) AS among_few,
+               coalesce(w.stop_reason = 'condemned: task ' || t.task_id || ' ignores its deadline', false) AS hung
+        FROM tasks t LEFT JOIN unnest(holders, losses) AS l(worker_id, tasks) ON l.worker_id = t.worker_id
         LEFT JOIN workers w ON w.worker_id = t.worker_id
         WHERE t.task_id = ANY (stale)
     ), moved AS (
@@ -62,9 +73,14 @@ BEGIN
             suspicion = CASE WHEN j.ran_well THEN 0 ELSE t.suspicion END + coalesce(j.among_few, false)::int,
             available_at = CASE WHEN j.via = 'cancel' OR j.exhausted THEN t.available_at ELSE moment + make_interval(
                 secs => delays[least(t.stall_count + 1, cardinality(delays))] * (1 + random() * 0.1)) END,
+            timeout_seconds = CASE WHEN j.hung AND NOT j.exhausted THEN t.timeout_seconds * timeout_factor
+                                   ELSE t.timeout_seconds END,
             error = CASE WHEN j.via = 'cancel' THEN t.error ELSE jsonb_build_object(
-                'type', 'WorkerLost', 'kind', 'transient',
-                'message', 'worker ' || j.holder || ' died or stopped renewing its lease', 'stack_trace', NULL,
+                'type', CASE WHEN j.hung THEN 'TimedOut' ELSE 'WorkerLost' END, 'kind', 'transient',
+                'message', CASE WHEN j.hung THEN 'the attempt did not stop when its ' || t.timeout_seconds
+                                                 || ' s were over; worker ' || j.holder || ' had to go for it'
+                                ELSE 'worker ' || j.holder || ' died or stopped renewing its lease' END,
+                'stack_trace', NULL,
                 'details', jsonb_build_object('worker_id', j.holder)
                            || CASE WHEN j.exhausted THEN '{"retries_exhausted": true}'::jsonb ELSE '{}' END,
                 'attempt', t.attempt) END,
@@ -81,12 +97,19 @@ BEGIN
     )
     SELECT m.task_id, m.status::text, m.holder::text, m.actor::text, m.provider::text FROM moved m;
 
-    SELECT array_agg(t.task_id) INTO final FROM tasks t WHERE t.task_id = ANY (stale) AND t.completed_at IS NOT NULL;
+    SELECT array_agg(t.task_id) FILTER (WHERE t.completed_at IS NOT NULL),
+           jsonb_agg(move_of(t.task_id, t.last_seq, t.life, t.concerns,
+                             CASE t.status WHEN 'cancelled' THEN 'cancel' ELSE 'stall' END, t.status, moment))
+           FILTER (WHERE t.concerns <> 0)
+    INTO final, moves FROM tasks t WHERE t.task_id = ANY (stale);
     IF final IS NOT NULL THEN
         PERFORM tally_tasks(final);
-        final := settle_dependents(final);
+        final := settle_dependents(final, stale);
         RETURN QUERY SELECT t.task_id, t.status::text, NULL, t.actor::text, t.provider::text
         FROM tasks t WHERE t.task_id = ANY (final);
     END IF;
-    PERFORM wake_streams(stale), wake_dispatcher();
+    IF moves IS NOT NULL THEN
+        PERFORM tell_moves(moves);
+    END IF;
+    PERFORM wake_streams(stale), wake_dispatcher(providers_of(stale));
 END $$;

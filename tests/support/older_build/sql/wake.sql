@@ -13,7 +13,19 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION wake_dispatcher() RETURNS void LANGUAGE plpgsql AS $$
+-- It looks at the providers named; at all of them when none are, or too many.
+
+CREATE FUNCTION wake_dispatcher(names text[] DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    said text;
 BEGIN
-    PERFORM pg_notify('windlass_dispatch', '');
+    SELECT string_agg(DISTINCT name, E'\n') INTO said FROM unnest(names) AS name;
+    PERFORM pg_notify('windlass_dispatch', CASE WHEN octet_length(said) < 4000 THEN said ELSE '' END);
+END $$;
+
+CREATE FUNCTION providers_of(task_ids uuid[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg(DISTINCT t.provider) FROM unnest(task_ids) AS one(task_id)
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t);
 END $$;
