@@ -12,14 +12,18 @@ from tests.support.engine.flow import be_told_429, serve
 from tests.support.engine.keyed import most_at_once, parked, set_key_limit, with_key
 from tests.support.engine.rated import claim_together
 from tests.support.engine.store import CONNECTIONS, Engine, on_the_engine
+from windlass.services.api.access.auth import Caller
+from windlass.services.api.tasks.why import explanation_of
 from windlass.shared.holds import Hold
 from windlass.shared.reasons import Reason
+from windlass.shared.settings import Settings
 from windlass.shared.store import orders, tasks
 from windlass.shared.store.functions import named
 from windlass.shared.store.orders import Intent
 from windlass.shared.store.tasks import Claimed, Refused
 
 A, B = with_key("a"), with_key("b")
+ANN = Caller(key_id="k", user_id="ann", role="user")
 
 
 @pytest.mark.parametrize("limit", [1, 2])
@@ -236,6 +240,27 @@ async def test_nobody_looks_again_for_what_is_parked(engine: Engine) -> None:
     assert await dispatch(engine) == []
     assert await parked(engine, ids) == ids
     assert await seconds_to_next_look(engine) is None
+
+
+@on_the_engine
+async def test_why_says_that_the_key_is_full_before_and_after_it_is_parked(engine: Engine) -> None:
+    await serve(engine)
+    await set_key_limit(engine, 2)
+    await engine.running(**A)
+    next_one, last = await engine.submit_many(2, **A)
+    full = {"key": "a", "limit": 2, "running": 1}
+
+    async def why(task_id: UUID) -> tuple[str, dict[str, object]]:
+        said = await explanation_of(engine.pool, await engine.row(task_id), ANN, Settings())
+        return str(said["reason"]), said["details"]
+
+    assert (await why(next_one))[0] == "about-to-start"
+    assert await why(last) == ("key-limit", full)
+    assert await dispatch(engine) == [next_one]
+    reason, details = await why(last)
+    assert (reason, details) == ("key-limit", {**full, "held": ["key"], "since": details["since"]})
+    await set_key_limit(engine, None)
+    assert (await why(await engine.submit(**A)))[0] == "about-to-start"
 
 
 @on_the_engine

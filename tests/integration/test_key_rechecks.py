@@ -1,7 +1,14 @@
 """Concurrency keys, when something is in the way: lost calls, faults, other limits, other builds."""
 
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
+import pytest
+
+from tests.support.engine.dispatching import dispatch
+from tests.support.engine.flow import serve
 from tests.support.engine.keyed import parked, set_key_limit, with_key
 from tests.support.engine.rated import claim_together
 from tests.support.engine.store import Engine, on_the_engine
@@ -143,9 +150,7 @@ async def test_functions_that_know_nothing_of_keys_leave_them_alone(engine: Engi
     try:
         for statement in functions.statements():
             text = statement.replace(functions.schema(), older)
-            await engine.sql(
-                text.replace(f"t.level <= {functions.LEVEL}", "t.level <= 0").replace("t.level > 1", "t.level > 0")
-            )
+            await engine.sql(re.sub(rf"t\.level (<=|>) {functions.LEVEL}\b", r"t.level \1 0", text))
         task_id, plain = await engine.submit(**A), await engine.submit()
         claim = f"SELECT task_id, refusal FROM {older}.claim_tasks($1, $2, 'worker-9', 30)"
         rows = await engine.pool.fetch(claim, [task_id, plain], [uuid4(), uuid4()])
@@ -154,3 +159,48 @@ async def test_functions_that_know_nothing_of_keys_leave_them_alone(engine: Engi
     finally:
         await engine.sql(f"DROP SCHEMA {older} CASCADE")
     await engine.start(task_id)
+
+
+@pytest.mark.parametrize("move", ["cancel", "end", "stall", "expire"])
+@on_the_engine
+async def test_nobody_is_waited_for_with_a_parked_task_in_hand(engine: Engine, move: str) -> None:
+    """Somebody has locked a dependent and wants the parked one next: the dependents come first, then the key."""
+    await set_key_limit(engine, 1)
+    parent = await engine.submit(**A, max_retries=0, max_age_seconds=3600)
+    child, next_one = await engine.submit(depends_on=[parent]), await engine.submit(**A)
+    attempt = await engine.start(parent)
+    await engine.claim(next_one)
+    if move in {"cancel", "expire"}:
+        await engine.finish(attempt, "interrupt")
+    moves: dict[str, Callable[[], Awaitable[object]]] = {
+        "cancel": lambda: engine.cancel(parent),
+        "end": lambda: engine.finish(attempt),
+        "stall": lambda: tasks.stall(engine.pool),
+        "expire": lambda: tasks.expire(engine.pool),
+    }
+    if move == "stall":
+        await engine.lapse(parent)
+    if move == "expire":
+        await engine.outlive(parent)
+    assert await parked(engine, [next_one]) == [next_one]
+    lock = "SELECT * FROM tasks WHERE task_id = $1 FOR UPDATE"
+    async with engine.holding(lock, child) as somebody:
+        moving = asyncio.ensure_future(moves[move]())
+        await engine.until_waiting(1)
+        await somebody.execute(lock, next_one)
+    await moving
+    await recheck(engine)
+    assert await parked(engine, [next_one]) == []
+
+
+@on_the_engine
+async def test_a_reservation_waits_for_nobody_once_it_has_parked(engine: Engine) -> None:
+    await serve(engine)
+    await set_key_limit(engine, 1)
+    locked, first, surplus, free = (
+        await engine.submit(), await engine.submit(**A), await engine.submit(**A), await engine.submit()
+    )  # fmt: skip
+    async with engine.holding("SELECT * FROM tasks WHERE task_id = $1 FOR UPDATE", locked), asyncio.timeout(5):
+        assert await dispatch(engine) == [first, free]
+    assert await parked(engine, [first, surplus]) == [surplus]
+    assert await dispatch(engine) == [locked]

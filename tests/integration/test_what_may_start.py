@@ -5,7 +5,7 @@ another entry.
 """
 
 from dataclasses import dataclass
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from hypothesis import strategies as st
 
@@ -14,15 +14,13 @@ from tests.support.engine.flow import look, serve
 from tests.support.engine.rated import claim_together
 from tests.support.engine.store import Engine, empty_database
 from tests.support.servers.private_servers import Servers
-from windlass.services.api.access.auth import Caller
-from windlass.services.api.tasks.why import explanation_of
 from windlass.shared.admission import WINDOW_FLOOR, admit
+from windlass.shared.explanation import explain
 from windlass.shared.reasons import Reason
-from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import providers
-
-ANN = Caller(key_id="k", user_id="ann", role="user")
-SETTINGS = Settings()
+from windlass.shared.store.reading.why import look_at
+from windlass.shared.store.record import fetch
+from windlass.shared.store.rows import TaskRow
 
 WAITING = WINDOW_FLOOR // 2
 """Fewer than the window of doorbells has room for: it grows with the pool, which must not depend on it."""
@@ -143,25 +141,16 @@ async def by_admission(engine: Engine) -> Said:
     return Said(rung - resumes, resumes)
 
 
+async def explained(engine: Engine) -> list[tuple[TaskRow, Reason]]:
+    """All that wait, each with what its reader is told."""
+    view = await look(engine)
+    rows = await fetch(engine.pool, TaskRow, "SELECT * FROM tasks WHERE status IN ('queued', 'retrying')")
+    return [(row, explain(view, await look_at(engine.pool, row, view.queues)).reason) for row in rows]
+
+
 async def by_why(engine: Engine) -> Said:
-    """Who is about to start, as its reader is told."""
-    rows = await engine.pool.fetch("SELECT task_id FROM tasks WHERE status IN ('queued', 'retrying')")
-    said = [
-        (each, await explanation_of(engine.pool, each, ANN, SETTINGS))
-        for each in [await engine.row(row["task_id"]) for row in rows]
-    ]
-    starting = [task for task, why in said if why["reason"] == Reason.ABOUT_TO_START]
-    return Said(sum(not task.job_open for task in starting), sum(task.job_open for task in starting))
-
-
-async def full_keys(engine: Engine) -> set[UUID]:
-    """Whose key is full, as its reader is told."""
-    rows = await engine.pool.fetch(
-        "SELECT task_id FROM tasks WHERE concurrency_key IS NOT NULL AND status IN ('queued', 'retrying')"
-    )
-    tasks = [await engine.row(row["task_id"]) for row in rows]
-    said = {task.task_id: await explanation_of(engine.pool, task, ANN, SETTINGS) for task in tasks}
-    return {task_id for task_id, why in said.items() if why["reason"] == Reason.KEY_LIMIT}
+    starting = [row for row, reason in await explained(engine) if reason is Reason.ABOUT_TO_START]
+    return Said(sum(not row.job_open for row in starting), sum(row.job_open for row in starting))
 
 
 async def by_the_gate(engine: Engine) -> Said:
@@ -186,15 +175,13 @@ async def bring_about(engine: Engine, situation: dict[str, str]) -> None:
 async def agree(engine: Engine, situation: dict[str, str]) -> None:
     await bring_about(engine, situation)
     wanted = await by_the_demand(engine)
-    full = await full_keys(engine)
+    full = [row.task_id for row, reason in await explained(engine) if reason is Reason.KEY_LIMIT]
     admitted = await by_admission(engine)
     assert wanted == admitted.starts + admitted.resumes, "the demand for pods"
     assert await by_the_demand(engine) == wanted, "the demand, when keys have been looked at"
     assert await by_why(engine) == admitted, "why"
-    assert (
-        await engine.pool.fetch("SELECT 1 FROM tasks WHERE doorbell_token IS NOT NULL AND task_id = ANY ($1)", full)
-        == []
-    )
+    rung = await engine.pool.fetch("SELECT task_id FROM tasks WHERE doorbell_token IS NOT NULL")
+    assert not {row["task_id"] for row in rung} & set(full), "why, before it was parked"
     assert await by_the_gate(engine) == admitted, "the claim's gate"
 
 
