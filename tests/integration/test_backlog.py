@@ -24,7 +24,7 @@ from windlass.shared.store.tasks import dependencies
 from windlass.shared.toml_tables import LaneSettings
 
 WAITING = 20_000
-FEW, VERY_FEW = 3_000, 300
+FEW, VERY_FEW = 3_000, 400
 """Blocks, of what counts a page of tasks and of the rest; to walk through all that waits takes 20,000, or 800 where the
 pages are sorted before they are read."""
 

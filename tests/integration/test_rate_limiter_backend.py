@@ -224,6 +224,18 @@ def test_a_window_limiter_grants_its_limit(backend: Backend) -> None:
         pass
 
 
+def test_who_waited_while_the_window_moved_on_sees_what_was_taken_meanwhile(postgres: Backend) -> None:
+    """It has counted the old part of the window; others have used up the limit in the new one before it could."""
+    older, newer = ["calls@1", "calls@0"], ["calls@2", "calls@1", "calls@0"]
+    told = iter([older, newer])
+    for _ in range(5):
+        assert postgres.incr_and_sum("calls@2", lambda: newer, 1, 5, LONG)
+    assert not postgres.incr_and_sum("calls@1", lambda: next(told), 1, 5, LONG)
+    assert not postgres.incr_and_sum("calls@2", lambda: newer, 1, 5, LONG)
+    assert postgres.incr_and_sum("calls@2", lambda: newer, 1, 6, LONG), "and it has given back what it took"
+    assert not postgres.incr_and_sum("calls@2", lambda: newer, 1, 6, LONG)
+
+
 def test_a_window_limiter_grants_more_when_its_window_has_moved_on(backend: Backend) -> None:
     limiter = WindowRateLimiter(backend, "calls", limit=1, window=1)  # type: ignore[no-untyped-call]
     assert acquired(limiter)

@@ -28,8 +28,8 @@ class PostgresBackend(RateLimiterBackend):
 
     Lives end by Postgres' clock. The keys, though, are the limiters' own: Dramatiq's window and bucket limiters put
     each host's `time.time()` into them, so hosts whose clocks differ by more than a window or bucket count apart, and
-    each of them may use up the limit; by less, and they overlap in part. A provider's own
-    rate is kept by the claim, by one clock.
+    each of them may use up the limit; by less, and they overlap in part. A provider's own rate is kept by the claim,
+    by one clock.
 
     Errors of the database come out as they are: what then is for the caller to say, who may be counting a barrier's
     parties, where a repeated call would count one twice.
@@ -52,9 +52,15 @@ class PostgresBackend(RateLimiterBackend):
     def incr_and_sum(
         self, key: str, keys: Callable[[], Sequence[str]], amount: int, maximum: int, ttl: int
     ) -> bool:  # fmt: skip
-        return self._caller.call(
-            partial(rates.move, key=key, change=amount, highest=maximum, summed=keys(), ttl_seconds=ttl / 1000)
-        )
+        """The keys are those of a moment, and the call may have to wait for others: where the window has moved on
+        meanwhile, what they took in its newest part was not counted, and is looked at once more."""
+        move = partial(rates.move, key=key, highest=maximum, ttl_seconds=ttl / 1000)
+        counted = keys()
+        granted = self._caller.call(partial(move, change=amount, summed=counted))
+        if granted and (since := keys()) != counted and not self._caller.call(partial(move, change=0, summed=since)):
+            self.decr(key, amount, 0, ttl)
+            return False
+        return granted
 
     def wait(self, key: str, timeout: int | None) -> bool:
         """Looks a few times a second: only barriers wait, and a worker has no connection to spare for listening.
