@@ -2,6 +2,7 @@
 
 import inspect
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import version
@@ -81,6 +82,14 @@ def take(consumer: Any) -> Any:
     return wait_until("a message", lambda: next(consumer))
 
 
+def until_acked(consumer: OneChannelConsumer) -> None:
+    """Else what has run comes again by the next connection."""
+    wait_until("all are acked", lambda: not consumer.known_tags)
+    sent = threading.Event()
+    consumer.connection.add_callback_threadsafe(sent.set)
+    assert sent.wait(20)
+
+
 def test_a_process_takes_no_more_than_it_has_places_for_whatever_the_queues_have(
     settings: Settings, channel: BlockingChannel
 ) -> None:
@@ -156,10 +165,13 @@ def test_one_thread_and_one_connection_serve_every_queue_and_come_back(
 
     lost = thread.consumer
     assert isinstance(lost, OneChannelConsumer)
+    until_acked(lost)
     lost.connection._impl._transport._sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]
     wait_until("another connection", lambda: thread.consumer is not lost)
     rung |= {ring(channel, queue) for queue in QUEUES}
     wait_until("all have run", lambda: set(ran) == rung)
-    worker.stop(timeout=5000)
+    assert isinstance(thread.consumer, OneChannelConsumer)
+    until_acked(thread.consumer)
+    worker.stop(timeout=20_000)
     assert not any(each.is_alive() for each in (*worker.workers, thread))
     assert waiting(channel) == 0
