@@ -128,8 +128,9 @@ def test_several_are_cancelled_and_retried_and_one_failure_stops_no_other(run: R
     retried = run("retry", one, two, "-o", "json")
     assert retried.code == 0
     assert [task["status"] for task in retried.document["items"]] == ["queued", "queued"]
-    assert run("get", one, "--wait").code == 0
-    refused = run("retry", one, "-o", "json")
+    done = submitted(run)
+    assert run("get", done, "--wait").code == 0
+    refused = run("retry", done, "-o", "json")
     assert refused.code == 1
     assert [error["code"] for error in refused.document["errors"]] == ["not-revivable"]
 

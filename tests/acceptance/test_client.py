@@ -151,8 +151,9 @@ def test_a_history_is_read_to_its_end_and_by_type(client: Client) -> None:
 def test_a_cancelled_task_can_be_retried_and_a_completed_one_not(client: Client) -> None:
     task = client.submit("probe", delay_seconds=600)
     client.cancel(task.task_id)
-    assert client.retry(task.task_id).status == "queued"
-    done = client.wait(task.task_id)
+    revived = client.retry(task.task_id)
+    assert (revived.status, revived.available_at) == ("queued", task.available_at), "it keeps its time"
+    done = client.wait(client.submit("probe").task_id)
     assert done.status == "completed"
     with pytest.raises(NotRevivable) as refused:
         client.retry(done.task_id)

@@ -241,7 +241,8 @@ def assert_labels_are_bounded(said: Said) -> None:
 
 
 def test_with_a_port_of_its_own_the_api_says_nothing_to_the_world(watched: Watched) -> None:
-    assert watched.client.http.get("/metrics").status_code == 404
+    assert watched.client.http.get("/metrics").status_code == 200
+    assert watched.client.http.get("/metrics", headers={"Authorization": ""}).status_code == 401
     elsewhere = httpx.get(f"http://127.0.0.1:{watched.ports['api']}/api/v1/tasks", trust_env=False)
     assert elsewhere.status_code == 404
 

@@ -10,7 +10,7 @@ TASK_FIELDS = {
     "timeout_seconds", "created_at", "updated_at", "started_at", "completed_at", "worker_id", "heartbeat_at",
     "lease_expires_at", "cancel_requested", "user_id", "tags", "project_id", "workflow_id", "workflow_run_id",
     "interaction_id", "parent_task_id", "depends_on", "dedupe_key", "provider_job_id", "exit_code",
-    "held", "concurrency_key",
+    "held", "concurrency_key", "usage",
 }  # fmt: skip
 
 
