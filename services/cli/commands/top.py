@@ -73,7 +73,7 @@ def look_at(client: Client) -> Look:
     read = calls.providers().read(providers).items
     return Look(
         queues=asked.read(document),
-        providers={each.queue: each for each in read},
+        providers={each.name: each for each in read},
         document={**document, "providers": providers["items"]},
         at=time.monotonic(),
     )
@@ -89,7 +89,7 @@ def heading(now: Look, last: Look | None) -> str:
 def queues_table(look: Look) -> Table:
     rows = []
     for each in look.queues.queues:
-        provider = look.providers.get(each.queue)
+        provider = look.providers.get(each.provider)
         limit = "" if provider is None else known(provider.limit.effective) or "∞"
         rate = "" if provider is None else rate_text(provider.rate.effective)
         because = "" if provider is None else why_it_rests(provider)
