@@ -11,6 +11,7 @@ import periodiq
 from windlass.services.janitor.rhythms import TIMES, Rhythm
 from windlass.shared.broker import DoorbellBroker
 from windlass.shared.process import kernel, logs
+from windlass.shared.process.rabbitmq_lines import is_of_connection
 from windlass.shared.settings import Settings
 from windlass.shared.settings.loading import settings_or_exit
 
@@ -42,14 +43,20 @@ def main() -> None:
     kernel.die_with_parent(int(sys.argv[1]), signal.SIGTERM)
     settings = settings_or_exit()
     logs.start(settings, "schedule")
-    broker = boot(settings, answered_elsewhere)
-    scheduler = periodiq.Scheduler(actors=list(broker.actors.values()))
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    scheduler.schedule()
     try:
-        scheduler.loop()
-    except dramatiq.errors.ConnectionError:  # the janitor's own consumer says so, once
+        ring(boot(settings, answered_elsewhere))
+    except Exception as error:
+        # The janitor's own consumer says so, once.
+        if not isinstance(error, dramatiq.errors.ConnectionError) and not is_of_connection(error):
+            raise
         raise SystemExit(BROKER_AWAY) from None
+
+
+def ring(broker: DoorbellBroker) -> None:
+    scheduler = periodiq.Scheduler(actors=list(broker.actors.values()))
+    scheduler.schedule()
+    scheduler.loop()
 
 
 if __name__ == "__main__":

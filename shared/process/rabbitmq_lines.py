@@ -3,6 +3,8 @@
 import logging
 import threading
 import time
+import traceback
+from collections import deque
 from typing import Final
 
 LOGGER: Final = "rabbitmq"
@@ -55,8 +57,15 @@ def _lost(record: logging.LogRecord) -> str | None:
     error = record.exc_info[1] if record.exc_info else None
     if error is None:
         return record.getMessage().removeprefix("Consumer encountered a connection error: ")
-    is_of_connection = isinstance(error, OSError) or type(error).__module__.partition(".")[0] == "pika"
-    return (str(error) or type(error).__name__) if is_of_connection else None
+    return (str(error) or type(error).__name__) if is_of_connection(error) else None
+
+
+def is_of_connection(error: BaseException) -> bool:
+    """Whether it is about the connection. One that is lost at a bad moment comes out of the client as whatever its own
+    state has led it to, an IndexError for one: what was raised within it counts."""
+    raised_by = deque(traceback.walk_tb(error.__traceback__), maxlen=1)
+    within = {frame.f_globals.get("__name__", "") for frame, _ in raised_by} | {type(error).__module__}
+    return isinstance(error, OSError) or any(name.partition(".")[0] == "pika" for name in within)
 
 
 def _say(record: logging.LogRecord, level: int, text: str) -> bool:

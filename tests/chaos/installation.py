@@ -31,6 +31,8 @@ call_timeout_seconds = 3
 
 [providers.midjourney]
 limit = {LIMITS["midjourney"]}
+# A provider that was killed has forgotten what it was asked for, and will never call back: nobody waits long here.
+callback_wait_seconds = 10
 poll_seconds = 0.3
 call_timeout_seconds = 3
 

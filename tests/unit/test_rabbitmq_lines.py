@@ -4,6 +4,7 @@ import io
 import logging
 from collections.abc import Iterator
 
+import pika
 import pytest
 
 from windlass.shared.process.rabbitmq_lines import LOGGER, RabbitmqLines
@@ -55,6 +56,15 @@ def test_each_outage_is_told(lines: io.StringIO) -> None:
         logging.getLogger(LOGGER).warning("reset")
         logging.getLogger(LOGGER).info("connected")
     assert [line.split()[2] for line in lines.getvalue().splitlines()] == ["no", "connected", "no", "connected"]
+
+
+def test_what_the_client_s_own_state_led_it_to_is_of_the_connection(lines: io.StringIO) -> None:
+    try:
+        pika.URLParameters("amqp://somewhere?heartbeat=soon")
+    except ValueError:
+        consumer("probe.probe").critical("Consumer encountered an unexpected error.", exc_info=True)
+    assert lines.getvalue().startswith("WARNING rabbitmq: no connection to RabbitMQ (")
+    assert "Traceback" not in lines.getvalue()
 
 
 def test_what_is_no_connection_s_fault_is_told_as_it_is(lines: io.StringIO) -> None:
