@@ -1,6 +1,7 @@
 """Tasks that harm their worker: the process goes, the others lose nothing."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,12 @@ def kill_the_worker_of(tasks: list[str], windlass: Windlass) -> None:
     (pid,) = [each["pid"] for each in client.workers() if each["worker_id"] == worker]
     windlass.kill(pid)
     wait_until("it is lost", lambda: worker in [each["worker_id"] for each in client.workers("lost")], seconds=60)
+    # It is called lost first, and its tasks are taken back then.
+    wait_until("they are taken back", lambda: not any(runs_at(worker, client.get(each)) for each in tasks), seconds=60)
+
+
+def runs_at(worker_id: str, task: dict[str, Any]) -> bool:
+    return bool(task["status"] == "running" and task["worker_id"] == worker_id)
 
 
 def test_of_a_worker_killed_twice_the_suspects_run_one_by_one_and_nobody_else_waits_for_them(
