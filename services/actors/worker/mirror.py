@@ -118,6 +118,9 @@ class StateMirror(dramatiq.Middleware):
         running = Running(limiter, slot, context, self._speak_of(limiter.answer))
         self._attempts.add(context)
         self._thread.running = running
+        if self.closed:
+            # Granted while the worker was told to stop: those who stop all that runs may not have seen it.
+            self._attempts.stop(context.task.claim_token)
 
     def _speak_of(self, task: Claimed) -> tracing.Span:
         """What this thread says and does from here on is about this attempt."""
