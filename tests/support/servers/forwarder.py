@@ -48,7 +48,7 @@ class Forwarders:
 
     async def _stop(self) -> None:
         for forwarder in self._forwarders:
-            forwarder.refuse()
+            await forwarder.refuse()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -97,7 +97,7 @@ class Forwarder:
 
     def cut(self) -> None:
         """Connections are refused, and those that are open end."""
-        self._forwarders.do(self._cut())
+        self._forwarders.do(self.refuse())
 
     def reset(self) -> None:
         """Those that are open end with an RST; new ones are welcome."""
@@ -114,10 +114,16 @@ class Forwarder:
     def mend(self) -> None:
         self._forwarders.do(self._mend())
 
-    def refuse(self) -> None:
+    async def refuse(self) -> None:
         if self._listening is not None:
-            self._listening.close()
-            self._listening = None
+            listening, self._listening = self._listening, None
+            # Nobody more is accepted, and who has been is let in first: asyncio forgets to close a connection whose
+            # server was closed between the two.
+            for each in listening.sockets:
+                self._forwarders.loop.remove_reader(each.fileno())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            listening.close()
         for connection in self._connections:
             connection.abort()
 
@@ -132,9 +138,6 @@ class Forwarder:
         self._flowing.set()
         if self._listening is None:
             self._listening = await asyncio.start_server(self._accept, LOOPBACK, self._port)
-
-    async def _cut(self) -> None:
-        self.refuse()
 
     async def _reset(self) -> None:
         for connection in self._connections:
