@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import pytest
 
+from tests.support import open_sockets
 from tests.support.providers import real_providers
 from tests.support.servers.databases import execute, migrate
 from tests.support.servers.private_servers import Servers, throw_away_servers
@@ -26,6 +27,7 @@ def pytest_configure() -> None:
     ]:
         del os.environ[name]
     real_providers.put_keys_aside()
+    open_sockets.tell_where_they_were_opened()
 
 
 @pytest.fixture(scope="session")
