@@ -48,9 +48,9 @@ async def a_claim_waits(engine: Engine) -> bool:
 def test_what_is_granted_while_the_worker_is_told_to_stop_is_handed_back(
     database_url: str, mirror: StateMirror
 ) -> None:
-    broker = StubBroker(middleware=[])  # type: ignore[no-untyped-call]
+    broker = StubBroker(middleware=[])
     task_id = ask(database_url, lambda engine: engine.submit())
-    message = MessageProxy(Message("probe.probe", "probe", (str(task_id),), {}, {}))  # type: ignore[no-untyped-call]
+    message = MessageProxy(Message("probe.probe", "probe", (str(task_id),), {}, {}))
 
     def process() -> None:
         mirror.before_process_message(broker, message)
