@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from windlass.services.actors.worker.context import Context
+from windlass.shared.actors.payloads import ProbePayload
 from windlass.shared.errors import ERROR_TYPES, InvalidInput, RateLimited, TaskError
-from windlass.shared.payloads import ProbePayload
 
 
 def probe(context: Context, payload: ProbePayload) -> dict[str, Any]:

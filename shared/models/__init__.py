@@ -5,6 +5,7 @@ at every insert, tasks and events are never deleted, and the functions in `share
 """
 
 from windlass.shared.models.access import ApiKey, AuditEntry, ServerSecret
+from windlass.shared.models.actors import ActorVersion, TaskStep
 from windlass.shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
 from windlass.shared.models.demand import SCALE_DEMAND
 from windlass.shared.models.media import Content, Generation
@@ -15,6 +16,7 @@ from windlass.shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTa
 __all__ = [
     "SCALE_DEMAND",
     "Actor",
+    "ActorVersion",
     "ApiKey",
     "AuditEntry",
     "BulkJob",
@@ -34,6 +36,7 @@ __all__ = [
     "TaskDependency",
     "TaskEvent",
     "TaskQueueMetric",
+    "TaskStep",
     "TaskTag",
     "TaskTally",
     "Unsettled",

@@ -36,6 +36,8 @@ class Worker(SQLModel, table=True):
     heartbeat_at: datetime = moment(optional=False)
     stop_reason: str | None = None
     lost_tasks: int = counter()
+    actor_versions: dict[str, Any] = document(optional=False)
+    broken: dict[str, Any] = document(optional=False)
 
 
 class ServiceReport(SQLModel, table=True):

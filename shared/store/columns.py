@@ -1,6 +1,12 @@
 """The columns of each table with their types, drawn from `shared/models` by `make fmt`: what functions return of it."""
 
 COLUMNS: dict[str, dict[str, str]] = {
+    "actor_versions": {
+        "actor": "varchar",
+        "version": "varchar",
+        "definition": "jsonb",
+        "registered_at": "timestamp with time zone",
+    },
     "actors": {
         "name": "varchar",
         "concurrency_limit": "integer",
@@ -180,6 +186,14 @@ COLUMNS: dict[str, dict[str, str]] = {
         "heartbeat_delay_seconds": "float",
         "updated_at": "timestamp with time zone",
     },
+    "task_steps": {
+        "task_id": "uuid",
+        "name": "varchar",
+        "attempt": "integer",
+        "result": "jsonb",
+        "elapsed_ms": "bigint",
+        "created_at": "timestamp with time zone",
+    },
     "task_tags": {
         "tag": "varchar",
         "task_id": "uuid",
@@ -285,5 +299,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "heartbeat_at": "timestamp with time zone",
         "stop_reason": "varchar",
         "lost_tasks": "integer",
+        "actor_versions": "jsonb",
+        "broken": "jsonb",
     },
 }

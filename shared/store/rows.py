@@ -14,6 +14,15 @@ class ActorRow(Record):
     concurrency_limit: int | None
 
 
+class ActorVersionRow(Record):
+    """A row of `actor_versions`, or those of its columns that were selected."""
+
+    actor: str
+    version: str
+    definition: dict[str, Any]
+    registered_at: datetime
+
+
 class ApiKeyRow(Record):
     """A row of `api_keys`, or those of its columns that were selected."""
 
@@ -310,6 +319,17 @@ class TaskQueueMetricRow(Record):
     updated_at: datetime
 
 
+class TaskStepRow(Record):
+    """A row of `task_steps`, or those of its columns that were selected."""
+
+    task_id: UUID
+    name: str
+    attempt: int
+    result: Any
+    elapsed_ms: int
+    created_at: datetime
+
+
 class TaskTagRow(Record):
     """A row of `task_tags`, or those of its columns that were selected."""
 
@@ -365,3 +385,5 @@ class WorkerRow(Record):
     heartbeat_at: datetime
     stop_reason: str | None
     lost_tasks: int
+    actor_versions: dict[str, Any]
+    broken: dict[str, Any]

@@ -23,9 +23,9 @@ from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.writing.writer import Writer
+from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.concerns import Concern
 from windlass.shared.errors import Forbidden, InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TimedOut
-from windlass.shared.payloads import MediaPayload
 from windlass.shared.providers import leonardo
 from windlass.shared.providers.base import (
     CannotTell,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from windlass.services.actors.agent.limits import for_the_kernel, lowered
 from windlass.services.actors.agent.programs import files_of
-from windlass.shared.payloads import AgentLimits as WantedLimits
+from windlass.shared.actors.payloads import AgentLimits as WantedLimits
 from windlass.shared.toml_tables import AgentLimits
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.chaos.wishes import Kinds, Wish, plan
 from windlass.services.fake_providers.behaviour import words_in
-from windlass.shared.payloads import PAYLOADS
+from windlass.shared.actors.payloads import PAYLOADS
 
 KINDS = Kinds(probe_providers=("probe", "narrow"))
 

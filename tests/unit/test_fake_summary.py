@@ -4,7 +4,7 @@ import pytest
 
 from windlass.services.actors.summarize.prompts import for_a_part, for_the_whole
 from windlass.services.fake_providers.summary import Wishes, complete, summarise, wishes_in
-from windlass.shared.payloads import SummarizePayload
+from windlass.shared.actors.payloads import SummarizePayload
 
 TEXT = "The windlass hauls a heavy load while its pawl holds it. It never slips! Why should it?\nSailors know."
 

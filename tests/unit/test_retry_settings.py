@@ -14,9 +14,9 @@ from tests.unit.test_admission import QUIET
 from tests.unit.test_retries import FIRST_ATTEMPT, error_called
 from windlass.services.actors.worker.retries import delay_after, ending_of_failure, ending_of_interrupt
 from windlass.services.api.tasks.submission import read, under_idempotency_key
+from windlass.shared.actors.payloads import PAYLOADS
 from windlass.shared.admission import ProviderView, picks
 from windlass.shared.errors import ERROR_TYPES, RateLimited, ServiceUnavailable, TimedOut, WorkerLost
-from windlass.shared.payloads import PAYLOADS
 from windlass.shared.retry_delays import (
     BUILT_IN,
     FIELDS,

@@ -8,7 +8,7 @@ import pytest
 from tests.support.engine.submissions import SETTINGS, USER, accepted, pointers, refused
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.submission import OPTIONS, accept
-from windlass.shared.payloads import PAYLOADS
+from windlass.shared.actors.payloads import PAYLOADS
 from windlass.shared.settings import Settings
 
 # Actors

@@ -21,9 +21,9 @@ from windlass.services.actors.agent.run import Order, Run
 from windlass.services.actors.agent.sandbox import Network, Sandbox
 from windlass.services.actors.agent.workplace import Workplaces
 from windlass.services.actors.worker.context import Context, Stopped
+from windlass.shared.actors.payloads import AgentPayload
 from windlass.shared.errors import InvalidInput, SubprocessFailed, TimedOut
 from windlass.shared.metrics.providers import AGENT_KILLS
-from windlass.shared.payloads import AgentPayload
 from windlass.shared.process.accounts import Account, account_for_agents
 from windlass.shared.process.procfs import ProcessIdentity
 from windlass.shared.settings import Settings

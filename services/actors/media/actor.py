@@ -14,10 +14,10 @@ from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.media.polling import Polling
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
+from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.db import Database
 from windlass.shared.errors import InvalidInput
 from windlass.shared.order_states import OrderState
-from windlass.shared.payloads import MediaPayload
 from windlass.shared.providers.base import MediaProvider
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.network import open_client

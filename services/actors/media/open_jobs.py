@@ -8,9 +8,9 @@ from uuid import UUID
 
 from windlass.services.actors.media.fetching import sweep
 from windlass.shared import db
+from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.errors import NotFound, SubmitUnknown, TaskError
 from windlass.shared.order_states import OrderState
-from windlass.shared.payloads import MediaPayload
 from windlass.shared.process import log_context
 from windlass.shared.providers.base import Found, MediaProvider, NotThere, Order, Pending
 from windlass.shared.scrubbing import redact

@@ -11,6 +11,7 @@ import uuid_utils.compat as uuid_utils
 from windlass.services.actors.media.polling import Polling
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.failpoints import Failpoints
+from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.errors import (
     InvalidInput,
     NetworkTimeout,
@@ -20,7 +21,6 @@ from windlass.shared.errors import (
     TaskError,
 )
 from windlass.shared.order_states import OrderState
-from windlass.shared.payloads import MediaPayload
 from windlass.shared.providers.base import (
     Done,
     Failed,

@@ -12,8 +12,8 @@ from windlass.services.actors.summarize import prompts
 from windlass.services.actors.summarize.splitting import split
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.metrics import paid, provider_call
+from windlass.shared.actors.payloads import SummarizePayload
 from windlass.shared.errors import InvalidInput, ServiceUnavailable, Unauthorized
-from windlass.shared.payloads import SummarizePayload
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.network import open_client
 from windlass.shared.providers.openrouter import Finished, Message, OpenRouter

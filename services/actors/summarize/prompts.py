@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from hashlib import sha256
 
-from windlass.shared.payloads import SummarizePayload
+from windlass.shared.actors.payloads import SummarizePayload
 from windlass.shared.providers.openrouter import Message
 
 CHARACTERS_PER_WORD = 6

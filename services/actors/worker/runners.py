@@ -8,7 +8,7 @@ from windlass.services.actors.registry import ACTORS, Actor
 from windlass.services.actors.worker.consuming import OneChannelBroker
 from windlass.services.actors.worker.mirror import StateMirror
 from windlass.services.actors.worker.results import fitting
-from windlass.shared.payloads import PAYLOADS, Payload
+from windlass.shared.actors.payloads import PAYLOADS, Payload
 from windlass.shared.settings import Settings
 
 

@@ -11,7 +11,7 @@ from windlass.services.api.reference.operation import Answer, Operation
 from windlass.services.api.tasks.bulk import BulkChange
 from windlass.services.api.tasks.schemas import NewTask, Sweep
 from windlass.services.api.tasks.submission import OPTIONS
-from windlass.shared.payloads import PAYLOADS
+from windlass.shared.actors.payloads import PAYLOADS
 
 A_TASK = Answer("The task.", (tasks.TaskDocument,))
 EVENT_STREAM = Answer("Server-sent events.", media_type="text/event-stream")

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from windlass.services.api.http.errors import escape, not_as_they_should_be
+from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.errors import TaskError
-from windlass.shared.payloads import MediaPayload
 from windlass.shared.settings import Settings
 
 if TYPE_CHECKING:

@@ -15,9 +15,7 @@ from windlass.services.api.http.errors import escape, invalid_fields
 from windlass.services.api.tasks.provider_actions import refuse_what_it_does_not_take
 from windlass.services.api.tasks.schemas import NewTask
 from windlass.shared import tracing
-from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
-from windlass.shared.concurrency_keys import LONGEST_KEY, key_of
-from windlass.shared.payloads import (
+from windlass.shared.actors.payloads import (
     DEFAULT_PROVIDER,
     PAYLOADS,
     AgentPayload,
@@ -25,6 +23,8 @@ from windlass.shared.payloads import (
     Payload,
     ProbePayload,
 )
+from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
+from windlass.shared.concurrency_keys import LONGEST_KEY, key_of
 from windlass.shared.retry_delays import stored_delays
 from windlass.shared.scrubbing import withhold, withhold_label
 from windlass.shared.settings import Settings

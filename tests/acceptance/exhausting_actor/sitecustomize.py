@@ -6,8 +6,8 @@ from typing import Any
 
 from windlass.services.actors import probe
 from windlass.services.actors.worker.context import Context
+from windlass.shared.actors.payloads import ProbePayload
 from windlass.shared.errors import NetworkTimeout
-from windlass.shared.payloads import ProbePayload
 
 patient = probe.probe
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from windlass.services.actors import probe
 from windlass.services.actors.worker.context import Context
+from windlass.shared.actors.payloads import ProbePayload
 from windlass.shared.errors import InvalidInput
-from windlass.shared.payloads import ProbePayload
 
 CANARIES = {name: value for name, value in os.environ.items() if name.startswith("CANARY_")}
 """As the process was started: the worker takes what is a provider's key out of its environment."""

@@ -1,0 +1,34 @@
+"""Actors of the user's own: what each version takes, and the steps of a task that need not be done again."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Column
+from sqlmodel import Field, SQLModel
+
+from windlass.shared.models.columns import document, moment
+
+
+class ActorVersion(SQLModel, table=True):
+    """A version of an actor, registered before anybody runs it; the workers' rows say which are alive."""
+
+    __tablename__ = "actor_versions"
+
+    actor: str = Field(primary_key=True)
+    version: str = Field(primary_key=True)
+    definition: dict[str, Any] = document(optional=False)
+    registered_at: datetime = moment(optional=False)
+
+
+class TaskStep(SQLModel, table=True):
+    """A step that an attempt has finished: a later one is given its result instead of doing it again."""
+
+    __tablename__ = "task_steps"
+
+    task_id: UUID = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    attempt: int
+    result: Any = document()
+    elapsed_ms: int = Field(sa_column=Column(BigInteger, nullable=False))
+    created_at: datetime = moment(optional=False)
