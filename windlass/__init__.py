@@ -1,6 +1,6 @@
-"""The client of Windlass: submit work, come back for it, and read its whole story.
+"""Windlass: submit work, come back for it, read its whole story, and declare work of your own.
 
-from windlass import Client
+from windlass import Client, Context, actor
 
 with Client() as windlass:
     print(windlass.run("probe", {"seconds": 1, "result": "hello"}).result)
@@ -12,15 +12,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windlass.client import *  # noqa: F403 - everything that the client's package names in `__all__`
+    from windlass.actors.public import *  # noqa: F403 - everything that they name in `__all__`
+    from windlass.client import *  # noqa: F403
+
+HOMES = ("windlass.actors.public", "windlass.client")
+"""Where its names live; the first needs less."""
 
 
 def __getattr__(name: str) -> Any:
-    client = import_module("windlass.client")
-    if name == "__all__" or name in client.__all__:
-        return getattr(client, name)
+    if name == "__all__":
+        return _all()
+    for home in map(import_module, HOMES):
+        if name in home.__all__:
+            return getattr(home, name)
     raise AttributeError(f"module 'windlass' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *import_module("windlass.client").__all__])
+    return sorted([*globals(), *_all()])
+
+
+def _all() -> list[str]:
+    return [name for home in map(import_module, HOMES) for name in home.__all__]

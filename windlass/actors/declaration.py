@@ -1,0 +1,144 @@
+"""`@actor`: makes a function known as work that Windlass can carry; called, it stays the plain function."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+
+from windlass.actors.names import fault_of
+from windlass.shared.concurrency_keys import is_pointer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Misdeclared(TypeError):
+    """An actor that cannot be one as it is declared; the message says what to change."""
+
+
+class WorkflowsNotBuilt(NotImplementedError):
+    """`group([…])` and `a | b` make workflows, which this version of Windlass has not got yet."""
+
+    def __init__(self) -> None:
+        super().__init__("workflows are not built yet: submit the tasks one by one, with `depends_on` where one waits")
+
+
+class Actor(Generic[P, R]):
+    """A function and what it has declared. What was left out is for the TOML file, or the defaults, to say.
+
+    A class is one, too, if its instances can be called: it is made once per worker process.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[P, R],
+        *,
+        name: str | None = None,
+        throws: type[BaseException] | Iterable[type[BaseException]] = (),
+        timeout_seconds: float | None = None,
+        max_retries: int | None = None,
+        max_age_seconds: float | None = None,
+        provider: str | None = None,
+        concurrency: Mapping[str, Any] | None = None,
+        isolate: bool = False,
+    ) -> None:
+        if not callable(fn):
+            raise Misdeclared(f"@actor stands before a function, not before {fn!r}")
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+        self.name = fn.__name__.lower().replace("_", "-") if name is None else name
+        self.throws = _errors(self.name, throws)
+        self.timeout_seconds = _number(self.name, "timeout_seconds", timeout_seconds, above=0)
+        self.max_retries = max_retries
+        self.max_age_seconds = _number(self.name, "max_age_seconds", max_age_seconds)
+        self.provider = provider
+        self.concurrency_key, self.concurrency_limit = _concurrency(self.name, concurrency)
+        self.isolate = isolate
+        if fault := fault_of(self.name):
+            raise Misdeclared(f"the actor's name {self.name!r} {fault}")
+        if max_retries is not None and (not _is_whole(max_retries) or not 0 <= max_retries <= 100):
+            raise Misdeclared(f"actor {self.name}: max_retries must be a whole number from 0 to 100")
+
+    def __call__(self, *arguments: P.args, **options: P.kwargs) -> R:
+        return self.fn(*arguments, **options)
+
+    @property
+    def is_class(self) -> bool:
+        return inspect.isclass(self.fn)
+
+    @property
+    def called(self) -> Callable[..., Any]:
+        """What runs for a task, with its annotations."""
+        return self.fn.__call__ if self.is_class else self.fn  # type: ignore[operator] # a class: its instances'
+
+    @property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.called)
+
+    def __or__(self, other: object) -> NoReturn:
+        raise WorkflowsNotBuilt
+
+    def __repr__(self) -> str:
+        return f"<actor {self.name}>"
+
+
+@overload
+def actor(fn: Callable[P, R], /) -> Actor[P, R]: ...
+@overload
+def actor(
+    *,
+    name: str | None = None,
+    throws: type[BaseException] | Iterable[type[BaseException]] = (),
+    timeout_seconds: float | None = None,
+    max_retries: int | None = None,
+    max_age_seconds: float | None = None,
+    provider: str | None = None,
+    concurrency: Mapping[str, Any] | None = None,
+    isolate: bool = False,
+) -> Callable[[Callable[P, R]], Actor[P, R]]: ...
+def actor(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Declares an actor: `@actor`, or `@actor(timeout_seconds=600, throws=(ValueError,))`.
+
+    `throws` are errors that trying again cannot mend. `provider` does the work, by its own name and without a limit
+    unless it is told otherwise. `concurrency={"key": "/account", "limit": 2}` runs so many at once with the same value
+    at that place of the payload. The TOML file's `[actors.NAME]` has the last word about all but `throws`.
+    """
+    if fn is not None:
+        return Actor(fn)
+    return lambda declared: Actor(declared, **options)
+
+
+def group(_actors: Iterable[Any]) -> NoReturn:
+    raise WorkflowsNotBuilt
+
+
+def _errors(name: str, throws: Any) -> tuple[type[BaseException], ...]:
+    given = (throws,) if inspect.isclass(throws) else tuple(throws)
+    for each in given:
+        if not (inspect.isclass(each) and issubclass(each, Exception)):
+            raise Misdeclared(f"actor {name}: throws must be exceptions, and {each!r} is none")
+    return given
+
+
+def _number(name: str, option: str, value: Any, *, above: float | None = None) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value == above:
+        raise Misdeclared(f"actor {name}: {option} must be a number of seconds{' above 0' if above == 0 else ''}")
+    return value
+
+
+def _concurrency(name: str, said: Mapping[str, Any] | None) -> tuple[tuple[str, ...], int | None]:
+    if said is None:
+        return (), None
+    key = said.get("key") or ()
+    pointers = (key,) if isinstance(key, str) else tuple(key)
+    limit = said.get("limit")
+    right = pointers and all(isinstance(each, str) and is_pointer(each) for each in pointers)
+    if not right or not _is_whole(limit) or limit < 1 or set(said) - {"key", "limit"}:  # type: ignore[operator]
+        raise Misdeclared(f'actor {name}: concurrency must be as {{"key": "/account", "limit": 2}}')
+    return pointers, limit
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,157 @@
+"""An actor's payload: its schema, drawn from the annotated parameters, and how a document becomes the arguments.
+
+The one room here that needs pydantic: it is imported where schemas are drawn and payloads are read.
+"""
+
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic_core import ErrorDetails
+
+from windlass.actors.context import is_context
+from windlass.actors.declaration import Actor, Misdeclared
+from windlass.shared.errors import InvalidInput
+from windlass.shared.wording import NOT_KNOWN, in_words
+
+LARGEST_SCHEMA_BYTES = 65_536
+
+CANNOT_DRAW = (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError)
+
+FIELD = "its_"
+"""Before each parameter's name inside the model: pydantic has methods of its own, such as `copy`."""
+
+
+@dataclass(frozen=True)
+class Payload:
+    """How the payload of one actor is read."""
+
+    actor: str
+    model: type[BaseModel]
+    whole: str | None
+    """The parameter that takes the model itself."""
+    context: str | None
+    """The parameter that takes the context."""
+
+    def arguments(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Raises InvalidInput with all that is wrong, each with its place."""
+        config = self.model.model_config
+        try:
+            # As JSON: strictly a list is no tuple there and a text no date, and here they have no other shape.
+            read = self.model.model_validate_json(
+                json.dumps(document),
+                strict=None if "strict" in config else True,
+                extra=None if "extra" in config else "forbid",
+            )
+        except ValidationError as error:
+            problems = error.errors(include_url=False)
+            said = [f"/{'/'.join(map(str, each['loc']))}: {_in_words(each)}" for each in problems]
+            raise InvalidInput(f"this version of {self.actor} refuses the payload: {'; '.join(said)}") from None
+        if self.whole is not None:
+            return {self.whole: read}
+        return {name.removeprefix(FIELD): getattr(read, name) for name in self.model.model_fields}
+
+    def schema(self) -> dict[str, Any]:
+        try:
+            drawn = self.model.model_json_schema()
+        except CANNOT_DRAW as error:
+            raise Misdeclared(f"actor {self.actor}: no JSON Schema can be drawn: {_first_line(error)}") from None
+        if "extra" not in self.model.model_config:
+            drawn["additionalProperties"] = False
+        if (size := len(json.dumps(drawn))) > LARGEST_SCHEMA_BYTES:
+            raise Misdeclared(f"actor {self.actor}: its schema has {size:,} bytes, and {LARGEST_SCHEMA_BYTES:,} can be")
+        return drawn
+
+
+def payload_of(actor: Actor[..., Any]) -> Payload:
+    """Raises Misdeclared with what is wrong with the parameters."""
+    hints = _hints(actor)
+    parameters = list(inspect.signature(actor.called).parameters.values())[1 if actor.is_class else 0 :]
+    context, taken = None, []
+    for each in parameters:
+        _check(actor.name, each, hints)
+        if is_context(_without_none(hints[each.name])):
+            context = each.name
+        else:
+            taken.append(each)
+    if len(taken) == 1 and _is_model(model := hints[taken[0].name]):
+        return Payload(actor.name, model, taken[0].name, context)
+    fields: dict[str, Any] = {each.name: (hints[each.name], each.default) for each in taken}
+    return Payload(actor.name, _model(actor.name, fields), None, context)
+
+
+def result_schema_of(actor: Actor[..., Any]) -> dict[str, Any] | None:
+    """None where the annotation says nothing, or what it says is nothing that JSON can be checked by."""
+    returned = _hints(actor).get("return", Any)
+    if returned in (Any, None, NoneType):
+        return None
+    try:
+        return TypeAdapter(returned).json_schema(mode="serialization")
+    except CANNOT_DRAW:
+        return None
+
+
+def plain(result: Any) -> Any:
+    """A model as the JSON that it stands for; everything else as it is."""
+    return result.model_dump(mode="json") if isinstance(result, BaseModel) else result
+
+
+def _hints(actor: Actor[..., Any]) -> dict[str, Any]:
+    called: Callable[..., Any] = actor.called
+    try:
+        return get_type_hints(called, include_extras=True)
+    except NameError as error:
+        raise Misdeclared(
+            f"actor {actor.name}: its annotations cannot be read, for {error}; import it outside `if TYPE_CHECKING:`"
+        ) from None
+
+
+def _check(actor: str, parameter: inspect.Parameter, hints: dict[str, Any]) -> None:
+    name, kind = parameter.name, parameter.kind
+    if kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+        stars = "*" if kind is parameter.VAR_POSITIONAL else "**"
+        raise Misdeclared(f"actor {actor}: {stars}{name} says nothing about the payload; name its fields one by one")
+    if kind is parameter.POSITIONAL_ONLY:
+        raise Misdeclared(f"actor {actor}: parameter {name} must be one that can be given by its name, not before a /")
+    if name not in hints:
+        wanted = ": windlass.Context" if name == "context" else ", as in `text: str`"
+        raise Misdeclared(f"actor {actor}: parameter {name} has no annotation; give it one{wanted}")
+
+
+def _model(actor: str, fields: dict[str, Any]) -> type[BaseModel]:
+    declared: dict[str, Any] = {
+        f"{FIELD}{name}": (
+            annotation,
+            Field(alias=name) if default is inspect.Parameter.empty else Field(default, alias=name),
+        )
+        for name, (annotation, default) in fields.items()
+    }
+    title = "".join(word.capitalize() for word in actor.split("-"))
+    try:
+        return create_model(title, __config__=ConfigDict(extra="forbid", frozen=True, strict=True), **declared)
+    except CANNOT_DRAW as error:
+        raise Misdeclared(f"actor {actor}: its payload cannot be JSON: {_first_line(error)}") from None
+
+
+def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) not in {Union, UnionType}:
+        return annotation
+    said = [each for each in get_args(annotation) if each is not NoneType]
+    return said[0] if len(said) == 1 else annotation
+
+
+def _is_model(annotation: Any) -> bool:
+    return inspect.isclass(annotation) and issubclass(annotation, BaseModel)
+
+
+def _in_words(problem: ErrorDetails) -> str:
+    return "there is no such field" if problem["type"] in NOT_KNOWN else in_words(problem)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
