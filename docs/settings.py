@@ -23,6 +23,7 @@ from windlass.shared.toml_tables import (
     ProviderSettings,
     Rate,
     TaskDefaults,
+    WorkerSettings,
 )
 
 SETTINGS = Path(__file__).parent / "settings.md"
@@ -39,6 +40,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "lanes": LaneSettings,
     "defaults": TaskDefaults,
     "network": NetworkSettings,
+    "worker": WorkerSettings,
 }
 
 BEGINNING = """\

@@ -136,12 +136,20 @@ class DependencyFailed(PermanentError):
     fault = "user"  # whosever it was, it was counted at that task
 
 
+class Thrown(PermanentError):
+    """An error of the actor's own that it has declared to be final, in `throws`: told by its own name."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.error = error
+
+
 def _with_descendants(error: type[TaskError]) -> list[type[TaskError]]:
     return [error, *(below for child in error.__subclasses__() for below in _with_descendants(child))]
 
 
 ERROR_TYPES: dict[str, type[TaskError]] = {
-    error.__name__: error for error in _with_descendants(TaskError) if error not in {TaskError, PermanentError}
+    error.__name__: error for error in _with_descendants(TaskError) if error not in {TaskError, PermanentError, Thrown}
 }
 
 
@@ -153,11 +161,12 @@ def fault_of(error_type: str) -> Fault:
 
 def describe(error: BaseException, attempt: int) -> dict[str, Any]:
     """The error as it is stored and shown, without secrets: `{type, kind, message, details, stack_trace, attempt}`."""
+    told = error.error if isinstance(error, Thrown) else error
     return {
-        "type": type(error).__name__,
+        "type": type(told).__name__,
         "kind": error.kind if isinstance(error, TaskError) else "transient",
-        "message": scrub(str(error)) or type(error).__name__,
-        "details": scrub_document(error.details) if isinstance(error, TaskError) else {},
-        "stack_trace": scrub("".join(traceback.format_exception(error))),
+        "message": scrub(str(told)) or type(told).__name__,
+        "details": scrub_document(told.details) if isinstance(told, TaskError) else {},
+        "stack_trace": scrub("".join(traceback.format_exception(told))),
         "attempt": attempt,
     }

@@ -10,12 +10,17 @@ from windlass.shared.concurrency_keys import is_pointer
 from windlass.shared.retry_delays import Schedules
 
 DEFAULT_ACTORS: dict[str, dict[str, Any]] = {
-    "agent": {"timeout_seconds": 1800},
-    "media": {"timeout_seconds": 900},
-    "probe": {"timeout_seconds": 300},
-    "summarize": {"timeout_seconds": 120, "max_age_seconds": 3600},  # who still wants a summary after an hour?
+    "agent": {"module": "windlass.services.actors.agent.actor", "provider": "local", "timeout_seconds": 1800},
+    "media": {"module": "windlass.services.actors.media.actor", "timeout_seconds": 900},
+    "probe": {"module": "windlass.services.actors.probe", "provider": "probe", "timeout_seconds": 300},
+    "summarize": {
+        "module": "windlass.services.actors.summarize.actor",
+        "provider": "openrouter",
+        "timeout_seconds": 120,
+        "max_age_seconds": 3600,  # who still wants a summary after an hour?
+    },
 }
-"""Everybody who works here, and for how long."""
+"""Those that come with Windlass, in tables as anybody's own have them. A task of `media` names its provider."""
 
 
 class Table(BaseModel):
@@ -81,13 +86,6 @@ class ProviderSettings(Table):
     )
     retries: Schedules = Field(Schedules(), description="Delays by type of error.")
 
-    @field_validator("actor")
-    @classmethod
-    def _is_known(cls, name: str | None) -> str | None:
-        if name is not None and name not in DEFAULT_ACTORS:
-            raise ValueError(f"no actor is called {name}; there are {', '.join(DEFAULT_ACTORS)}")
-        return name
-
     @field_validator("actors", mode="before")
     @classmethod
     def _are_said_once(cls, names: Any, info: ValidationInfo) -> Any:
@@ -104,9 +102,8 @@ class ProviderSettings(Table):
 
     @field_validator("actors")
     @classmethod
-    def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _are_different(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            cls._is_known(name)
             if names.count(name) > 1:
                 raise ValueError(f"{name} is there twice")
         return names
@@ -190,10 +187,28 @@ class Concurrency(Table):
 
 
 class ActorSettings(Table):
-    """One `[actors.NAME]` table: what holds for all tasks of an actor that do not say otherwise themselves."""
+    """One `[actors.NAME]` table: where an actor of your own is found, and what holds for all tasks of an actor that do
+    not say otherwise themselves. It has the last word over what the actor's code declares."""
 
+    module: str | None = Field(
+        None,
+        description="Where your actor is declared: a module (`our_app.actors`), a file (`our_actors.py`), or the name "
+        "of an entry point of the group `windlass.actors`.",
+    )
+    function: str | None = Field(
+        None,
+        pattern=r"^[\w.]+:[\w.]+$",
+        description="Instead of `module`, a function that nobody has decorated, or a `dramatiq.actor`: "
+        "`our_app.images:resize`.",
+    )
+    provider: str | None = Field(
+        None, description="Who does the work of tasks that name nobody; if left out, one of the actor's own name."
+    )
+    isolate: bool | None = Field(
+        None, description="Whether its attempts run in a process of their own; this version refuses it."
+    )
     timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] = Field(
-        300, description="How long one attempt may take."
+        300, description="How long one attempt may take; what the code declares if left out."
     )
     max_age_seconds: Annotated[float, Field(ge=0, le=100 * 366 * 86400)] | None = Field(
         None, description="Older than this a task is buried, not started; 0 is never. `[defaults]` if left out."
@@ -206,6 +221,16 @@ class ActorSettings(Table):
         None,
         description='How many of its tasks run at once that have the same key, as `{key = "/account", limit = 2}`; no '
         "limit but the provider's if left out.",
+    )
+
+
+class WorkerSettings(Table):
+    """The `[worker]` table: what runs in every worker process beside the actors."""
+
+    middleware: tuple[Annotated[str, Field(pattern=r"^[\w.]+:\w+$")], ...] = Field(
+        (),
+        description="Dramatiq middleware of your own, as `our_app.tenants:Tenants`, made without arguments: each "
+        "attempt runs between its `before_process_message` and its `after_process_message`.",
     )
 
 

@@ -8,25 +8,27 @@ import sys
 from typing import Any
 
 from bench.peers.tasks import note
+from windlass.actors import actor
 from windlass.services.actors import main as worker
+from windlass.services.actors import probe
 from windlass.services.actors.guardian import Guardian
-from windlass.services.actors.probe import probe
-from windlass.services.actors.registry import ACTORS
 from windlass.services.actors.worker.context import Context
 from windlass.shared.actors.payloads import ProbePayload
 from windlass.shared.process import logs
 from windlass.shared.settings import Settings
 
+as_ever = probe.probe.fn
+
 
 def noting_probe(context: Context, payload: ProbePayload) -> dict[str, Any]:
     if isinstance(payload.result, dict) and "notes" in payload.result:
         note(payload.result["notes"], payload.result["key"], 0)
-    return probe(context, payload)
+    return as_ever(context, payload)
 
 
 def main() -> None:
     if len(sys.argv) > 1:  # started by the guardian below
-        ACTORS["probe"] = lambda _settings: noting_probe
+        probe.probe = actor(name="probe")(noting_probe)
         worker.main()
     else:
         settings = Settings()

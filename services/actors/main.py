@@ -15,20 +15,22 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from windlass.services.actors.making import Resident, make, unknown_queues, wanted
 from windlass.services.actors.quarantine import AT_ONCE, NO_LONGER_NEEDED
-from windlass.services.actors.registry import ACTORS, Resident, make_actors
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.consuming import OneChannelWorker
+from windlass.services.actors.worker.guests import invite
 from windlass.services.actors.worker.leases.heartbeat import Heartbeat
 from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
 from windlass.services.actors.worker.leases.take_back import take_back
 from windlass.services.actors.worker.loner import Loner
 from windlass.services.actors.worker.metrics import begin, watch_threads
 from windlass.services.actors.worker.mirror import StateMirror
-from windlass.services.actors.worker.runners import boot, runners
+from windlass.services.actors.worker.runners import boot, make_runners
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db, tracing
+from windlass.shared.actors.loading import load
 from windlass.shared.broker import threads_live
 from windlass.shared.metrics import serving
 from windlass.shared.process import kernel, log_context, logs
@@ -59,7 +61,8 @@ class WorkerProcess:
         *,
         alone: bool = False,
     ) -> None:
-        self.settings = settings
+        self.loaded = load(settings, only=wanted(settings))
+        settings = self.settings = self.loaded.with_them()
         self.guardian_pid = guardian_pid
         self.worker_id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         log_context.of_this_process(worker=self.worker_id)
@@ -86,9 +89,13 @@ class WorkerProcess:
             watch=self.lease_watch,
             condemn=self.condemn,
         )
-        if not settings.consumed_queues(ACTORS):
-            raise SystemExit(f"WINDLASS_QUEUES names no queue of the actors there are: {', '.join(ACTORS)}")
-        self.actors = make_actors(settings)
+        self.guests = invite(settings)
+        served = {queue.partition(".")[0] for queue in settings.consumed_queues(self.loaded.actors)}
+        self.actors = make(self.loaded, settings, served)
+        self.queues = settings.consumed_queues(self.actors)
+        self.broken = {**self.loaded.broken_queues(), **unknown_queues(settings)}
+        if not self.queues and not self.broken:
+            raise SystemExit(f"WINDLASS_QUEUES names no queue of the actors there are: {', '.join(self.loaded.actors)}")
         self.alone = alone
         self.worker = self._loner() if alone else self._dramatiq_worker()
         self.exit_code = 0
@@ -104,6 +111,8 @@ class WorkerProcess:
         self.lease_watch.introduce(self.worker_id)
         self.pulse.start()
         self._tell_how_it_is()
+        for place, reason in self.broken.items():
+            log.error("%s is not served: %s", place, reason)
         self.writer.start()
         self.calls.start()
         asyncio.run(self._register())
@@ -112,16 +121,17 @@ class WorkerProcess:
         for resident in [] if self.alone else self._residents():
             self.calls.begin(resident.accompany(self._ask), on_end=lambda: None)
         serves = "runs what must run alone of" if self.alone else "serves"
-        log.info("worker %s %s %s", self.worker_id, serves, ", ".join(self.settings.consumed_queues(ACTORS)))
+        log.info("worker %s %s %s", self.worker_id, serves, ", ".join(self.queues) or "nothing")
         self.pulse.is_ready = True
         self._stop.wait()
         self._shut_down()
 
     def _dramatiq_worker(self) -> OneChannelWorker:
         settings = self.settings
+        runners = make_runners(settings, self.actors, self.mirror, self.guests)
         worker = OneChannelWorker(
-            boot(settings, self.actors, self.mirror),
-            queues=set(settings.consumed_queues(ACTORS)),
+            boot(settings, runners, self.queues, self.mirror, self.guests),
+            queues=set(self.queues),
             worker_threads=settings.actor_threads,
         )
         # What waits inside a busy worker is work that another one could have started.
@@ -129,13 +139,12 @@ class WorkerProcess:
         return worker
 
     def _loner(self) -> Loner:
-        queues = self.settings.consumed_queues(ACTORS)
-
         def find() -> tuple[UUID, str] | None:
-            row = self.writer.call(lambda pool: tasks.next_alone(pool, queues))
+            row = self.writer.call(lambda pool: tasks.next_alone(pool, self.queues))
             return None if row is None else (row.task_id, row.actor)
 
-        return Loner(self.mirror, runners(self.settings, self.actors, self.mirror), find=find, on_idle=self._not_needed)
+        runners = make_runners(self.settings, self.actors, self.mirror, self.guests)
+        return Loner(self.mirror, runners, find=find, on_idle=self._not_needed)
 
     def _not_needed(self) -> None:
         self.exit_code = NO_LONGER_NEEDED
@@ -148,7 +157,7 @@ class WorkerProcess:
 
     def _tell_how_it_is(self) -> None:
         serving.serve(self.settings, "actors")
-        begin(self.settings.queues or self.settings.all_queues())
+        begin(self.queues)
         watch_threads(
             all_of_them=self.settings.actor_threads,
             busy=self.attempts.__len__,
@@ -156,8 +165,8 @@ class WorkerProcess:
         )
 
     def _residents(self) -> list[Resident]:
-        actors: list[object] = list(self.actors.values())
-        return [actor for actor in actors if isinstance(actor, Resident)]
+        calls: list[object] = [actor.call for actor in self.actors.values()]
+        return [call for call in calls if isinstance(call, Resident)]
 
     async def _ask(self, intent: Callable[[db.Database], Any]) -> Any:
         return await asyncio.to_thread(self.writer.call, intent)
@@ -190,8 +199,10 @@ class WorkerProcess:
                 hostname=socket.gethostname(),
                 pid=os.getpid(),
                 # What must run alone is found in the rows: for everybody else there is no room here.
-                queues=[] if self.alone else settings.consumed_queues(ACTORS),
+                queues=[] if self.alone else self.queues,
                 capacity=settings.actor_threads,
+                actor_versions={name: self.loaded.actors[name].definition.version for name in self.actors},
+                broken=self.broken,
             )
 
         await db.until_available("actors", register)

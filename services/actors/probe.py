@@ -5,11 +5,13 @@ import signal
 import time
 from typing import Any
 
+from windlass.actors import actor
 from windlass.services.actors.worker.context import Context
 from windlass.shared.actors.payloads import ProbePayload
 from windlass.shared.errors import ERROR_TYPES, InvalidInput, RateLimited, TaskError
 
 
+@actor
 def probe(context: Context, payload: ProbePayload) -> dict[str, Any]:
     _work(context, payload)
     if payload.outcome == "crash":

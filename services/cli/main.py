@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from windlass.shared.process import pulse
@@ -36,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser()
     parsed = parser.parse_args(given or ["--help"])
     if parsed.command == "up":
+        if parsed.actors:
+            os.environ["WINDLASS_ACTORS"] = ",".join(map(_from_anywhere, parsed.actors))
         return _become("windlass.services.laptop")
     if parsed.command in PROCESSES:
         return _become(PROCESSES[parsed.command][0], *(["--wait"] if getattr(parsed, "wait", False) else []))
@@ -61,10 +64,16 @@ def build_parser() -> "Parser":
     parser.add_argument("--version", action="version", version=f"windlass {version('windlass')}")
     add_connection(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
-    commands.add_parser(
+    up = commands.add_parser(
         "up",
         help="run everything here, with a Postgres and a RabbitMQ of its own",
-        example="WINDLASS_PORT=8800 windlass up",
+        example="windlass up --actors our_actors.py",
+    )
+    up.add_argument(
+        "--actors",
+        metavar="FILE",
+        action="append",
+        help="serve all actors that this file, or module, declares; can be given several times",
     )
     for name, (_, duty) in PROCESSES.items():
         process = commands.add_parser(name, help=duty, example=f"windlass {name}")
@@ -86,6 +95,11 @@ def build_parser() -> "Parser":
     )
     completion.add_argument("shell", choices=SHELLS)
     return parser
+
+
+def _from_anywhere(named: str) -> str:
+    """A file's whole path: the processes may be started elsewhere."""
+    return str(Path(named).absolute()) if named.endswith(".py") or "/" in named else named
 
 
 def _become(module: str, *arguments: str) -> int:

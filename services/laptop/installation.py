@@ -21,7 +21,7 @@ from windlass.services.laptop.supervision.leftovers import ProcessNotes, clear_l
 from windlass.services.laptop.supervision.service import Service
 from windlass.services.laptop.supervision.supervisor import Supervisor
 from windlass.services.laptop.supervision.unit import StartFailure, ending
-from windlass.shared.settings import Settings
+from windlass.shared.settings import OWN, Settings
 
 STOP_SECONDS: Final = 10.0
 
@@ -171,7 +171,8 @@ class Installation:
 def actor_services(settings: Settings) -> dict[str, list[str]]:
     """The processes of actors, and the queues that each serves: agents have one of their own, so that whatever they do
     to their worker, the others' tasks go on."""
-    queues = settings.queues or settings.all_queues()
+    # Nobody here loads actors of the user's own: their workers find out which queues they have.
+    queues = settings.queues or (*settings.all_queues(), OWN)
     agents = [queue for queue in queues if queue.startswith("agent.")]
     others = [queue for queue in queues if queue not in agents]
     count = settings.actor_processes

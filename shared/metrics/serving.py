@@ -30,7 +30,7 @@ def own_registry(settings: Settings, service: str) -> CollectorRegistry:
     ProcessCollector(namespace="windlass", registry=registry)
     BUILD.labels(service, version("windlass")).set(1)
     connections.tell()
-    counting.begin(settings.queues or settings.all_queues())
+    counting.begin(settings.named_queues())
     return registry
 
 

@@ -1,18 +1,21 @@
 """Everything that can be set, read once from the environment and the TOML file; nobody else reads either."""
 
+import json
 import os
 import re
 import sys
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from urllib.parse import unquote, urlsplit
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
+from windlass.actors.names import fault_of
 from windlass.shared.retry_delays import RetrySettings, Schedules
 from windlass.shared.settings.variables import Variables
 from windlass.shared.toml_tables import (
@@ -25,6 +28,7 @@ from windlass.shared.toml_tables import (
     ProviderSettings,
     SandboxMode,
     TaskDefaults,
+    WorkerSettings,
 )
 
 SHORTEST_SECRET = 8
@@ -58,6 +62,9 @@ DEFAULT_PROVIDERS: dict[str, dict[str, Any]] = {
 DEMO_AGENT = Path(__file__).parent.parent / "demo_agent.py"
 DEFAULT_AGENTS: dict[str, dict[str, Any]] = {"demo": {"command": (sys.executable, "-I", str(DEMO_AGENT))}}
 
+OWN = "own"
+"""Among `queues`: those of all actors that do not come with Windlass. Every queue has a dot in its name."""
+
 SECRET_SETTINGS = ("database_url", "database_direct_url", "amqp_url", "api_key")
 
 FAKE_KEY = "fake-provider-key"
@@ -69,11 +76,12 @@ class Settings(Variables):
 
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     agents: dict[str, AgentSettings] = Field(default_factory=dict)
-    actors: dict[str, ActorSettings] = Field(default_factory=dict)
+    actors: Annotated[dict[str, ActorSettings], NoDecode] = Field(default_factory=dict)
     retries: RetrySettings = RetrySettings()
     lanes: LaneSettings = LaneSettings()
     defaults: TaskDefaults = TaskDefaults()
     network: NetworkSettings = NetworkSettings()
+    worker: WorkerSettings = WorkerSettings()
 
     _keys: dict[str, str] = PrivateAttr(default_factory=dict)
     """The providers', by the variables that they came in."""
@@ -89,7 +97,7 @@ class Settings(Variables):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings
 
-    @field_validator("queues", "cors_origins", "trusted_proxies", mode="before")
+    @field_validator("queues", "cors_origins", "trusted_proxies", "actor_modules", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -114,6 +122,7 @@ class Settings(Variables):
     @model_validator(mode="before")
     @classmethod
     def _merge_the_file(cls, values: dict[str, Any]) -> dict[str, Any]:
+        values = _with_modules_apart(values)
         path = values.get("config")
         tables = read_tables(Path(path)) if path else {}
         merged = {
@@ -126,17 +135,24 @@ class Settings(Variables):
         merged["providers"] = _merged(
             *_with_the_last_word(DEFAULT_PROVIDERS, tables.get("providers", {}), values.get("providers", {}))
         )
-        for name in ("retries", "lanes", "defaults", "network"):
+        for name in ("retries", "lanes", "defaults", "network", "worker"):
             if said := [layer[name] for layer in (tables, values) if name in layer]:
                 merged[name] = _joined(said)
         return {**tables, **values, **merged}
 
-    @field_validator("actors")
-    @classmethod
-    def _are_known(cls, actors: dict[str, ActorSettings]) -> dict[str, ActorSettings]:
-        for name in actors.keys() - DEFAULT_ACTORS.keys():
-            raise ValueError(f"no actor is called {name}; there are {', '.join(DEFAULT_ACTORS)}")
-        return actors
+    @model_validator(mode="after")
+    def _knows_its_actors(self) -> Self:
+        if problems := list(problems_of_actors(self)):
+            raise ValidationError.from_exception_data(
+                type(self).__name__,
+                [
+                    InitErrorDetails(
+                        type=PydanticCustomError("actors", "{said}", {"said": said}), loc=place, input=None
+                    )
+                    for place, said in problems
+                ],
+            )
+        return self
 
     @model_validator(mode="after")
     def _keeps_the_promises(self) -> Self:
@@ -151,9 +167,20 @@ class Settings(Variables):
                 f"breaker_least_results ({self.breaker_least_results}) must not be more than breaker_window "
                 f"({self.breaker_window}), or no breaker would ever open"
             )
-        if unknown := set(self.queues) - set(self.all_queues()):
+        for queue in self.queues:
+            if queue.endswith((".DQ", ".XQ")):
+                raise ValueError(
+                    f"queues: {queue} is Dramatiq's; what waits, and what is dead, are rows in Postgres here"
+                )
+        if unknown := {queue for queue in self.queues if not self._may_be_served(queue)}:
             raise ValueError(f"queues: no provider serves {', '.join(sorted(unknown))}")
         return self
+
+    def _may_be_served(self, queue: str) -> bool:
+        """Who serves an actor of somebody's own may be said in its code: the worker finds out."""
+        actor = queue.partition(".")[0]
+        is_own = actor not in DEFAULT_ACTORS and bool(actor in self.actors or self.actor_modules)
+        return queue == OWN or is_own or queue in self.all_queues()
 
     def model_post_init(self, _context: object) -> None:
         named = (name for each in self.providers.values() for name in (each.api_key_env, each.callback_key_env))
@@ -186,9 +213,16 @@ class Settings(Variables):
     def all_queues(self) -> tuple[str, ...]:
         return tuple(queue_name(actor, name) for name, provider in self.providers.items() for actor in provider.actors)
 
+    def named_queues(self) -> tuple[str, ...]:
+        """All, unless `WINDLASS_QUEUES` names some; `own` stands for the known ones of actors of somebody's own."""
+        if not self.queues:
+            return self.all_queues()
+        own = [queue for queue in self.all_queues() if is_own(queue)] if OWN in self.queues else []
+        return tuple(dict.fromkeys([*(queue for queue in self.queues if queue != OWN), *own]))
+
     def consumed_queues(self, actors: Collection[str]) -> tuple[str, ...]:
         """The queues that a process with these actors serves: all of theirs, unless `WINDLASS_QUEUES` names some."""
-        return tuple(queue for queue in self.queues or self.all_queues() if queue.partition(".")[0] in actors)
+        return tuple(queue for queue in self.named_queues() if queue.partition(".")[0] in actors)
 
     def endpoint_of(self, provider: str) -> Endpoint | None:
         """The real one where its key is set, else the fake server's if there is one that plays it."""
@@ -298,6 +332,48 @@ def _without(table: Any, keys: set[str]) -> Any:
 def _joined(tables: list[Any]) -> Any:
     wrong = [table for table in tables if not isinstance(table, dict)]
     return wrong[0] if wrong else {key: value for table in tables for key, value in table.items()}
+
+
+def _with_modules_apart(values: dict[str, Any]) -> dict[str, Any]:
+    """`WINDLASS_ACTORS` names modules and files with actors; or it is the tables as JSON, as with the others."""
+    said = values.get("actors")
+    if not isinstance(said, str):
+        return values
+    if not said.lstrip().startswith("{"):
+        return {**{key: value for key, value in values.items() if key != "actors"}, "actor_modules": said}
+    try:
+        return {**values, "actors": json.loads(said)}
+    except ValueError:
+        raise ValueError('WINDLASS_ACTORS: must be modules, or JSON, as {"name": {"key": "value"}}') from None
+
+
+def problems_of_actors(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What is wrong with the tables of actors and with the names in those of providers, each with its place."""
+    own = {name: table for name, table in settings.actors.items() if name not in DEFAULT_ACTORS}
+    there_are = f"there are {', '.join([*DEFAULT_ACTORS, *own])}"
+    for name, table in settings.actors.items():
+        place = ("actors", name)
+        if name in DEFAULT_ACTORS and (table.function or table.module != DEFAULT_ACTORS[name]["module"]):
+            yield place, f"{name} comes with Windlass; give an actor of your own another name"
+        elif table.module and table.function:
+            yield place, "`module` and `function` are both there; give one of them"
+        elif fault := fault_of(name):
+            yield place, f"an actor's name {fault}"
+        elif not (table.module or table.function or settings.actor_modules):
+            known = ", ".join(DEFAULT_ACTORS)
+            yield place, f"no actor is called {name}; there are {known}; if it is your own, give its `module`"
+    if settings.actor_modules:
+        return  # who knows what is in there
+    for name, provider in settings.providers.items():
+        for actor in provider.actors:
+            if actor not in settings.actors:
+                key = "actor" if provider.actor is not None else "actors"
+                yield ("providers", name, key), f"no actor is called {actor}; {there_are}"
+
+
+def is_own(queue: str) -> bool:
+    """Whether it is one of an actor that does not come with Windlass."""
+    return queue.partition(".")[0] not in DEFAULT_ACTORS
 
 
 def queue_name(actor: str, provider: str) -> str:

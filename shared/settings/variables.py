@@ -51,6 +51,11 @@ class Variables(BaseSettings):
         description="The first admin key, as `wl_ID_SECRET`; made up once if left out. `POST /api/v1/keys` makes more.",
     )
 
+    actor_modules: Names = Field(
+        (),
+        description="Modules and files with actors of your own, all of which are served; `WINDLASS_ACTORS` says the "
+        "same, and `windlass up --actors`.",
+    )
     host: str = Field("127.0.0.1", description="The address that the api listens at.")
     port: int = Field(8800, ge=0, le=65535, description="Its port; 0 takes any free one.")
     metrics_port: int | None = Field(
@@ -91,7 +96,11 @@ class Variables(BaseSettings):
 
     actor_processes: int = Field(1, ge=1, description="Workers that `make up` starts.")
     actor_threads: int = Field(8, ge=1, description="Tasks at once in each worker.")
-    queues: Names = Field((), description="The queues that a worker serves, with commas between; all if left out.")
+    queues: Names = Field(
+        (),
+        description="The queues that a worker serves, with commas between; all if left out. `own` stands for those of "
+        "all actors of your own.",
+    )
     queue_type: Literal["classic", "quorum"] = Field(
         "classic", description="How queues are declared; quorum for RabbitMQ with several nodes."
     )

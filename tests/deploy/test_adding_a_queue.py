@@ -12,7 +12,6 @@ from tests.deploy.manifests import KUBERNETES, PROJECT, Manifest, read_all
 from tests.deploy.schemas import POOL
 from tests.deploy.test_rendering import kustomize
 from tests.deploy.test_schemas import VERSIONS, Check, check
-from windlass.services.actors.registry import ACTORS
 from windlass.shared.settings import Settings
 
 NAMED_BLOCK = re.compile(r"^\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -80,7 +79,7 @@ def test_the_new_queue_is_served_and_scaled(objects: list[Manifest]) -> None:
 def test_the_others_know_of_the_new_provider(objects: list[Manifest], tmp_path: Path) -> None:
     (config,) = [each for each in objects if each["metadata"]["name"].startswith("windlass-config-")]
     (tmp_path / "windlass.toml").write_text(config["data"]["windlass.toml"])
-    queues = Settings(config=tmp_path / "windlass.toml").consumed_queues(ACTORS)
+    queues = Settings(config=tmp_path / "windlass.toml").all_queues()
     served = [
         each["value"]
         for deployment in objects

@@ -21,7 +21,6 @@ from tests.deploy.manifests import (
     pods,
     pools,
 )
-from windlass.services.actors.registry import ACTORS
 from windlass.services.api.main import create_app
 from windlass.services.api.operators.cluster import DEADLINE_SECONDS
 from windlass.services.cli.main import PROCESSES, build_parser
@@ -51,7 +50,7 @@ def settings_of(pod: Pod, tmp_path: Path) -> Settings:
 
 @both_overlays
 def test_every_queue_has_its_pool_and_every_pool_its_queue(overlay: str, tmp_path: Path) -> None:
-    queues = settings_of(our_pod(overlay, "api"), tmp_path).consumed_queues(ACTORS)
+    queues = settings_of(our_pod(overlay, "api"), tmp_path).all_queues()
     served = [settings_of(pod, tmp_path).queues for pod in pools(overlay)]
     assert sorted(served) == sorted((queue,) for queue in queues)
 

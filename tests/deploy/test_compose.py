@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from tests.deploy.manifests import DEPLOY
-from windlass.services.actors.registry import ACTORS
 from windlass.services.cli.main import PROCESSES
 from windlass.shared.settings import DEFAULT_PROVIDERS, Settings
 
@@ -68,7 +67,7 @@ def test_every_queue_is_served_once() -> None:
         for queue in service["environment"].get("WINDLASS_QUEUES", "").split(",")
         if queue
     ]
-    assert sorted(served) == sorted(Settings(config=DEPLOY / "compose.toml").consumed_queues(ACTORS))
+    assert sorted(served) == sorted(Settings(config=DEPLOY / "compose.toml").all_queues())
 
 
 @pytest.mark.parametrize("name", ["api", "dispatcher", "actors", "agents", "janitor"])

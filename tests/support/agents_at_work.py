@@ -110,7 +110,7 @@ def at_work(settings: Settings, *, limits: Any = None, timeout: float = 30, **pa
         timeout_seconds=timeout,
     )
     attempt = Attempt(Context(task, "worker-1", on_report=lambda _context: None))
-    actor = Agent(settings, guardian_pid=None)
+    actor = Agent(settings, is_guarded=False)
 
     def act() -> None:
         attempt.context.begin()

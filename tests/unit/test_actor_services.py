@@ -8,7 +8,7 @@ def test_agents_have_a_process_of_their_own() -> None:
     services = actor_services(Settings())
     assert set(services) == {"actors", "agents"}
     assert services["agents"] == ["agent.local"]
-    assert set(services["actors"]) == set(Settings().all_queues()) - {"agent.local"}
+    assert set(services["actors"]) == {*Settings().all_queues(), "own"} - {"agent.local"}
 
 
 def test_several_processes_of_actors_share_the_other_queues() -> None:

@@ -166,7 +166,8 @@ def test_what_is_wrong_with_a_list_of_actors_is_told(config: Path, said: str, ex
 
 def test_a_table_for_an_unknown_actor_is_refused(config: Path) -> None:
     (found,) = mistakes_in(config, "[actors.sumarize]\ntimeout_seconds = 3\n")
-    assert found == "[actors]: no actor is called sumarize; there are agent, media, probe, summarize"
+    there_are = "no actor is called sumarize; there are agent, media, probe, summarize"
+    assert found == f"[actors.sumarize]: {there_are}; if it is your own, give its `module`"
 
 
 def test_all_mistakes_are_told_at_once(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
@@ -41,13 +41,14 @@ class Payload:
     def arguments(self, document: dict[str, Any]) -> dict[str, Any]:
         """Raises InvalidInput with all that is wrong, each with its place."""
         config = self.model.model_config
+        extra: Literal["forbid"] | None = None if "extra" in config else "forbid"
         try:
-            # As JSON: strictly a list is no tuple there and a text no date, and here they have no other shape.
-            read = self.model.model_validate_json(
-                json.dumps(document),
-                strict=None if "strict" in config else True,
-                extra=None if "extra" in config else "forbid",
-            )
+            # No stricter than the schema, by which it was accepted. Who is strict all the same is so about JSON, which
+            # has neither tuples nor dates.
+            if config.get("strict"):
+                read = self.model.model_validate_json(json.dumps(document), extra=extra)
+            else:
+                read = self.model.model_validate(document, extra=extra)
         except ValidationError as error:
             problems = error.errors(include_url=False)
             said = [f"/{'/'.join(map(str, each['loc']))}: {_in_words(each)}" for each in problems]
@@ -133,7 +134,7 @@ def _model(actor: str, fields: dict[str, Any]) -> type[BaseModel]:
     }
     title = "".join(word.capitalize() for word in actor.split("-"))
     try:
-        return create_model(title, __config__=ConfigDict(extra="forbid", frozen=True, strict=True), **declared)
+        return create_model(title, __config__=ConfigDict(extra="forbid", frozen=True), **declared)
     except CANNOT_DRAW as error:
         raise Misdeclared(f"actor {actor}: its payload cannot be JSON: {_first_line(error)}") from None
 

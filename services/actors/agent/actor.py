@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from windlass.actors import actor
 from windlass.services.actors.agent import outside, sandbox
 from windlass.services.actors.agent.ladder import Ladder
 from windlass.services.actors.agent.limits import for_the_kernel, for_the_watcher, lowered
@@ -67,14 +68,15 @@ class Job:
     box: Sandbox | None
 
 
+@actor
 class Agent:
-    """One per worker process. `guardian_pid` is whom a killed keeper's orphans fall to; none outside a worker."""
+    """One per worker process, where a killed keeper's orphans fall to the guardian: unless `is_guarded` is false."""
 
-    def __init__(self, settings: Settings, *, guardian_pid: int | None) -> None:
+    def __init__(self, settings: Settings, *, is_guarded: bool = True) -> None:
         self._settings = settings
         for reason in KILLED_FOR.values():
             AGENT_KILLS.labels(reason)
-        self._guardian_pid = guardian_pid
+        self._guardian_pid = os.getppid() if is_guarded else None
         data = settings.data_dir.absolute()
         own = ProcessIdentity.of(os.getpid())
         assert own is not None

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import httpx
 
+from windlass.actors import actor
 from windlass.services.actors.media.counted_provider import CountedProvider
 from windlass.services.actors.media.fetching import Fetching
 from windlass.services.actors.media.open_jobs import OpenJobs
@@ -30,6 +31,7 @@ from windlass.shared.store.access import secrets
 from windlass.shared.store.rows import GenerationRow
 
 
+@actor
 class Media:
     """Made once per worker process; an attempt goes through `__call__` from top to bottom."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from windlass.actors import actor
 from windlass.services.actors.summarize import prompts
 from windlass.services.actors.summarize.splitting import split
 from windlass.services.actors.worker.context import Context
@@ -24,6 +25,7 @@ SHARE_OF_A_ROUND = 0.8
 """How much of what is left to do a round of parts is taken to be: nobody knows yet how many rounds there will be."""
 
 
+@actor
 class Summarize:
     """The actor: made once per process, since reading the certificates that are trusted takes a while."""
 

@@ -17,7 +17,7 @@ from windlass.shared.errors import TimedOut
 from windlass.shared.scrubbing import withhold
 from windlass.shared.storable import storable
 from windlass.shared.store.flow_control import rates
-from windlass.shared.store.tasks import Claimed, Report
+from windlass.shared.store.tasks import Claimed, Report, owner_of
 from windlass.shared.usage import added, figures_in
 
 log = logging.getLogger("actors")
@@ -42,6 +42,9 @@ class Stopped(BaseException):
 class Context:
     """One attempt, seen from inside. Used by the actor's thread; read by the writer's and the heartbeat's."""
 
+    is_given_to_actors = True
+    """As `windlass.Context`, which the users' own name."""
+
     def __init__(
         self,
         task: Claimed,
@@ -57,6 +60,7 @@ class Context:
         self.worker_id = worker_id
         self._calls = calls
         self._store = store
+        self._user_id: str | None = None
         self._claims_place_is_left = not task.job_open
         self.exit_code: int | None = None
         self.proof: dict[str, Any] | None = None
@@ -83,6 +87,26 @@ class Context:
     @property
     def task_id(self) -> UUID:
         return self.task.task_id
+
+    @property
+    def attempt(self) -> int:
+        return self.task.attempt
+
+    @property
+    def user_id(self) -> str:
+        """Who has submitted the task; looked up for those who ask."""
+        if self._user_id is None:
+            self._user_id = self.ask(owner_of, self.task_id)
+        return self._user_id
+
+    def know_its_user(self) -> None:
+        """Before the actor begins, where it must not wait for the answer later."""
+        self._user_id = self.user_id
+
+    @property
+    def log(self) -> logging.Logger:
+        """Its lines say which task and attempt they are about, as all do while the attempt runs."""
+        return logging.getLogger(f"actors.{self.task.actor}")
 
     @property
     def checkpoint(self) -> Any:
@@ -176,6 +200,23 @@ class Context:
             self.check()
         return call.result()
 
+    def run_to_its_end(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Waits for an actor that is a coroutine. When the attempt should end it is cancelled, once, and the attempt is
+        over when the actor is: one that does not stop is found deaf, as a thread is."""
+        assert self._calls is not None, "an attempt that a worker runs is given the process' calls"
+        call = self._calls.begin(work, on_end=self._tell)
+        self._wait(math.inf, call.done)
+        if call.done():
+            return call.result()
+        self._calls.cancel(call)
+        while not call.done():
+            self._calls.let_finish(call)
+        try:
+            return call.result()
+        except BaseException:
+            self.check()
+            raise
+
     def ask(self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any) -> Answer:
         """A call of the store, `ask(intent, …)` for `intent(db, …)`, made again until it is answered or the attempt
         should end: only for what may be repeated."""
@@ -230,6 +271,7 @@ class Context:
             yield
         finally:
             self.deadline = time.monotonic() + left
+            self._tell()  # who waits for an asynchronous actor has to look at its time anew
 
     def check(self) -> None:
         """Raises when the attempt should end; an actor that works in steps calls it between them."""

@@ -1,41 +1,47 @@
 """What is called for a claimed task of each actor, and the broker through which Dramatiq calls it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import dramatiq
 
-from windlass.services.actors.registry import ACTORS, Actor
+from windlass.services.actors.making import Worker
 from windlass.services.actors.worker.consuming import OneChannelBroker
+from windlass.services.actors.worker.guests import Guests
 from windlass.services.actors.worker.mirror import StateMirror
 from windlass.services.actors.worker.results import fitting
-from windlass.shared.actors.payloads import PAYLOADS, Payload
 from windlass.shared.settings import Settings
 
+Runners = Mapping[str, Callable[[str], None]]
 
-def boot(settings: Settings, actors: dict[str, Actor], mirror: StateMirror) -> OneChannelBroker:
+
+def boot(
+    settings: Settings, runners: Runners, queues: Iterable[str], mirror: StateMirror, guests: Guests
+) -> OneChannelBroker:
     """The broker with the one middleware that Windlass needs; Dramatiq's defaults are left out on purpose."""
-    broker = OneChannelBroker(settings, middleware=[mirror])
-    for name, runner in runners(settings, actors, mirror).items():
+    broker = guests.broker = OneChannelBroker(settings, middleware=[mirror, *guests.beside()])
+    for name, runner in runners.items():
         dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(runner)
     # Dramatiq wants a queue for every actor; ours are a provider's, and this process serves only some of them.
     broker.queues.clear()
     broker.queues_pending.clear()
-    for queue in settings.consumed_queues(ACTORS):
+    for queue in queues:
         broker.declare_queue(queue)
     return broker
 
 
-def runners(settings: Settings, actors: dict[str, Actor], mirror: StateMirror) -> dict[str, Callable[[str], None]]:
+def make_runners(
+    settings: Settings, actors: Mapping[str, Worker], mirror: StateMirror, guests: Guests
+) -> dict[str, Callable[[str], None]]:
     """What is called for a task of each actor, once the mirror has claimed it."""
-    return {name: _runner(mirror, run, PAYLOADS[name], settings) for name, run in actors.items()}
+    return {name: _runner(mirror, actor, settings, guests) for name, actor in actors.items()}
 
 
-def _runner(mirror: StateMirror, run: Actor, payload_type: type[Payload], settings: Settings) -> Callable[[str], None]:
+def _runner(mirror: StateMirror, actor: Worker, settings: Settings, guests: Guests) -> Callable[[str], None]:
     def act(task_id: str) -> None:  # noqa: ARG001 - the mirror has claimed it and knows everything about it
         running = mirror.running
-        context = running.context
-        context.begin()
-        result = run(context, payload_type.model_validate(context.task.payload))
-        running.result = fitting(result, settings)
+        running.context.begin()
+        with guests.around(running.context.task) as tell:
+            running.result = fitting(actor.run(running.context), settings)
+            tell(running.result)
 
     return act

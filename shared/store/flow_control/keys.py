@@ -4,6 +4,7 @@ from windlass.shared.db import Database
 from windlass.shared.settings import Settings
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetchrow
+from windlass.shared.toml_tables import DEFAULT_ACTORS
 
 CHANNEL = "windlass_keys"
 """Called with the name of a provider where keys may have room, or with none for all of them."""
@@ -22,7 +23,13 @@ class Rechecked(Record):
 
 async def configure(db: Database, settings: Settings) -> None:
     """Writes how many of one key may run at once, by actor. What has changed holds at once for what waits: the janitor
-    is told to look whether more may go on, and whoever starts tasks finds out that fewer may."""
+    is told to look whether more may go on, and whoever starts tasks finds out that fewer may. Of an actor of somebody's
+    own whose table says nothing, only who has loaded it knows."""
+    told = {
+        name: table.concurrency and table.concurrency.limit
+        for name, table in settings.actors.items()
+        if name in DEFAULT_ACTORS or "concurrency" in table.model_fields_set
+    }
     await db.execute(
         f"""
         WITH changed AS (
@@ -34,8 +41,8 @@ async def configure(db: Database, settings: Settings) -> None:
         )
         SELECT pg_notify('{CHANNEL}', '') FROM changed
         """,  # noqa: S608 - a name of our own
-        list(settings.actors),
-        [actor.concurrency and actor.concurrency.limit for actor in settings.actors.values()],
+        list(told),
+        list(told.values()),
     )
 
 

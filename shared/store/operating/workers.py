@@ -1,6 +1,6 @@
 """Who runs tasks: a worker registers, renews its leases with every heartbeat, and says good-bye."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from windlass.shared.db import Database
@@ -32,11 +32,21 @@ class BusyWorker(WorkerRow):
 
 
 async def register(
-    db: Database, worker_id: str, *, hostname: str, pid: int, queues: Sequence[str], capacity: int
+    db: Database,
+    worker_id: str,
+    *,
+    hostname: str,
+    pid: int,
+    queues: Sequence[str],
+    capacity: int,
+    actor_versions: Mapping[str, str] | None = None,
+    broken: Mapping[str, str] | None = None,
 ) -> None:
+    """`broken` are the queues that it was to serve and cannot, with the sentence that says why."""
     await db.execute(
         """
-        INSERT INTO workers (worker_id, hostname, pid, queues, capacity) VALUES ($1, $2, $3, $4, $5)
+        INSERT INTO workers (worker_id, hostname, pid, queues, capacity, actor_versions, broken)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
         ON CONFLICT (worker_id) DO UPDATE SET state = 'active', heartbeat_at = clock_timestamp()
         """,
         worker_id,
@@ -44,6 +54,8 @@ async def register(
         pid,
         list(queues),
         capacity,
+        dict(actor_versions or {}),
+        dict(broken or {}),
     )
     await db.execute(f"SELECT {named('wake_dispatcher')}()")
 
@@ -144,7 +156,8 @@ async def newest(db: Database, *, limit: int = 500) -> list[BusyWorker]:
         BusyWorker,
         """
         SELECT w.worker_id, w.hostname, w.pid, w.queues, w.capacity, w.state, w.started_at, w.heartbeat_at,
-               w.stop_reason, (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id)
+               w.stop_reason, w.actor_versions, w.broken,
+               (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id)
                AS running
         FROM workers w ORDER BY w.state IN ('active', 'stopping') DESC, w.started_at DESC LIMIT $1
         """,

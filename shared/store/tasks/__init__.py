@@ -3,7 +3,7 @@
 from windlass.shared.store.tasks.changing import cancel, hold, release, revive
 from windlass.shared.store.tasks.claiming import TRACEPARENT, Claim, Claimed, Refused, claim, next_alone
 from windlass.shared.store.tasks.ending import Ending, Heard, Report, end, report
-from windlass.shared.store.tasks.lookup import TASK_FIELDS, existing, get
+from windlass.shared.store.tasks.lookup import TASK_FIELDS, existing, get, owner_of
 from windlass.shared.store.tasks.submitting import (
     KeyInFlight,
     KeyReused,
@@ -19,6 +19,6 @@ __all__ = [
     "TASK_FIELDS", "TRACEPARENT",
     "Claim", "Claimed", "Ending", "Heard", "KeyInFlight", "KeyReused", "Refused", "Report", "Submission",
     "UnknownDependency",
-    "cancel", "claim", "end", "existing", "expire", "get", "hold", "next_alone", "release", "report", "revive",
-    "seconds_to_next_expiry", "stall", "submit", "submit_batch", "submit_keyed",
+    "cancel", "claim", "end", "existing", "expire", "get", "hold", "next_alone", "owner_of", "release", "report",
+    "revive", "seconds_to_next_expiry", "stall", "submit", "submit_batch", "submit_keyed",
 ]  # fmt: skip

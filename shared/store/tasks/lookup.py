@@ -22,6 +22,12 @@ async def get(db: Database, task_id: UUID) -> TaskRow | None:
     return await fetchrow(db, TaskRow, "SELECT * FROM tasks WHERE task_id = $1", task_id)
 
 
+async def owner_of(db: Database, task_id: UUID) -> str:
+    """Who has submitted it, which never changes."""
+    user_id: str = await db.fetchval("SELECT user_id FROM tasks WHERE task_id = $1", task_id)
+    return user_id
+
+
 async def existing(db: Database, task_ids: Sequence[UUID], *, of_user: str | None) -> set[UUID]:
     """Which of these there are, in all or of one user. That never changes: tasks stay, and so does their owner."""
     rows = await fetch(

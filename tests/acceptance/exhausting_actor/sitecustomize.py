@@ -4,6 +4,7 @@ import os
 import resource
 from typing import Any
 
+from windlass.actors import actor
 from windlass.services.actors import probe
 from windlass.services.actors.worker.context import Context
 from windlass.shared.actors.payloads import ProbePayload
@@ -25,4 +26,4 @@ def exhaust(context: Context, payload: ProbePayload) -> dict[str, Any]:
     return patient(context, payload)
 
 
-probe.probe = exhaust
+probe.probe = actor(name="probe")(exhaust)

@@ -6,6 +6,7 @@ The canaries come by the environment, so that no source line in a stack trace ha
 import os
 from typing import Any
 
+from windlass.actors import actor
 from windlass.services.actors import probe
 from windlass.services.actors.worker.context import Context
 from windlass.shared.actors.payloads import ProbePayload
@@ -36,4 +37,4 @@ def leak(context: Context, payload: ProbePayload) -> dict[str, Any]:
         raise InvalidInput(message, url=url, headers={"Authorization": canary("CANARY_HEADER")}) from error
 
 
-probe.probe = leak
+probe.probe = actor(name="probe")(leak)

@@ -12,9 +12,10 @@ import sys
 from contextlib import closing
 from typing import Any
 
+from windlass.actors import actor
 from windlass.services.actors import main as worker
+from windlass.services.actors import probe
 from windlass.services.actors.guardian import Guardian
-from windlass.services.actors.registry import ACTORS
 from windlass.services.actors.worker.context import Context
 from windlass.shared.actors.payloads import ProbePayload
 from windlass.shared.process import logs
@@ -35,7 +36,7 @@ def counted_probe(context: Context, payload: ProbePayload) -> dict[str, Any]:
 
 def main() -> None:
     if len(sys.argv) > 1:  # started by the guardian below
-        ACTORS["probe"] = lambda _settings: counted_probe
+        probe.probe = actor(name="probe")(counted_probe)
         worker.main()
     else:
         settings = Settings()

@@ -1,0 +1,87 @@
+"""The actors that this process works with: each is made once, from what was loaded, and runs claimed attempts."""
+
+import inspect
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from windlass.actors.payload import Payload, plain
+from windlass.services.actors.worker.async_context import AsyncAttempt
+from windlass.services.actors.worker.context import Context
+from windlass.shared.actors.loading import Loaded, LoadedActor
+from windlass.shared.db import Database
+from windlass.shared.errors import Thrown
+from windlass.shared.scrubbing import scrub
+from windlass.shared.settings import OWN, Settings
+
+
+@runtime_checkable
+class Resident(Protocol):
+    """An actor that has something to do beside its attempts, for as long as its process lives."""
+
+    async def prepare(self, pool: Database) -> None:
+        """Before the first task is taken; whoever cannot work here raises `SystemExit`."""
+
+    async def accompany(self, ask: Callable[..., Coroutine[Any, Any, Any]]) -> None:
+        """Runs beside the attempts; `ask(intent)` is a call of the store."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """An actor at work in this process."""
+
+    call: Callable[..., Any]
+    payload: Payload
+    is_async: bool
+    throws: tuple[type[BaseException], ...]
+
+    def run(self, context: Context) -> Any:
+        """One attempt, to its result."""
+        arguments = self.payload.arguments(context.task.payload)
+        if self.payload.context is not None:
+            arguments[self.payload.context] = self._seen_from_inside(context)
+        try:
+            answer = self.call(**arguments)
+            return plain(context.run_to_its_end(answer) if self.is_async else answer)
+        except self.throws as error:
+            raise Thrown(error) from error
+
+    def _seen_from_inside(self, context: Context) -> Any:
+        if not self.is_async:
+            return context
+        context.know_its_user()
+        return AsyncAttempt(context)
+
+
+def wanted(settings: Settings) -> set[str] | None:
+    """The actors of the queues that this process is to serve; none for all, and `own` for all of somebody's own."""
+    return {queue.partition(".")[0] for queue in settings.queues} if settings.queues else None
+
+
+def make(loaded: Loaded, settings: Settings, served: Collection[str]) -> dict[str, Worker]:
+    """Those of these names. One that cannot be made is broken, as one that cannot be imported is."""
+    made: dict[str, Worker] = {}
+    for name in sorted(loaded.actors.keys() & set(served)):
+        try:
+            made[name] = _made(loaded.actors[name], settings)
+        except Exception as error:  # noqa: BLE001 - told, and its queue is not served
+            loaded.broken[name] = scrub(f"actor {name} cannot be made: {type(error).__name__}: {error}")
+            del loaded.actors[name]
+    return made
+
+
+def _made(loaded: LoadedActor, settings: Settings) -> Worker:
+    actor = loaded.actor
+    call: Callable[..., Any] = actor.fn
+    if actor.is_class:
+        takes = inspect.signature(actor.fn).parameters
+        call = actor.fn(settings) if "settings" in takes else actor.fn()
+    return Worker(call, loaded.payload, actor.is_async, actor.throws)
+
+
+def unknown_queues(settings: Settings) -> dict[str, str]:
+    """What `WINDLASS_QUEUES` names of somebody's own, now that these are loaded, and nobody serves."""
+    known = {*settings.all_queues(), OWN}
+    return {
+        queue: f"WINDLASS_QUEUES names {queue}, and no provider serves it" for queue in set(settings.queues) - known
+    }

@@ -1,0 +1,24 @@
+"""The context of an `async def` actor: whatever waits is awaited, and holds up nobody else on the loop."""
+
+import asyncio
+from typing import Any
+
+from windlass.services.actors.worker.context import Context
+
+
+class AsyncAttempt:
+    """What does not wait is the attempt's own. Told to stop, the actor is cancelled where it awaits something."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._context.check()
+
+    async def rate(self) -> None:
+        """By a thread, which ends when the attempt is told to stop."""
+        await asyncio.to_thread(self._context.rate)
