@@ -200,7 +200,7 @@ TABLE = "HERE/windlass.toml: [actors.translate]"
         ("WORD = 3", 'function = "m_word:WORD"', f"{TABLE}: m_word:WORD is no function"),
         (None, 'module = "our_actors"\nprovider = "openrouter"',
          f"{TABLE}: provider openrouter does the work of summarize alone; write actors = "
-         '["summarize", "translate"] in [providers.openrouter], or give translate another provider'),
+         + '["summarize", "translate"] in [providers.openrouter], or give translate another provider'),
         (None, 'module = "our_actors"\nprovider = "opnrouter"',
          f"{TABLE}: there is no [providers.opnrouter]; did you mean `openrouter`?"),
     ],
@@ -240,7 +240,7 @@ def test_nobody_takes_the_name_of_one_that_comes_with_windlass(place: Place) -> 
 
 @pytest.mark.parametrize("name", ["Translate", "batch", "a_b"])
 def test_a_table_s_name_is_looked_at_before_anything_is_loaded(place: Place, name: str) -> None:
-    with pytest.raises(ValueError, match="an actor's name (must be|is reserved)"):
+    with pytest.raises(ValueError, match=r"an actor's name (must be|is reserved)"):
         place.settings(f'[actors.{name}]\nmodule = "our_actors"\n')
 
 

@@ -1,0 +1,207 @@
+"""Actors of the user's own, in a file that Windlass knows nothing of: they run as the built-in ones do."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from uuid_utils.compat import uuid7
+
+from tests.acceptance.conftest import a_windlass_apart
+from tests.support.installation import Client, Task, Windlass
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+from windlass.shared import db
+from windlass.shared.settings import Settings
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Submission
+
+OUR_ACTORS = '''
+import asyncio
+import time
+from pathlib import Path
+
+import dramatiq
+from windlass import AsyncContext, Context, actor
+
+
+def note(path: str, line: str) -> None:
+    with open(path, "a") as file:
+        file.write(f"{line}\\n")
+
+
+class Witness(dramatiq.Middleware):
+    """Sees the task that it is inside of, and how it ended."""
+
+    def before_process_message(self, broker, message):
+        if "notes" in message.kwargs:
+            note(message.kwargs["notes"], f"before {message.actor_name}")
+
+    def after_process_message(self, broker, message, *, result=None, exception=None):
+        if "notes" in message.kwargs:
+            note(message.kwargs["notes"], f"after {message.actor_name}: {result or type(exception).__name__}")
+
+
+@actor(throws=(ValueError,))
+def count(words: list[str], *, context: Context) -> dict[str, object]:
+    if not words:
+        raise ValueError("there is nothing to count")
+    context.progress("Counting", percent=50)
+    context.log.info("counting for %s", context.user_id)
+    return {"count": len(words), "attempt": context.attempt, "user_id": context.user_id}
+
+
+@actor
+async def translate(text: str, notes: str, seconds: float = 0, *, context: AsyncContext) -> str:
+    note(notes, f"attempt {context.attempt} of {context.user_id}")
+    try:
+        await context.rate()
+        await context.sleep(seconds if context.attempt == 1 else 0)
+    except BaseException as error:
+        note(notes, f"stopped by {type(error).__name__}")
+        raise
+    context.output(f"{text}!")
+    note(notes, "finished")
+    return text.upper()
+
+
+@actor
+async def deaf(notes: str) -> None:
+    note(notes, "began")
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            note(notes, "does not care")
+'''
+
+CONFIG = """
+[actors.painter]
+module = "our_painter"
+[worker]
+middleware = ["our_actors:Witness"]
+"""
+
+
+@pytest.fixture(scope="module")
+def own(
+    servers: Servers, migrated_template: str, management: httpx.Client, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Windlass]:
+    """With one module that is well and one that is not, and no table for anybody who works."""
+    directory = tmp_path_factory.mktemp("own")
+    file = directory / "our_actors.py"
+    file.write_text(OUR_ACTORS)
+    (directory / "our_painter.py").write_text("import a_package_that_nobody_has\n")
+    settings = {"WINDLASS_ACTORS": str(file), "WINDLASS_QUEUES": "probe.probe,own", "PYTHONPATH": str(directory)}
+    with a_windlass_apart(
+        servers, migrated_template, management, directory, config=CONFIG, actors=("probe",), **settings
+    ) as windlass:
+        windlass.api, windlass.dispatcher, windlass.actors, windlass.janitor = map(
+            windlass.start, ("api", "dispatcher", "actors", "janitor")
+        )
+        windlass.wait_until_answering()
+        wait_until("a worker", windlass.workers)
+        yield windlass
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return tmp_path / "notes"
+
+
+def lines(notes: Path) -> list[str]:
+    return notes.read_text().splitlines() if notes.exists() else []
+
+
+def submit(windlass: Windlass, actor: str, payload: dict[str, Any], **fields: Any) -> str:
+    """As the api stores what it has accepted."""
+
+    async def store() -> str:
+        pool = await db.open_pool(Settings(database_url=windlass.environment["WINDLASS_DATABASE_URL"]), "tests", most=1)
+        task = {"provider": actor, "user_id": "ann", "timeout_seconds": 60.0, **fields}
+        (row,) = await tasks.submit(pool, [Submission(task_id=uuid7(), actor=actor, payload=payload, **task)])
+        await pool.close()
+        return str(row["task_id"])
+
+    return asyncio.run(store())
+
+
+def finished(client: Client, task_id: str) -> Task:
+    return client.finished(task_id)
+
+
+def test_a_function_runs_and_returns_its_result(own: Windlass) -> None:
+    task = finished(own.client, submit(own, "count", {"words": ["a", "b"]}))
+    assert task["result"] == {"count": 2, "attempt": 1, "user_id": "ann"}
+    assert "counting for ann" in own.log()
+
+
+def test_a_coroutine_runs_inside_the_middleware_and_its_claim(own: Windlass, notes: Path) -> None:
+    task = finished(own.client, submit(own, "translate", {"text": "hi", "notes": str(notes)}))
+    assert (task["status"], task["result"]) == ("completed", "HI")
+    assert lines(notes) == ["before translate", "attempt 1 of ann", "finished", "after translate: HI"]
+    assert [event["data"]["text"] for event in own.client.events(task["task_id"]) if event["type"] == "output"] == [
+        "hi!"
+    ]
+
+
+def test_what_it_throws_is_not_tried_again(own: Windlass) -> None:
+    task = finished(own.client, submit(own, "count", {"words": []}))
+    assert (task["status"], task["attempt"]) == ("dead", 1)
+    error = task["error"]
+    assert (error["type"], error["kind"], error["message"]) == ("ValueError", "permanent", "there is nothing to count")
+
+
+def test_what_this_version_does_not_take_is_told_with_its_place(own: Windlass) -> None:
+    task = finished(own.client, submit(own, "count", {"words": 3, "wrods": []}))
+    assert (task["status"], task["error"]["type"]) == ("dead", "InvalidInput")
+    assert "/words: must be a list; /wrods: there is no such field" in task["error"]["message"]
+
+
+def test_a_cancel_reaches_a_coroutine_where_it_awaits(own: Windlass, notes: Path) -> None:
+    task_id = submit(own, "translate", {"text": "hi", "notes": str(notes), "seconds": 300})
+    wait_until("it is at work", lambda: "attempt 1 of ann" in lines(notes))
+    own.client.cancel(task_id)
+    assert finished(own.client, task_id)["status"] == "cancelled"
+    assert lines(notes)[2:] == ["stopped by CancelledError", "after translate: Stopped"]
+
+
+def test_a_coroutine_whose_time_is_up_is_stopped(own: Windlass, notes: Path) -> None:
+    payload = {"text": "hi", "notes": str(notes), "seconds": 300}
+    task = finished(own.client, submit(own, "translate", payload, timeout_seconds=0.5, max_retries=0))
+    assert (task["status"], task["error"]["type"]) == ("dead", "TimedOut")
+    assert lines(notes)[2:] == ["stopped by CancelledError", "after translate: TimedOut"]
+
+
+def test_a_module_that_cannot_be_imported_takes_down_its_queue_alone(own: Windlass) -> None:
+    (worker,) = own.workers()
+    assert set(worker["queues"]) == {"probe.probe", "count.count", "translate.translate", "deaf.deaf"}
+    assert set(worker["actor_versions"]) == {"probe", "count", "translate", "deaf"}
+    (said,) = {**worker["broken"]}.values()
+    assert worker["broken"].keys() == {"painter.painter"}
+    assert "[actors.painter]: module our_painter needs a_package_that_nobody_has, which is not installed here" in said
+    told = [line for line in own.log().splitlines() if "painter.painter is not served" in line]
+    assert len(told) == 1
+    assert "ERROR" in told[0]
+    assert own.client.submit(wait=30, payload={})["status"] == "completed"
+
+
+def test_after_kill_9_of_the_worker_it_is_finished_once(own: Windlass, notes: Path) -> None:
+    task_id = submit(own, "translate", {"text": "hi", "notes": str(notes), "seconds": 300})
+    wait_until("it is at work", lambda: "attempt 1 of ann" in lines(notes))
+    (worker,) = own.workers()
+    own.kill(worker["pid"])
+    task = finished(own.client, task_id)
+    assert (task["status"], task["result"], task["attempt"]) == ("completed", "HI", 2)
+    assert lines(notes).count("finished") == 1
+
+
+def test_a_coroutine_that_does_not_stop_takes_its_process_along(own: Windlass, notes: Path) -> None:
+    wait_until("a worker", own.workers)
+    task_id = submit(own, "deaf", {"notes": str(notes)}, timeout_seconds=0.3, max_retries=0)
+    task = finished(own.client, task_id)
+    assert (task["status"], task["error"]["type"]) == ("dead", "TimedOut")
+    assert lines(notes) == ["before deaf", "began", "does not care"]
+    wait_until("another worker", own.workers)
