@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from windlass.actors.payload import Payload, plain
+from windlass.actors.payload import Misfit, Payload, plain
 from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.context import Context
 from windlass.shared.actors.loading import Loaded, LoadedActor
 from windlass.shared.db import Database
-from windlass.shared.errors import Thrown
+from windlass.shared.errors import InvalidInput, Thrown
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import OWN, Settings
 
@@ -34,10 +34,11 @@ class Worker:
     payload: Payload
     is_async: bool
     throws: tuple[type[BaseException], ...]
+    version: str
 
     def run(self, context: Context) -> Any:
         """One attempt, to its result."""
-        arguments = self.payload.arguments(context.task.payload)
+        arguments = self._arguments(context.task.payload)
         if self.payload.context is not None:
             arguments[self.payload.context] = self._seen_from_inside(context)
         try:
@@ -45,6 +46,14 @@ class Worker:
             return plain(context.run_to_its_end(answer) if self.is_async else answer)
         except self.throws as error:
             raise Thrown(error) from error
+
+    def _arguments(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """It was accepted by what was known of the actor then, which may have been another version."""
+        try:
+            return self.payload.arguments(payload)
+        except Misfit as error:
+            said = f"version {self.version} of {self.payload.actor} does not take the payload: {error}"
+            raise InvalidInput(said) from None
 
     def _seen_from_inside(self, context: Context) -> Any:
         if not self.is_async:
@@ -76,7 +85,7 @@ def _made(loaded: LoadedActor, settings: Settings) -> Worker:
     if actor.is_class:
         takes = inspect.signature(actor.fn).parameters
         call = actor.fn(settings) if "settings" in takes else actor.fn()
-    return Worker(call, loaded.payload, actor.is_async, actor.throws)
+    return Worker(call, loaded.payload, actor.is_async, actor.throws, loaded.definition.version)
 
 
 def unknown_queues(settings: Settings) -> dict[str, str]:

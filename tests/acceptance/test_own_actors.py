@@ -188,6 +188,17 @@ def test_a_module_that_cannot_be_imported_takes_down_its_queue_alone(own: Windla
     assert own.client.submit(wait=30, payload={})["status"] == "completed"
 
 
+def test_a_worker_that_can_serve_nothing_lives_and_says_so(own: Windlass) -> None:
+    own.start("actors", WINDLASS_QUEUES="painter.painter,translate.nowhere")
+
+    def says_so() -> dict[str, str] | None:
+        return next((worker["broken"] for worker in own.client.workers() if not worker["queues"]), None)
+
+    broken = wait_until("it says so", says_so)
+    assert broken.keys() == {"painter.painter", "translate.nowhere"}
+    assert broken["translate.nowhere"] == "WINDLASS_QUEUES names translate.nowhere, and no provider serves it"
+
+
 def test_after_kill_9_of_the_worker_it_is_finished_once(own: Windlass, notes: Path) -> None:
     task_id = submit(own, "translate", {"text": "hi", "notes": str(notes), "seconds": 300})
     wait_until("it is at work", lambda: "attempt 1 of ann" in lines(notes))

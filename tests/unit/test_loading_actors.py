@@ -199,8 +199,7 @@ TABLE = "HERE/windlass.toml: [actors.translate]"
          f"{TABLE}: our_actors:translate is declared by @actor already; give its module as `module`"),
         ("WORD = 3", 'function = "m_word:WORD"', f"{TABLE}: m_word:WORD is no function"),
         (None, 'module = "our_actors"\nprovider = "openrouter"',
-         f"{TABLE}: provider openrouter does the work of summarize alone; write actors = "
-         + '["summarize", "translate"] in [providers.openrouter], or give translate another provider'),
+         f"{TABLE}: provider openrouter does the work of summarize alone; write actors = ["),
         (None, 'module = "our_actors"\nprovider = "opnrouter"',
          f"{TABLE}: there is no [providers.opnrouter]; did you mean `openrouter`?"),
     ],

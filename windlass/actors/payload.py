@@ -16,7 +16,6 @@ from pydantic_core import ErrorDetails
 
 from windlass.actors.context import is_context
 from windlass.actors.declaration import Actor, Misdeclared
-from windlass.shared.errors import InvalidInput
 from windlass.shared.wording import NOT_KNOWN, in_words
 
 LARGEST_SCHEMA_BYTES = 65_536
@@ -25,6 +24,10 @@ CANNOT_DRAW = (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, Pyda
 
 FIELD = "its_"
 """Before each parameter's name inside the model: pydantic has methods of its own, such as `copy`."""
+
+
+class Misfit(ValueError):
+    """A payload that the actor does not take; the message has all that is wrong, each with its place."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Payload:
     """The parameter that takes the context."""
 
     def arguments(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Raises InvalidInput with all that is wrong, each with its place."""
+        """Raises Misfit."""
         config = self.model.model_config
         extra: Literal["forbid"] | None = None if "extra" in config else "forbid"
         try:
@@ -52,7 +55,7 @@ class Payload:
         except ValidationError as error:
             problems = error.errors(include_url=False)
             said = [f"/{'/'.join(map(str, each['loc']))}: {_in_words(each)}" for each in problems]
-            raise InvalidInput(f"this version of {self.actor} refuses the payload: {'; '.join(said)}") from None
+            raise Misfit("; ".join(said)) from None
         if self.whole is not None:
             return {self.whole: read}
         return {name.removeprefix(FIELD): getattr(read, name) for name in self.model.model_fields}
