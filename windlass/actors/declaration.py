@@ -29,6 +29,8 @@ class Actor(Generic[P, R]):
     A class is one, too, if its instances can be called: it is made once per worker process.
     """
 
+    __name__: str
+
     def __init__(
         self,
         fn: Callable[P, R],
