@@ -210,9 +210,10 @@ def test_after_kill_9_of_the_worker_it_is_finished_once(own: Windlass, notes: Pa
 
 
 def test_a_coroutine_that_does_not_stop_takes_its_process_along(own: Windlass, notes: Path) -> None:
-    wait_until("a worker", own.workers)
+    (before,) = wait_until("a worker", own.workers)
     task_id = submit(own, "deaf", {"notes": str(notes)}, timeout_seconds=0.3, max_retries=0)
     task = finished(own.client, task_id)
     assert (task["status"], task["error"]["type"]) == ("dead", "TimedOut")
     assert lines(notes) == ["before deaf", "began", "does not care"]
-    wait_until("another worker", own.workers)
+    (after,) = wait_until("another worker", own.workers)
+    assert after["pid"] != before["pid"]
