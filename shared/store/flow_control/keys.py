@@ -1,9 +1,12 @@
 """Concurrency keys: their limits, and the tasks that are parked because theirs is full."""
 
+from collections.abc import Mapping
+
 from windlass.shared.db import Database
 from windlass.shared.settings import Settings
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetchrow
+from windlass.shared.toml_tables import DEFAULT_ACTORS
 
 CHANNEL = "windlass_keys"
 """Called with the name of a provider where keys may have room, or with none for all of them."""
@@ -21,6 +24,12 @@ class Rechecked(Record):
 
 
 async def configure(db: Database, settings: Settings) -> None:
+    """Of the actors that come with Windlass; what others are limited to is registered with them."""
+    limits = {name: actor.concurrency and actor.concurrency.limit for name, actor in settings.actors.items()}
+    await limit(db, {name: most for name, most in limits.items() if name in DEFAULT_ACTORS})
+
+
+async def limit(db: Database, limits: Mapping[str, int | None], *, only_new: bool = False) -> None:
     """Writes how many of one key may run at once, by actor. What has changed holds at once for what waits: the janitor
     is told to look whether more may go on, and whoever starts tasks finds out that fewer may."""
     await db.execute(
@@ -29,13 +38,14 @@ async def configure(db: Database, settings: Settings) -> None:
             INSERT INTO actors (name, concurrency_limit)
             SELECT name, most FROM unnest($1::text[], $2::int[]) AS configured(name, most) ORDER BY name
             ON CONFLICT (name) DO UPDATE SET concurrency_limit = excluded.concurrency_limit
-            WHERE actors.concurrency_limit IS DISTINCT FROM excluded.concurrency_limit
+            WHERE NOT $3::bool AND actors.concurrency_limit IS DISTINCT FROM excluded.concurrency_limit
             RETURNING name
         )
         SELECT pg_notify('{CHANNEL}', '') FROM changed
         """,  # noqa: S608 - a name of our own
-        list(settings.actors),
-        [actor.concurrency and actor.concurrency.limit for actor in settings.actors.values()],
+        list(limits),
+        list(limits.values()),
+        only_new,
     )
 
 

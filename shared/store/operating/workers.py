@@ -6,6 +6,7 @@ from uuid import UUID
 from windlass.shared.db import Database
 from windlass.shared.metrics.services import WORKERS_LOST
 from windlass.shared.store.functions import named
+from windlass.shared.store.operating import registry
 from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.rows import WorkerRow
 
@@ -23,6 +24,13 @@ class Unserved(Record):
     """A queue that nobody serves."""
 
     queue: str
+
+
+class BrokenQueue(Record):
+    """A queue that a worker was to serve and cannot, with the sentence that says why."""
+
+    queue: str
+    reason: str
 
 
 class BusyWorker(WorkerRow):
@@ -45,7 +53,7 @@ async def register(
         list(queues),
         capacity,
     )
-    await db.execute(f"SELECT {named('wake_dispatcher')}()")
+    await db.execute(f"SELECT {named('wake_dispatcher')}(), pg_notify('{registry.CHANNEL}', '')")
 
 
 async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seconds: float) -> list[Renewal]:
@@ -137,6 +145,21 @@ async def unserved_queues(db: Database, *, for_seconds: float) -> list[str]:
     return [row.queue for row in rows]
 
 
+async def broken_queues(db: Database, *, heard_within_seconds: float) -> list[BrokenQueue]:
+    """Of the workers that live: each queue once, however many cannot serve it."""
+    return await fetch(
+        db,
+        BrokenQueue,
+        """
+        SELECT DISTINCT ON (broken.key) broken.key AS queue, broken.value AS reason
+        FROM workers w CROSS JOIN LATERAL jsonb_each_text(w.broken) AS broken
+        WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)
+        ORDER BY broken.key, w.started_at DESC
+        """,
+        heard_within_seconds,
+    )
+
+
 async def newest(db: Database, *, limit: int = 500) -> list[BusyWorker]:
     """Workers with the number of tasks that each one runs: the living first, then the latest."""
     return await fetch(
@@ -144,7 +167,8 @@ async def newest(db: Database, *, limit: int = 500) -> list[BusyWorker]:
         BusyWorker,
         """
         SELECT w.worker_id, w.hostname, w.pid, w.queues, w.capacity, w.state, w.started_at, w.heartbeat_at,
-               w.stop_reason, (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id)
+               w.stop_reason, w.actor_versions, w.broken,
+               (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id)
                AS running
         FROM workers w ORDER BY w.state IN ('active', 'stopping') DESC, w.started_at DESC LIMIT $1
         """,
