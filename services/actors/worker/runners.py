@@ -3,13 +3,17 @@
 from collections.abc import Callable
 
 import dramatiq
+from pydantic import ValidationError
 
 from windlass.services.actors.registry import ACTORS, Actor
 from windlass.services.actors.worker.consuming import OneChannelBroker
 from windlass.services.actors.worker.mirror import StateMirror
+from windlass.services.actors.worker.refusals import refusal_of
 from windlass.services.actors.worker.results import fitting
+from windlass.shared.actors.built_in import built_in
 from windlass.shared.actors.payloads import PAYLOADS, Payload
 from windlass.shared.settings import Settings
+from windlass.shared.wording import in_words
 
 
 def boot(settings: Settings, actors: dict[str, Actor], mirror: StateMirror) -> OneChannelBroker:
@@ -35,7 +39,18 @@ def _runner(mirror: StateMirror, run: Actor, payload_type: type[Payload], settin
         running = mirror.running
         context = running.context
         context.begin()
-        result = run(context, payload_type.model_validate(context.task.payload))
+        try:
+            payload = payload_type.model_validate(context.task.payload)
+        except ValidationError as error:
+            own = built_in()[context.task.actor].version
+            raise refusal_of(context, own, said_of(error), heard_within_seconds=settings.lease_seconds) from None
+        result = run(context, payload)
         running.result = fitting(result, settings)
 
     return act
+
+
+def said_of(error: ValidationError) -> str:
+    """Each field by its place, without the values, which may be long and may be secret."""
+    problems = error.errors(include_url=False)
+    return "; ".join(f"/{'/'.join(map(str, each['loc']))} {in_words(each)}" for each in problems)

@@ -24,9 +24,13 @@ class Rechecked(Record):
 
 
 async def configure(db: Database, settings: Settings) -> None:
-    """Of the actors that come with Windlass; what others are limited to is registered with them."""
-    limits = {name: actor.concurrency and actor.concurrency.limit for name, actor in settings.actors.items()}
-    await limit(db, {name: most for name, most in limits.items() if name in DEFAULT_ACTORS})
+    """As the tables say. Of an actor of somebody's own whose table says nothing, only who has loaded it knows."""
+    told = {
+        name: table.concurrency.limit if table.concurrency else None
+        for name, table in settings.actors.items()
+        if name in DEFAULT_ACTORS or "concurrency" in table.model_fields_set
+    }
+    await limit(db, told)
 
 
 async def limit(db: Database, limits: Mapping[str, int | None], *, only_new: bool = False) -> None:
