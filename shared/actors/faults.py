@@ -55,9 +55,12 @@ class Fault(NamedTuple):
 def faults_of(
     validator: Validator, schema: Mapping[str, Any], payload: Any, beside: Collection[str] = ()
 ) -> list[Fault]:
-    """All of them; `beside` are names that stand next to the payload's own."""
+    """All of them, in the order of the schema's fields; `beside` are names that stand next to the payload's own."""
     said = (fault for error in validator.iter_errors(payload) for fault in _said_of(error, schema, beside))
-    return list(dict.fromkeys(said))
+    order = {name: number for number, name in enumerate(schema.get("properties", ()))}
+    return sorted(
+        dict.fromkeys(said), key=lambda fault: order.get(str(fault.place[0]), len(order)) if fault.place else -1
+    )
 
 
 def _said_of(error: ValidationError, schema: Mapping[str, Any], beside: Collection[str]) -> Iterator[Fault]:

@@ -11,11 +11,16 @@ from windlass.shared.actors.versions import Sibling, Version, after_a_refusal
 from windlass.shared.store.operating import registry
 from windlass.shared.store.operating.registry import RegisteredVersion
 
+
+class ForAnotherVersion(Stopped):
+    """Nothing is wrong with the task, and this worker is not the one to do it."""
+
+
 log = logging.getLogger("actors")
 
 
 def refusal_of(context: Context, own: str, why: str, *, heard_within_seconds: float) -> BaseException:
-    """What the attempt ends with: `Stopped`, so that the task is handed back for a version that takes it, or
+    """What the attempt ends with: ForAnotherVersion, so that the task is handed back, or
     InvalidInput. It costs a question of the store, and nobody asks it whose payload is as it should be."""
     task = context.task
     rows = context.ask(registry.read, heard_within_seconds=heard_within_seconds, actor=task.actor)
@@ -28,7 +33,7 @@ def refusal_of(context: Context, own: str, why: str, *, heard_within_seconds: fl
     if refusal is not None:
         return refusal
     log.info("task %s: version %s of %s hands it back, for another takes it (%s)", task.task_id, own, task.actor, why)
-    return Stopped()
+    return ForAnotherVersion()
 
 
 def takes(row: RegisteredVersion, payload: object) -> bool:
