@@ -3,13 +3,12 @@
 from typing import Any
 
 from windlass.services.api.actors.registry import KnownActor
-from windlass.services.api.actors.terms import terms_of
 from windlass.shared.actors.definition import Definition
 from windlass.shared.settings import Settings
 
 
 def summary(known: KnownActor, settings: Settings) -> dict[str, Any]:
-    definition, terms = known.definition, terms_of(known.definition, settings)
+    definition, terms = known.definition, known.terms(settings)
     return {
         "name": definition.name,
         "description": definition.description,
@@ -33,7 +32,7 @@ def whole_document(known: KnownActor, settings: Settings, *, with_workers: bool)
         "result_schema": definition.result_schema,
         "example": example_payload(definition),
         "throws": list(definition.throws),
-        "concurrency_key": list(terms_of(definition, settings).concurrency_key),
+        "concurrency_key": list(known.terms(settings).concurrency_key),
         "versions": [
             {
                 "version": each.version.name,

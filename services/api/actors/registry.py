@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from windlass.services.api.actors.terms import Terms, terms_of
 from windlass.shared import db
 from windlass.shared.actors.built_in import built_in
 from windlass.shared.actors.definition import Definition
@@ -31,33 +31,32 @@ class Running:
     workers: tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class KnownActor:
     """An actor as tasks are checked by it. `versions` are all that count, the last registered first: that one speaks
     for the actor, whether or not anybody runs it, and the others while somebody does."""
 
-    versions: tuple[Running, ...]
-    served_by: tuple[str, ...] = ()
-    """Its providers that have rows; what the configuration says is not among them."""
-
-    @property
-    def definition(self) -> Definition:
-        return self.versions[0].version.definition
-
-    @property
-    def name(self) -> str:
-        return self.definition.name
-
-    @property
-    def is_built_in(self) -> bool:
-        return self.definition.module is None
-
-    @cached_property
-    def _checks(self) -> tuple[Version, ...]:
-        return tuple(each.version for each in self.versions)
+    def __init__(self, versions: Sequence[Running], served_by: Sequence[str] = ()) -> None:
+        """`served_by` are its providers that have rows; what the configuration says is not among them."""
+        self.versions = tuple(versions)
+        self.served_by = tuple(served_by)
+        self.definition = self.versions[0].version.definition
+        self.name = self.definition.name
+        self.is_built_in = self.definition.module is None
+        self._checks = tuple(each.version for each in self.versions)
+        self._take = tuple(each.validator.is_valid for each in self._checks)
+        self._terms: tuple[Settings, Terms] | None = None
 
     def faults_of(self, payload: Any, beside: Collection[str] = ()) -> list[Fault]:
-        return faults_by_any(self._checks, payload, beside)
+        for takes in self._take:
+            if not takes(payload):
+                return faults_by_any(self._checks, payload, beside)
+        return []
+
+    def terms(self, settings: Settings) -> Terms:
+        """What holds for its tasks; worked out once, for each submission asks."""
+        if self._terms is None or self._terms[0] is not settings:
+            self._terms = (settings, terms_of(self.definition, settings))
+        return self._terms[1]
 
     def is_served_by(self, provider: str, settings: Settings) -> bool:
         """A provider's table says whom it serves; of one that has none the actor's definition says it, and rows."""
@@ -114,8 +113,14 @@ class Registry:
         seen = set()
         for row in rows:
             seen.add((row.actor, row.version))
+            if row.is_last and row.registered_at is None and row.actor in self._built_in:
+                # Only a worker has told of it, perhaps one that strayed in here: this build's own counts as well.
+                counting[row.actor] = [
+                    each for each in self._built_in[row.actor].versions if each.version.name != row.version
+                ]
             version = self._version(row)
-            if version is not None and (row.is_last or row.workers):
+            counts = row.workers or (row.is_last and not counting.get(row.actor))
+            if version is not None and counts:
                 counting.setdefault(row.actor, []).append(Running(version, tuple(row.workers)))
         self._compiled = {key: version for key, version in self._compiled.items() if key in seen}
         providers: dict[str, list[str]] = {}

@@ -11,11 +11,10 @@ from uuid_utils.compat import uuid7
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.actors.registry import Actors, KnownActor
-from windlass.services.api.actors.terms import terms_of
 from windlass.services.api.http.bodies import field_problem
 from windlass.services.api.http.errors import escape, invalid_fields, not_as_they_should_be
 from windlass.services.api.tasks.checks import CHECKS
-from windlass.services.api.tasks.checks.asking import Asking
+from windlass.services.api.tasks.checks.asking import Asking, Gives
 from windlass.services.api.tasks.schemas import NewTask
 from windlass.shared import tracing
 from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
@@ -73,22 +72,21 @@ def accept(
     below_payload = f"{below}/payload" if shortcut_for is None else below
     check_payload(wanted, known, settings, below_payload, () if shortcut_for is None else OPTIONS)
     check = CHECKS.get(wanted.actor)
-    asking = Asking(wanted.payload, provider, caller, settings, below_payload, wanted.timeout_seconds)
-    given = {} if check is None else check(asking)
+    given: Gives = {}
+    if check is not None:
+        given = check(Asking(wanted.payload, provider, caller, settings, below_payload, wanted.timeout_seconds))
     stored_payload = withhold(wanted.payload)
-    terms = terms_of(known.definition, settings)
-    fields = {
-        "timeout_seconds": wanted.timeout_seconds or terms.timeout_seconds,
-        **{name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set},
-        **keyed(terms.concurrency_key, stored_payload, below_payload),
-        **given,
-    }
+    terms = known.terms(settings)
+    said = {name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set}
+    if terms.concurrency_key:
+        said |= keyed(terms.concurrency_key, stored_payload, below_payload)
     return Submission(
         task_id=uuid7(),
         actor=wanted.actor,
         provider=provider,
         payload=stored_payload,
         user_id=wanted.user_id or caller.user_id,
+        timeout_seconds=given.pop("timeout_seconds", None) or wanted.timeout_seconds or terms.timeout_seconds,
         max_retries=terms.max_retries if wanted.max_retries is None else wanted.max_retries,
         max_age_seconds=wanted.max_age_seconds or terms.max_age_seconds,
         dedupe_ttl_seconds=wanted.dedupe_ttl_seconds or settings.defaults.dedupe_ttl_seconds,
@@ -96,7 +94,8 @@ def accept(
         run_at=time_to_come(wanted.run_at),
         reach=None if caller.is_admin else caller.user_id,
         traceparent=tracing.traceparent(),
-        **fields,
+        **said,
+        **given,
     )
 
 
@@ -159,7 +158,7 @@ def time_to_come(run_at: datetime | None) -> str | None:
 
 def keyed(pointers: Sequence[str], payload: dict[str, Any], below: str) -> dict[str, Any]:
     """The task's concurrency key, if it has one, and what its moves must know for it."""
-    key = key_of(payload, pointers) if pointers else None
+    key = key_of(payload, pointers)
     if key is None:
         return {}
     if len(key) > LONGEST_KEY:
@@ -200,7 +199,7 @@ def under_idempotency_key(
 
 def _without_defaults(wanted: NewTask, settings: Settings, actors: Actors) -> dict[str, Any]:
     configured = {
-        "max_retries": terms_of(actors[wanted.actor].definition, settings).max_retries,
+        "max_retries": actors[wanted.actor].terms(settings).max_retries,
         "dedupe_ttl_seconds": settings.defaults.dedupe_ttl_seconds,
     }
     said = wanted.model_dump(mode="json", exclude_defaults=True)

@@ -1,7 +1,6 @@
 """What a check looks at: a payload that its schema has let through, and who asks whom for it."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from windlass.services.api.access.auth import Caller
 from windlass.shared.settings import Settings
@@ -9,8 +8,7 @@ from windlass.shared.settings import Settings
 Gives = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(NamedTuple):
     payload: dict[str, Any]
     provider: str
     caller: Caller
