@@ -265,8 +265,8 @@ def test_an_actor_that_is_registered_takes_tasks_within_moments_though_nobody_ru
     unknown = post(client, {"actor": "translte", "payload": {}})
     assert refusal(unknown) == (422, "unknown-actor", ["/actor"])
     ask_postgres(database, lambda connection: registry.register(connection, [definition()]))
-    for each in apis:
-        wait_until("known", lambda each=each: version_of(each, "translate") == definition().version, seconds=20)
+    newest = definition().version
+    wait_until("known", lambda: {version_of(each, "translate") for each in apis} == {newest}, seconds=20)
     whole = post(client, {"actor": "translate", "payload": {"text": "hi"}})
     assert whole.status_code == 201, whole.text
     task = whole.json()
