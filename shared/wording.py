@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -13,6 +13,9 @@ from pydantic_core import ErrorDetails
 NOT_KNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
 FEW = 20
 """So many names can be read in one line."""
+
+A_UUID = "a UUID, like 01890a5d-ac96-774b-bcce-b302099a8057"
+A_MOMENT = "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z"
 
 KINDS = {
     "string_type": "text in quotes",
@@ -25,12 +28,12 @@ KINDS = {
     "model_type": "an object",
     "model_attributes_type": "an object",
     "dataclass_type": "an object",
-    "uuid_parsing": "a UUID, like 01890a5d-ac96-774b-bcce-b302099a8057",
-    "uuid_type": "a UUID, like 01890a5d-ac96-774b-bcce-b302099a8057",
-    "datetime_type": "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z",
-    "datetime_parsing": "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z",
-    "datetime_from_date_parsing": "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z",
-    "timezone_aware": "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z",
+    "uuid_parsing": A_UUID,
+    "uuid_type": A_UUID,
+    "datetime_type": A_MOMENT,
+    "datetime_parsing": A_MOMENT,
+    "datetime_from_date_parsing": A_MOMENT,
+    "timezone_aware": A_MOMENT,
     "finite_number": "a finite number",
 }
 
@@ -44,6 +47,13 @@ def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "", prefix
     if 0 < len(names) <= FEW or (names and not otherwise):
         return f"there are {', '.join(names.values())}"
     return otherwise or "there is none here"
+
+
+def meant(word: str, known: Collection[str]) -> str:
+    """The likeliest, and all that there are."""
+    names = f"there are {', '.join(sorted(known))}"
+    likely = did_you_mean(word, known)
+    return names if likely == names else f"{likely} {names}"
 
 
 def in_words(problem: ErrorDetails) -> str:

@@ -8,9 +8,10 @@ from typing import Any, Protocol, runtime_checkable
 from windlass.actors.payload import Misfit, Payload, plain
 from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.refusals import refusal_of
 from windlass.shared.actors.loading import Loaded, LoadedActor
 from windlass.shared.db import Database
-from windlass.shared.errors import InvalidInput, Thrown
+from windlass.shared.errors import Thrown
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import OWN, Settings
 
@@ -35,10 +36,12 @@ class Worker:
     is_async: bool
     throws: tuple[type[BaseException], ...]
     version: str
+    heard_within_seconds: float
+    """So long ago a worker of another version may have been heard of last, and lives."""
 
     def run(self, context: Context) -> Any:
         """One attempt, to its result."""
-        arguments = self._arguments(context.task.payload)
+        arguments = self._arguments(context)
         if self.payload.context is not None:
             arguments[self.payload.context] = self._seen_from_inside(context)
         try:
@@ -47,13 +50,14 @@ class Worker:
         except self.throws as error:
             raise Thrown(error) from error
 
-    def _arguments(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def _arguments(self, context: Context) -> dict[str, Any]:
         """It was accepted by what was known of the actor then, which may have been another version."""
         try:
-            return self.payload.arguments(payload)
+            return self.payload.arguments(context.task.payload)
         except Misfit as error:
-            said = f"version {self.version} of {self.payload.actor} does not take the payload: {error}"
-            raise InvalidInput(said) from None
+            raise refusal_of(
+                context, self.version, str(error), heard_within_seconds=self.heard_within_seconds
+            ) from None
 
     def _seen_from_inside(self, context: Context) -> Any:
         if not self.is_async:
@@ -85,7 +89,7 @@ def _made(loaded: LoadedActor, settings: Settings) -> Worker:
     if actor.is_class:
         takes = inspect.signature(actor.fn).parameters
         call = actor.fn(settings) if "settings" in takes else actor.fn()
-    return Worker(call, loaded.payload, actor.is_async, actor.throws, loaded.definition.version)
+    return Worker(call, loaded.payload, actor.is_async, actor.throws, loaded.definition.version, settings.lease_seconds)
 
 
 def unknown_queues(settings: Settings) -> dict[str, str]:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import logging
 
+from windlass.services.admin.register import register
 from windlass.shared import db
 from windlass.shared.migrations.runner import migrate, newest_revision
 from windlass.shared.process import logs
@@ -20,13 +21,15 @@ TOLD_TO_STOP = 143
 there."""
 
 
-async def bring_to_the_newest(settings: Settings) -> None:
+async def bring_up(settings: Settings, *, registering: bool = False) -> None:
     url = db.direct_url(settings)
 
     async def once() -> None:
         log.info("the schema is at revision %s; this version's is %s", await migrate(url), newest_revision())
 
     await db.until_available("migrate", once)
+    if registering:
+        await register(settings)  # what is wrong with one of them is told, and keeps nobody from the new schema
 
 
 async def wait_for_the_schema(settings: Settings) -> None:
@@ -57,10 +60,11 @@ async def wait_for_the_schema(settings: Settings) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="windlass migrate", description=__doc__)
     parser.add_argument("--wait", action="store_true", help="change nothing")
+    parser.add_argument("--register", action="store_true", help="and register the actors")
     wanted = parser.parse_args()
     settings = settings_or_exit()
     logs.start(settings, "migrate")
-    work = wait_for_the_schema(settings) if wanted.wait else bring_to_the_newest(settings)
+    work = wait_for_the_schema(settings) if wanted.wait else bring_up(settings, registering=wanted.register)
     return 0 if asyncio.run(until_told_to_stop(work)) else TOLD_TO_STOP
 
 

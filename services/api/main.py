@@ -17,6 +17,7 @@ from windlass.services.api.access.auth import Authentication
 from windlass.services.api.access.keyring import Keyring
 from windlass.services.api.access.stream_tokens import StreamTokens
 from windlass.services.api.access.throttle import Throttle
+from windlass.services.api.actors.registry import Registry
 from windlass.services.api.http.connections import Connection
 from windlass.services.api.http.errors import HANDLERS
 from windlass.services.api.http.methods import answering_every_method
@@ -41,6 +42,7 @@ from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.storage import MediaStorage, UnusableStorage, claim_directory, open_storage
 from windlass.shared.store.access import keys
 from windlass.shared.store.flow_control import providers
+from windlass.shared.store.operating import registry
 
 log = logging.getLogger("api")
 
@@ -55,17 +57,19 @@ def create_app(settings: Settings) -> Litestar:
         pool = await db.open_pool(settings, "api", most=8)
         lists = await db.open_reading_pool(settings, "api", most=2)
         keyring = Keyring(pool)
-        hub = Hub(settings, {keys.CHANNEL: keyring.forget})
+        actors = Registry(settings, pool)
+        hub = Hub(settings, {keys.CHANNEL: keyring.forget, registry.CHANNEL: actors.heard})
         media_links = MediaLinks(settings, pool)
-        preparing = asyncio.create_task(prepare(pool, settings, storage, media_links))
+        preparing = asyncio.create_task(prepare(pool, settings, storage, media_links, actors))
         app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
         app.state.update({"group_commit": GroupCommit(pool), "room": Room(pool)})
+        app.state.registry = actors
         app.state.capabilities = Capabilities(settings)
         app.state.update({"storage": storage, "media_links": media_links})
         app.state.metrics = metrics.Metrics(settings, pool)
         app.state.metrics.start()
-        running = [asyncio.create_task(hub.run()), preparing]
+        running = [asyncio.create_task(hub.run()), asyncio.create_task(actors.run()), preparing]
         running.append(asyncio.create_task(Pulse(settings).run()))
         yield
         await asyncio.to_thread(app.state.metrics.stop)
@@ -109,13 +113,16 @@ def cross_origin(settings: Settings) -> CORSConfig | None:
     )
 
 
-async def prepare(pool: db.Database, settings: Settings, storage: MediaStorage, media_links: MediaLinks) -> None:
+async def prepare(
+    pool: db.Database, settings: Settings, storage: MediaStorage, media_links: MediaLinks, actors: Registry
+) -> None:
     """Writes what the configuration says, as soon as Postgres is there; the api is not ready before."""
 
     async def write() -> None:
         await claim_directory(pool, storage)
         await media_links.secret()
         await providers.configure(pool, settings)
+        await actors.refresh()
         if settings.api_key is not None:
             await store_first_key(pool, settings.api_key)
 

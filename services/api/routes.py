@@ -1,6 +1,7 @@
 """Every handler under `/api/v1`."""
 
 from windlass.services.api.access import audit, keys
+from windlass.services.api.actors import handlers as actors
 from windlass.services.api.media import callbacks
 from windlass.services.api.media import handlers as media
 from windlass.services.api.operators import providers, queues, stats, workers
@@ -10,6 +11,7 @@ from windlass.services.api.tasks import handlers as tasks
 
 ROUTES = [
     *tasks.HANDLERS,
+    *actors.HANDLERS,
     *listing.HANDLERS,
     *history.HANDLERS,
     *why.HANDLERS,

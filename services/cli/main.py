@@ -3,12 +3,15 @@
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from windlass.shared.process import pulse
 
 if TYPE_CHECKING:
+    import argparse
+
     from windlass.services.cli.parsing import Parser
 
 PROCESSES: Final = {
@@ -17,6 +20,14 @@ PROCESSES: Final = {
     "actors": ("windlass.services.actors", "carry tasks out"),
     "janitor": ("windlass.services.janitor", "find what is stale, lost or expired"),
     "migrate": ("windlass.services.admin.migrate", "bring the database to the newest schema, then exit"),
+}
+MIGRATING: Final = {
+    "wait": "change nothing: wait until somebody has migrated",
+    "register": "and write what the actors take, as `windlass actors register` does",
+}
+ABOUT_ACTORS: Final = {
+    "register": ("windlass.services.admin.register", "write what the actors take where tasks are checked by it"),
+    "check": ("windlass.services.admin.check_actors", "load the actors and check what they take; no server is needed"),
 }
 SHELLS: Final = ("bash", "zsh", "fish", "tcsh")
 EPILOG: Final = """\
@@ -40,8 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.actors:
             os.environ["WINDLASS_ACTORS"] = ",".join(map(_from_anywhere, parsed.actors))
         return _become("windlass.services.laptop")
-    if parsed.command in PROCESSES:
-        return _become(PROCESSES[parsed.command][0], *(["--wait"] if getattr(parsed, "wait", False) else []))
+    if parsed.command in PROCESSES and not hasattr(parsed, "run"):
+        return _become(
+            PROCESSES[parsed.command][0], *(f"--{each}" for each in MIGRATING if getattr(parsed, each, False))
+        )
     if parsed.command == "completion":
         return _complete(parser, parsed.shell)
     code: int = parsed.run(parsed)
@@ -78,7 +91,10 @@ def build_parser() -> "Parser":
     for name, (_, duty) in PROCESSES.items():
         process = commands.add_parser(name, help=duty, example=f"windlass {name}")
         if name == "migrate":
-            process.add_argument("--wait", action="store_true", help="change nothing: wait until somebody has migrated")
+            for option, meaning in MIGRATING.items():
+                process.add_argument(f"--{option}", action="store_true", help=meaning)
+        if name == "actors":
+            _add_actions(process)
     after_restore.add_command(commands)
     alive = commands.add_parser(
         "alive",
@@ -95,6 +111,21 @@ def build_parser() -> "Parser":
     )
     completion.add_argument("shell", choices=SHELLS)
     return parser
+
+
+def _add_actions(process: "Parser") -> None:
+    """`windlass actors` alone is the process; with one of these it is a command about them."""
+    from windlass.services.cli.commands import actors  # noqa: PLC0415
+    from windlass.services.cli.commands.arguments import Commands  # noqa: PLC0415
+
+    actions = Commands.below(process)
+    actors.add_actions(actions)
+    for name, (module, duty) in ABOUT_ACTORS.items():
+        actions.add_alone(name, partial(_become_another, module), duty, f"windlass actors {name}")
+
+
+def _become_another(module: str, _arguments: "argparse.Namespace") -> int:
+    return _become(module)
 
 
 def _from_anywhere(named: str) -> str:

@@ -140,7 +140,7 @@ class Installation:
 
     async def _migrate(self, environment: Mapping[str, str]) -> None:
         self._console.say("migrating the database")
-        command = [sys.executable, "-m", "windlass.services.admin.migrate"]
+        command = [sys.executable, "-m", "windlass.services.admin.migrate", "--register"]
         on_line = partial(self._console.line, "migrate")
         finished = await self._children.run(command, environment=environment, on_line=on_line)
         if finished.code != 0:

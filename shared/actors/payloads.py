@@ -12,13 +12,20 @@ from windlass.shared.wording import did_you_mean
 
 class Payload(BaseModel):
     """Fields that nobody knows are refused: they are mistakes of the client's that it wants to hear of. So are values
-    of another kind: neither `true` nor `"1"` is a number."""
+    of another kind, by the schema: neither `true` nor `"1"` is a number. Whoever reads a payload later is no stricter
+    than that: to a JSON Schema, 1.0 is a whole number."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _with_example(**payload: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [payload]})
 
 
 class ProbePayload(Payload):
     """A synthetic task for smoke tests, drills and benchmarks."""
+
+    model_config = _with_example(seconds=2, steps=4, result="hello")
 
     seconds: Annotated[float, Field(ge=0, le=86400, description="How long it works.")] = 0
     steps: Annotated[int, Field(ge=0, le=10000, description="How often it reports progress meanwhile.")] = 0
@@ -27,7 +34,11 @@ class ProbePayload(Payload):
         Field(description="What it does at the end. `crash` and `hang` need an admin and WINDLASS_PROBE_FAULTS=1."),
     ] = "ok"
     error_type: Annotated[
-        str, Field(description="The error that it fails with. `RateLimited` needs an admin: it pauses the provider.")
+        str,
+        Field(
+            description="The error that it fails with. `RateLimited` needs an admin: it pauses the provider.",
+            json_schema_extra={"enum": sorted(ERROR_TYPES)},
+        ),
     ] = "ServiceUnavailable"
     retry_after: Annotated[float, Field(ge=0, description="What a `RateLimited` says.")] | None = None
     fail_times: Annotated[int, Field(ge=0, description="Fail the first n attempts, then succeed.")] | None = None
@@ -48,6 +59,8 @@ Params = Annotated[dict[str, Any], Field(max_length=100)]
 
 class MediaPayload(Payload):
     """A picture or a film from a prompt, and from a picture where the action starts with one."""
+
+    model_config = _with_example(action="txt2img", prompt="a lighthouse at dusk")
 
     action: Annotated[Literal["txt2img", "img2img", "img2vid"], Field(description="What becomes what.")]
     prompt: Annotated[
@@ -75,20 +88,20 @@ class MediaPayload(Payload):
 
     @field_validator("source_image")
     @classmethod
-    def _is_there_when_needed(cls, source_image: str | None, info: ValidationInfo) -> str | None:
-        action = info.data.get("action", "txt2img")
-        if source_image is None and action != "txt2img":
-            raise ValueError(f"{action} begins with a picture: give its URL or content_id")
+    def _begins_well(cls, source_image: str | None, info: ValidationInfo) -> str | None:
+        check_source_image(info.data.get("action", "txt2img"), source_image)
         return source_image
 
-    @field_validator("source_image")
-    @classmethod
-    def _can_be_asked_for(cls, source_image: str | None) -> str | None:
-        if source_image is not None and "://" in source_image:
-            check_url(source_image)
-        elif source_image is not None and not _is_content_id(source_image):
-            raise ValueError("neither a URL nor a content_id")
-        return source_image
+
+def check_source_image(action: str, source_image: str | None) -> None:
+    """What no schema can say of it; raises ValueError."""
+    if source_image is None:
+        if action != "txt2img":
+            raise ValueError(f"{action} begins with a picture: give its URL or content_id")
+    elif "://" in source_image:
+        check_url(source_image)
+    elif not _is_content_id(source_image):
+        raise ValueError("neither a URL nor a content_id")
 
 
 def _is_content_id(text: str) -> bool:
@@ -101,6 +114,8 @@ def _is_content_id(text: str) -> bool:
 
 class SummarizePayload(Payload):
     """A text made short."""
+
+    model_config = _with_example(content="A long text …", max_words=80)
 
     content: Annotated[str, Field(min_length=1, max_length=1_000_000, description="The text to be summarised.")]
     model: (
@@ -117,7 +132,7 @@ class SummarizePayload(Payload):
 class AgentLimits(BaseModel):
     """What an agent may use at most; these only lower what the operator has configured."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     memory_mb: Annotated[int, Field(ge=1, description="Megabytes of memory.")] | None = None
     cpu_seconds: Annotated[int, Field(ge=1, description="Seconds of CPU time.")] | None = None
@@ -127,6 +142,8 @@ class AgentLimits(BaseModel):
 
 class AgentPayload(Payload):
     """A subprocess that works on a prompt by itself. Its command is the operator's setting, never the client's."""
+
+    model_config = _with_example(subagent_type="demo", prompt="Which peers keep their promises?")
 
     subagent_type: Annotated[ShortName, Field(description="Which of the configured agents.")]
     prompt: Annotated[Words, Field(description="What it is to do.")]
@@ -142,5 +159,3 @@ PAYLOADS: dict[str, type[Payload]] = {
     "probe": ProbePayload,
     "summarize": SummarizePayload,
 }
-
-DEFAULT_PROVIDER: dict[str, str] = {"agent": "local", "probe": "probe", "summarize": "openrouter"}

@@ -11,14 +11,16 @@ from windlass.shared.models.columns import document, moment
 
 
 class ActorVersion(SQLModel, table=True):
-    """A version of an actor, registered before anybody runs it; the workers' rows say which are alive."""
+    """A version of an actor, registered before anybody runs it; the workers' rows say which are alive. One that was
+    never registered is known by its workers alone."""
 
     __tablename__ = "actor_versions"
 
     actor: str = Field(primary_key=True)
     version: str = Field(primary_key=True)
     definition: dict[str, Any] = document(optional=False)
-    registered_at: datetime = moment(optional=False)
+    registered_at: datetime | None = moment()
+    created_at: datetime = moment(optional=False)
 
 
 class TaskStep(SQLModel, table=True):

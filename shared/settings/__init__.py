@@ -201,15 +201,6 @@ class Settings(Variables):
         of_provider = (self.providers[provider].retries,) if provider in self.providers else ()
         return (*of_agent, *of_actor, *of_provider, self.retries)
 
-    def max_retries_of(self, actor: str) -> int:
-        own = self.actors[actor].max_retries
-        return self.defaults.max_retries if own is None else own
-
-    def max_age_seconds_of(self, actor: str) -> float | None:
-        """None is for ever."""
-        own = self.actors[actor].max_age_seconds
-        return (self.defaults.max_age_seconds if own is None else own) or None
-
     def all_queues(self) -> tuple[str, ...]:
         return tuple(queue_name(actor, name) for name, provider in self.providers.items() for actor in provider.actors)
 

@@ -6,6 +6,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "version": "varchar",
         "definition": "jsonb",
         "registered_at": "timestamp with time zone",
+        "created_at": "timestamp with time zone",
     },
     "actors": {
         "name": "varchar",

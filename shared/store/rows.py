@@ -20,7 +20,8 @@ class ActorVersionRow(Record):
     actor: str
     version: str
     definition: dict[str, Any]
-    registered_at: datetime
+    registered_at: datetime | None
+    created_at: datetime
 
 
 class ApiKeyRow(Record):

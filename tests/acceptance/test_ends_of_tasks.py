@@ -1,13 +1,17 @@
 """How tasks end and begin again: retries, dead letters, revivals, expiry, cancels, delays, priorities."""
 
+import asyncio
+import json
 import signal
 from datetime import datetime
 from itertools import pairwise
 
+import asyncpg
 import pytest
 
 from tests.support.installation import Client, Windlass
 from tests.support.waiting import wait_until
+from windlass.shared.actors.built_in import built_in
 
 
 @pytest.fixture
@@ -213,3 +217,43 @@ def test_the_stale_sweep_can_be_run_by_hand(windlass: Windlass) -> None:
 
 def seconds_between(earlier: str, later: str) -> float:
     return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
+
+
+# What the version that claimed a task refuses
+
+
+def write(windlass: Windlass, statement: str, *values: object) -> None:
+    async def written() -> None:
+        connection = await asyncpg.connect(windlass.environment["WINDLASS_DATABASE_URL"])
+        await connection.execute(statement, *values)
+        await connection.close()
+
+    asyncio.run(written())
+
+
+def test_what_its_version_refuses_waits_free_for_one_that_takes_it_and_dies_with_both_names_without(
+    running_windlass: Windlass,
+) -> None:
+    """Accepted by a version of before, or of tomorrow: here it takes anything, and somebody else runs it."""
+    client = running_windlass.client
+    lax = {"name": "probe", "payload_schema": {"type": "object"}}
+    write(running_windlass, "INSERT INTO actor_versions VALUES ('probe', 'lax', $1::text::jsonb)", json.dumps(lax))
+    write(
+        running_windlass,
+        """
+        INSERT INTO workers (worker_id, hostname, pid, queues, capacity, actor_versions, heartbeat_at)
+        VALUES ('w-lax', 'h', 1, '{}', 1, '{"probe": "lax"}', now() + interval '1 hour')
+        """,
+    )
+    task_id = client.submit(delay_seconds=1, max_retries=0)["task_id"]
+    write(running_windlass, """UPDATE tasks SET payload = '{"moons": 2}' WHERE task_id = $1::text::uuid""", task_id)
+    wait_until("handed back twice", lambda: client.get(task_id)["interrupt_count"] >= 2)
+    assert set(client.story(task_id)) == {"submit", "dispatch", "claim", "interrupt"}, "and it has cost nothing"
+    write(running_windlass, "UPDATE workers SET state = 'stopped' WHERE worker_id = 'w-lax'")
+    dead = client.finished(task_id)
+    assert (dead["status"], dead["retry_count"], dead["error"]["type"]) == ("dead", 0, "InvalidInput")
+    write(running_windlass, "DELETE FROM actor_versions")
+    said = dead["error"]["message"]
+    assert f"version {built_in()['probe'].version} of probe" in said
+    assert "/moons" in said
+    assert "version lax would take it, and no worker runs that any more" in said

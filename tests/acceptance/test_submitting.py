@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +13,9 @@ import pytest
 from tests.conftest import a_database
 from tests.support.installation import NOBODY, Client, Windlass
 from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+from windlass.shared.actors.definition import Definition
+from windlass.shared.store.operating import registry
 
 PROBE = {"actor": "probe", "payload": {"seconds": 1}}
 numbers = itertools.count(1)
@@ -225,6 +228,132 @@ def test_a_shortcut_names_the_field_where_it_stands(client: Client) -> None:
     media = post(client, {"action": "txt2img", "prompt": "x"}, path="/media")
     assert refusal(media) == (422, "provider-required", ["/provider"])
     assert "leonardo, midjourney" in media.json()["detail"]
+
+
+# Actors of somebody's own
+
+
+def definition(*optional: str) -> Definition:
+    fields = {"text": {"type": "string", "minLength": 1}, **{name: {"type": "string"} for name in optional}}
+    schema = {"type": "object", "properties": fields, "required": ["text"], "additionalProperties": False}
+    return Definition(
+        name="translate", module="our_actors", provider="translate", description="Puts a text into another language.",
+        payload_schema=schema, timeout_seconds=77, max_retries=1,
+    )  # fmt: skip
+
+
+def ask_postgres(database: str, ask: Callable[[asyncpg.Connection], Awaitable[Any]]) -> Any:
+    async def asked() -> Any:
+        connection = await asyncpg.connect(database)
+        try:
+            return await ask(connection)
+        finally:
+            await connection.close()
+
+    return asyncio.run(asked())
+
+
+def version_of(client: Client, name: str) -> str | None:
+    answer = client.http.get(f"/api/v1/actors/{name}")
+    return answer.json()["version"] if answer.status_code == 200 else None
+
+
+def test_an_actor_that_is_registered_takes_tasks_within_moments_though_nobody_runs_it(
+    apis: tuple[Client, Client], database: str
+) -> None:
+    client = apis[0]
+    unknown = post(client, {"actor": "translte", "payload": {}})
+    assert refusal(unknown) == (422, "unknown-actor", ["/actor"])
+    ask_postgres(database, lambda connection: registry.register(connection, [definition()]))
+    newest = definition().version
+    wait_until("known", lambda: {version_of(each, "translate") for each in apis} == {newest}, seconds=20)
+    whole = post(client, {"actor": "translate", "payload": {"text": "hi"}})
+    assert whole.status_code == 201, whole.text
+    task = whole.json()
+    assert (task["provider"], task["queue"], task["status"]) == ("translate", "translate.translate", "queued")
+    assert (task["timeout_seconds"], task["max_retries"]) == (77, 1)
+    assert post(client, {"text": "hi", "priority": 1}, path="/translate").json()["payload"] == {"text": "hi"}
+    assert client.why(task["task_id"])["reason"] == "no-worker"
+
+    wrong = post(client, {"actor": "translate", "payload": {"texd": "hi"}})
+    assert refusal(wrong) == (422, "invalid-payload", ["/payload/text", "/payload/texd"])
+    assert "did you mean `text`?" in wrong.json()["detail"]
+    assert refusal(post(client, {"text": ""}, path="/translate")) == (422, "invalid-payload", ["/text"])
+    elsewhere = post(client, {"actor": "translate", "provider": "leonardo", "payload": {"text": "hi"}})
+    assert refusal(elsewhere) == (422, "unknown-provider", ["/provider"])
+    unknown = post(client, {"text": "hi"}, path="/translte")
+    assert refusal(unknown) == (422, "unknown-actor", ["/actor"])
+    assert "did you mean `translate`? there are agent, media, probe, summarize, translate" in unknown.json()["detail"]
+
+
+def test_a_registered_actor_is_shown_wherever_one_looks(client: Client, database: str) -> None:
+    ask_postgres(database, lambda connection: registry.register(connection, [definition()]))
+    wait_until("known", lambda: version_of(client, "translate") == definition().version, seconds=20)
+    listed = {each["name"]: each for each in client.http.get("/api/v1/actors").json()["items"]}
+    assert set(listed) == {"agent", "media", "probe", "summarize", "translate"}
+    assert (listed["probe"]["built_in"], listed["translate"]["built_in"]) == (True, False)
+    shown = client.http.get("/api/v1/actors/translate").json()
+    assert shown["payload_schema"] == definition().payload_schema
+    assert (shown["default_provider"], shown["providers"], shown["timeout_seconds"]) == ("translate", ["translate"], 77)
+    assert shown["versions"] == [{"version": definition().version, "live_workers": 0, "workers": []}]
+    assert post(client, shown["example"], path="/translate").status_code == 201
+    missing = client.http.get("/api/v1/actors/translte")
+    assert (missing.status_code, missing.json()["code"]) == (404, "unknown-actor")
+
+    document = client.http.get("/schema/openapi.json").json()
+    shapes = document["components"]["schemas"]
+    assert shapes["NewTask"]["discriminator"]["mapping"]["translate"] == "#/components/schemas/task.translate"
+    assert shapes["payload.translate"]["required"] == ["text"]
+    body = document["paths"]["/api/v1/tasks/translate"]["post"]["requestBody"]["content"]["application/json"]
+    assert body["schema"] == {"$ref": "#/components/schemas/shortcut.translate"}
+    assert "text" in shapes["shortcut.translate"]["properties"]
+    assert "/api/v1/tasks/translate" in client.http.get("/schema").text
+
+    provider = client.http.get("/api/v1/providers/translate").json()
+    assert (provider["actors"], provider["queues"]) == (["translate"], ["translate.translate"])
+    assert provider["limit"]["effective"] is None
+    queues = client.http.get("/api/v1/queues/status").json()["queues"]
+    assert "translate.translate" in {each["queue"] for each in queues}
+
+
+def test_while_two_versions_run_what_both_take_is_accepted(client: Client, database: str) -> None:
+    old, new = definition(), definition("tone")
+
+    async def deploy(connection: asyncpg.Connection) -> None:
+        await registry.register(connection, [old])
+        await connection.execute(
+            """
+            INSERT INTO workers (worker_id, hostname, pid, queues, capacity, actor_versions, broken, heartbeat_at)
+            VALUES ('w-old', 'h', 1, '{translate.translate}', 1, jsonb_build_object('translate', $1::text),
+                    '{"resize.resize": "no module named our_app"}', now() + interval '1 hour')
+            """,
+            old.version,
+        )
+        await registry.register(connection, [new])
+
+    ask_postgres(database, deploy)
+    wait_until(
+        "both known", lambda: len(client.http.get("/api/v1/actors/translate").json()["versions"]) == 2, seconds=20
+    )
+    assert version_of(client, "translate") == new.version
+    assert post(client, {"text": "hi"}, path="/translate").status_code == 201
+    refused = post(client, {"text": "hi", "tone": "dry"}, path="/translate")
+    assert refusal(refused) == (422, "invalid-payload", ["/tone"])
+    assert (
+        f"says version {old.version}, which still runs; version {new.version} would take it" in refused.json()["detail"]
+    )
+    (worker,) = client.workers()
+    assert (worker["actor_versions"], list(worker["broken"])) == ({"translate": old.version}, ["resize.resize"])
+    workers = client.http.get("/health").json()["components"]["workers"]
+    assert workers["status"] == "degraded"
+    assert "resize.resize is broken: no module named our_app" in workers["detail"]
+
+    ask_postgres(database, lambda connection: connection.execute("UPDATE workers SET state = 'stopped'"))
+    wait_until(
+        "the old one forgotten",
+        lambda: post(client, {"text": "hi", "tone": "dry"}, path="/translate").status_code == 201,
+        seconds=20,
+    )
 
 
 # With workers

@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from windlass.client import calls, operations, task
 from windlass.client.task import Document
-from windlass.services.api.reference import documents, operator_documents
+from windlass.services.api.reference import actor_operations, documents, operator_documents
 
 PAIRS: list[tuple[type[BaseModel], type[Document]]] = [
     (documents.TaskDocument, task.Task),
@@ -33,6 +33,9 @@ PAIRS: list[tuple[type[BaseModel], type[Document]]] = [
     (operator_documents.BreakerDocument, operations.Breaker),
     (operator_documents.ProviderDocument, operations.Provider),
     (operator_documents.WorkerDocument, operations.Worker),
+    (actor_operations.ActorSummary, operations.ActorDescription),
+    (actor_operations.ActorDocument, operations.ActorDescription),
+    (actor_operations.ActorVersionDocument, operations.ActorVersion),
     (operator_documents.KeyDocument, operations.Key),
     (operator_documents.NewKeyDocument, operations.NewKey),
     (operator_documents.AuditEntryDocument, operations.AuditEntry),

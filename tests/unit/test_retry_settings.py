@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.support.engine.submissions import accepted, pointers, refused
+from tests.support.engine.submissions import ACTORS, accepted, pointers, refused
 from tests.unit.test_admission import QUIET
 from tests.unit.test_retries import FIRST_ATTEMPT, error_called
 from windlass.services.actors.worker.retries import delay_after, ending_of_failure, ending_of_interrupt
@@ -246,7 +246,7 @@ def test_an_idempotency_key_means_the_same_request_for_as_long_as_is_set() -> No
 
     def under_a_key(**fields: Any) -> Any:
         body = {"actor": "probe", **fields}
-        return under_idempotency_key("k", [accepted(body, settings=ours)], [read(body)], ours)[0]
+        return under_idempotency_key("k", [accepted(body, settings=ours)], [read(body)], ours, ACTORS)[0]
 
     assert under_a_key().idempotency_ttl_seconds == 60
     assert under_a_key().body_hash == under_a_key(max_retries=5).body_hash

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from tests.support.engine.submissions import ADMIN, DRILLS, SETTINGS, USER, accepted, pointers, refused
+from tests.support.engine.submissions import ACTORS, ADMIN, DRILLS, SETTINGS, USER, accepted, pointers, refused
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.submission import check_idempotency_key, read, under_idempotency_key
@@ -233,7 +233,7 @@ def test_a_payload_has_a_cap_of_its_own() -> None:
 
 def hash_of(*bodies: dict[str, Any]) -> str | None:
     requests = [read(body) for body in bodies]
-    return under_idempotency_key("k", [accepted(body) for body in bodies], requests, SETTINGS)[0].body_hash
+    return under_idempotency_key("k", [accepted(body) for body in bodies], requests, SETTINGS, ACTORS)[0].body_hash
 
 
 def test_the_hash_minds_neither_order_nor_a_default_written_out() -> None:
@@ -263,7 +263,9 @@ def test_another_request_has_another_hash(other: dict[str, Any]) -> None:
 
 def test_each_task_of_a_batch_has_a_key_of_its_own_and_the_whole_request_s_hash() -> None:
     bodies = [{"actor": "probe", "payload": {"steps": number}} for number in range(3)]
-    tasks = under_idempotency_key("k", [accepted(body) for body in bodies], [read(body) for body in bodies], SETTINGS)
+    tasks = under_idempotency_key(
+        "k", [accepted(body) for body in bodies], [read(body) for body in bodies], SETTINGS, ACTORS
+    )
     assert [task.idempotency_key for task in tasks] == ["k", "k 1", "k 2"]
     assert {task.body_hash for task in tasks} == {hash_of(*bodies)}
     assert hash_of(*bodies) != hash_of(bodies[0])

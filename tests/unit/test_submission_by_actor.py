@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.engine.submissions import SETTINGS, USER, accepted, pointers, refused
+from tests.support.engine.submissions import ACTORS, SETTINGS, USER, accepted, pointers, refused
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.submission import OPTIONS, accept
 from windlass.shared.actors.payloads import PAYLOADS
@@ -88,7 +88,7 @@ def test_no_field_of_a_payload_is_called_as_a_field_of_the_task(actor: str) -> N
 def test_a_shortcut_makes_the_same_task() -> None:
     whole = {"actor": "summarize", "priority": 1, "tags": ["t"], "payload": {"content": "long", "max_words": 5}}
     short = {"content": "long", "max_words": 5, "priority": 1, "tags": ["t"]}
-    made = accept(short, USER, SETTINGS, shortcut_for="summarize")
+    made = accept(short, USER, SETTINGS, ACTORS, shortcut_for="summarize")
     assert made == msgspec.structs.replace(accepted(whole), task_id=made.task_id)
 
 
@@ -105,7 +105,7 @@ def test_a_shortcut_makes_the_same_task() -> None:
 )
 def test_in_a_shortcut_the_fields_are_named_where_they_stand(body: dict[str, Any], pointer: str) -> None:
     with pytest.raises(Problem) as problem:
-        accept(body, USER, SETTINGS, shortcut_for="summarize")
+        accept(body, USER, SETTINGS, ACTORS, shortcut_for="summarize")
     assert pointers(problem.value) == {pointer}
 
 

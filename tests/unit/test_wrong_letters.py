@@ -6,27 +6,42 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from windlass.services.api.access.auth import Caller
+from windlass.services.api.actors.registry import built_in_actors
 from windlass.services.api.http.errors import Problem, escape, invalid_fields
 from windlass.services.api.main import create_app
+from windlass.services.api.reference.actor_operations import SHORTCUT, shortcuts
 from windlass.services.api.reference.openapi import complete
 from windlass.services.api.reference.operations import OPERATIONS
-from windlass.services.api.tasks.submission import accept, batch_of
+from windlass.services.api.reference.task_operations import NewBatch
+from windlass.services.api.tasks.schemas import NewTask
+from windlass.services.api.tasks.submission import OPTIONS, accept, batch_of
 from windlass.shared.settings import Settings
 
 SETTINGS = Settings()
 ADMIN = Caller("key", "admin", "ann")
-DOCUMENT = complete(create_app(SETTINGS).openapi_schema.to_schema())
+ACTORS = built_in_actors()
+DOCUMENT = complete(create_app(SETTINGS).openapi_schema.to_schema(), ACTORS, SETTINGS)
 SHAPES = DOCUMENT["components"]["schemas"]
+SHORTCUTS = shortcuts(ACTORS, SETTINGS)
+WITH_BODIES = {
+    **{key: said for key, said in OPERATIONS.items() if said.takes_a_body and said.needs_a_key},
+    **{("POST", path): said for path, said in SHORTCUTS.items()},
+}
 
 Place = tuple[str | int, ...]
 
 
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = SHAPES[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    return found
+
+
 def fields(schema: dict[str, Any], place: Place = ()) -> Iterator[Place]:
     """Every field that there is in a body, as the document describes it."""
-    schema = SHAPES[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    schema = resolved(schema)
     for choice in schema.get("anyOf", schema.get("oneOf", ())):
         yield from fields(choice, place)
     if schema.get("type") == "array" and "items" in schema:
@@ -36,12 +51,28 @@ def fields(schema: dict[str, Any], place: Place = ()) -> Iterator[Place]:
         yield from fields(below, (*place, name))
 
 
-def bodies() -> Iterator[tuple[str, str, Place]]:
-    for (method, path), said in OPERATIONS.items():
-        if said.body is not None and said.needs_a_key:
-            (content,) = DOCUMENT["paths"][path][method.lower()]["requestBody"]["content"].values()
-            for place in dict.fromkeys(fields(content["schema"])):
-                yield method, path, place
+def bodies() -> Iterator[tuple[str, str, str | None, Place]]:
+    """With the actor whose task it is, where the body is one of many that are told apart by that."""
+    for (method, path), said in WITH_BODIES.items():
+        (content,) = DOCUMENT["paths"][path][method.lower()]["requestBody"]["content"].values()
+        schema = resolved(content["schema"])
+        inside: Place = ("tasks", 0) if said.body is NewBatch else ()
+        whole = resolved(schema["properties"]["tasks"]["items"]) if inside else schema
+        for choice in whole["oneOf"] if said.body in {NewBatch, NewTask} else ():
+            actor = resolved(choice)["properties"]["actor"]["const"]
+            yield from ((method, path, actor, place) for place in dict.fromkeys(fields(choice, inside)))
+        if said.body is not NewTask:
+            own = (place for place in fields(schema) if not inside or len(place) == 1)
+            yield from ((method, path, None, place) for place in dict.fromkeys(own))
+
+
+def example_for(method: str, path: str, actor: str | None) -> Any:
+    if actor is None:
+        return WITH_BODIES[method, path].example or {}
+    short = SHORTCUTS[SHORTCUT.format(actor=actor)].example
+    options = {name: value for name, value in short.items() if name in OPTIONS}
+    task = {"actor": actor, **options, "payload": {k: v for k, v in short.items() if k not in OPTIONS}}
+    return {"tasks": [task]} if path.endswith("/batch") else task
 
 
 def with_a_wrong_letter(word: str) -> str:
@@ -64,17 +95,16 @@ def written(example: Any, place: Place) -> Any:
 
 
 def refusal_of(method: str, path: str, body: Any) -> Problem:
-    said = OPERATIONS[method, path]
-    assert said.body is not None
     try:
         if path.endswith("/batch"):
-            accept(batch_of(body)[0], ADMIN, SETTINGS, below="/tasks/0")
-        elif path.startswith("/api/v1/tasks") and path.rpartition("/")[2] in {"summarize", "media", "agent"}:
-            accept(body, ADMIN, SETTINGS, shortcut_for=path.rpartition("/")[2])
+            accept(batch_of(body)[0], ADMIN, SETTINGS, ACTORS, below="/tasks/0")
+        elif path in SHORTCUTS:
+            accept(body, ADMIN, SETTINGS, ACTORS, shortcut_for=path.rpartition("/")[2])
         elif path == "/api/v1/tasks":
-            accept(body, ADMIN, SETTINGS)
+            accept(body, ADMIN, SETTINGS, ACTORS)
         else:
-            model: type[BaseModel] = said.body
+            model = WITH_BODIES[method, path].body
+            assert model is not None
             try:
                 model.model_validate(body)
             except ValidationError as error:
@@ -88,22 +118,21 @@ EVERY_FIELD = sorted(bodies(), key=str)
 
 
 def test_every_body_is_put_to_the_test() -> None:
-    assert {path for _, path, _ in EVERY_FIELD} == {
-        path for (_, path), said in OPERATIONS.items() if said.body is not None and said.needs_a_key
-    }
-    places = {(path, place) for _, path, place in EVERY_FIELD}
+    assert {path for _, path, _, _ in EVERY_FIELD} == {path for _, path in WITH_BODIES}
+    places = {(path, place) for _, path, _, place in EVERY_FIELD}
     assert ("/api/v1/tasks/bulk", ("filter", "subagent_type")) in places
     assert ("/api/v1/tasks/agent", ("limits", "memory_mb")) in places
     assert ("/api/v1/tasks", ("retry_delays", "TimedOut", "curve")) in places
     assert ("/api/v1/tasks/batch", ("tasks", 0, "dedupe_key")) in places
+    assert ("/api/v1/tasks/batch", ("tasks", 0, "payload", "limits", "memory_mb")) in places
     assert ("/api/v1/providers/{name}", ("rate", "per_seconds")) in places
 
 
-@pytest.mark.parametrize(("method", "path", "place"), EVERY_FIELD, ids=str)
-def test_a_wrong_letter_is_told_with_the_right_name(method: str, path: str, place: Place) -> None:
+@pytest.mark.parametrize(("method", "path", "actor", "place"), EVERY_FIELD, ids=str)
+def test_a_wrong_letter_is_told_with_the_right_name(method: str, path: str, actor: str | None, place: Place) -> None:
     name = str(place[-1])
     wrong = (*place[:-1], with_a_wrong_letter(name))
-    problem = refusal_of(method, path, written(OPERATIONS[method, path].example or {}, wrong))
+    problem = refusal_of(method, path, written(example_for(method, path, actor), wrong))
     assert problem.status == 422
     pointer = "".join(f"/{escape(part)}" for part in wrong)
     told = [each["detail"] for each in problem.errors or [] if each["pointer"] == pointer]

@@ -45,6 +45,8 @@ from windlass.client.errors import (
 from windlass.client.media import Content, Generation
 from windlass.client.operations import (
     Action,
+    ActorDescription,
+    ActorVersion,
     AuditEntry,
     Breaker,
     Bulk,
@@ -80,6 +82,8 @@ from windlass.client.task import Event, Progress, Status, StreamToken, Submitted
 
 __all__ = [
     "Action",
+    "ActorDescription",
+    "ActorVersion",
     "ApiError",
     "AsyncClient",
     "AuditEntry",

@@ -13,6 +13,7 @@ from windlass.client.conversation import Conversation, Outcome, Patience, Step
 from windlass.client.errors import ApiError, Unreachable
 from windlass.client.media import Generation
 from windlass.client.operations import (
+    ActorDescription,
     AuditEntry,
     Bulk,
     BulkStarted,
@@ -246,6 +247,14 @@ class AsyncClient:
 
     async def workers(self) -> tuple[Worker, ...]:
         return (await self.perform(calls.workers())).items
+
+    async def actors(self) -> tuple[ActorDescription, ...]:
+        """The kinds of work that there are."""
+        return (await self.perform(calls.actors())).items
+
+    async def actor(self, name: str) -> ActorDescription:
+        """What it takes, who may be asked for it, and which versions of it are at work."""
+        return await self.perform(calls.actor(name))
 
     async def keys(self) -> tuple[Key, ...]:
         return tuple([key async for key in self._items(calls.keys())])

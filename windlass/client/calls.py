@@ -9,6 +9,7 @@ from uuid import uuid4
 from windlass.client.call import Call
 from windlass.client.media import Generation
 from windlass.client.operations import (
+    ActorDescription,
     AuditEntry,
     Bulk,
     BulkStarted,
@@ -144,6 +145,14 @@ def set_provider(name: str, change: ProviderChange) -> Call[Provider]:
 
 def workers() -> Call[Listing[Worker]]:
     return Call("GET", f"{API}/workers", Listing[Worker])
+
+
+def actors() -> Call[Listing[ActorDescription]]:
+    return Call("GET", f"{API}/actors", Listing[ActorDescription])
+
+
+def actor(name: str) -> Call[ActorDescription]:
+    return Call("GET", f"{API}/actors/{_part(name)}", ActorDescription)
 
 
 def keys() -> Call[Listing[Key]]:

@@ -150,6 +150,37 @@ class Worker(Document, frozen=True, kw_only=True):
     started_at: datetime | None = None
     heartbeat_at: datetime | None = None
     stop_reason: str | None = None
+    actor_versions: dict[str, str] = msgspec.field(default_factory=dict)
+    broken: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class ActorVersion(Document, frozen=True, kw_only=True):
+    """A version of an actor that tasks are checked by; `workers` is not for users."""
+
+    version: str
+    live_workers: int = 0
+    workers: tuple[str, ...] | None = None
+
+
+class ActorDescription(Document, frozen=True, kw_only=True):
+    """A kind of work; a list leaves out what it takes."""
+
+    name: str
+    description: str = ""
+    built_in: bool = False
+    default_provider: str | None = None
+    providers: tuple[str, ...] = ()
+    timeout_seconds: float = 0
+    max_retries: int = 0
+    max_age_seconds: float | None = None
+    version: str = ""
+    workers: int = 0
+    payload_schema: dict[str, Any] = msgspec.field(default_factory=dict)
+    result_schema: dict[str, Any] | None = None
+    example: dict[str, Any] = msgspec.field(default_factory=dict)
+    throws: tuple[str, ...] = ()
+    concurrency_key: tuple[str, ...] = ()
+    versions: tuple[ActorVersion, ...] = ()
 
 
 class Key(Document, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from windlass.client.conversation import Conversation, Outcome, Patience, Step
 from windlass.client.errors import ApiError, TaskCancelled, TaskDead, Unreachable
 from windlass.client.media import Generation
 from windlass.client.operations import (
+    ActorDescription,
     AuditEntry,
     Bulk,
     BulkStarted,
@@ -242,6 +243,14 @@ class Client:
 
     def workers(self) -> tuple[Worker, ...]:
         return self.perform(calls.workers()).items
+
+    def actors(self) -> tuple[ActorDescription, ...]:
+        """The kinds of work that there are."""
+        return self.perform(calls.actors()).items
+
+    def actor(self, name: str) -> ActorDescription:
+        """What it takes, who may be asked for it, and which versions of it are at work."""
+        return self.perform(calls.actor(name))
 
     def keys(self) -> tuple[Key, ...]:
         return tuple(self._items(calls.keys()))

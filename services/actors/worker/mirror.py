@@ -19,7 +19,13 @@ from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.exhaustion import lack_behind
 from windlass.services.actors.worker.leases.lease_limiter import LeaseLimiter
 from windlass.services.actors.worker.metrics import attempt_ended
-from windlass.services.actors.worker.retries import ending_of_failure, ending_of_interrupt, ending_of_success
+from windlass.services.actors.worker.refusals import ForAnotherVersion
+from windlass.services.actors.worker.retries import (
+    ending_for_another_version,
+    ending_of_failure,
+    ending_of_interrupt,
+    ending_of_success,
+)
 from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import tracing
@@ -154,6 +160,8 @@ class StateMirror(dramatiq.Middleware):
         task = running.context.task
         if exception is None:
             return ending_of_success(task, running.result)
+        if isinstance(exception, ForAnotherVersion):
+            return ending_for_another_version(task)
         if isinstance(exception, Stopped):
             return ending_of_interrupt(task, self._settings.retries)
         if lack := lack_behind(exception):

@@ -19,6 +19,8 @@ from windlass.shared.scrubbing import withhold
 from windlass.shared.storable import storable
 from windlass.shared.store.tasks import Claimed, Ending
 
+LONGEST_HAND_BACK_SECONDS = 10.0
+
 
 def delays_after(error: BaseException, schedules: Sequence[TaskSchedules]) -> tuple[float, ...] | Curve:
     """As the first of the tables has them that says anything about such errors; else those built in."""
@@ -78,6 +80,14 @@ def ending_of_interrupt(task: Claimed, rules: RetrySettings = BUILT_IN, *, after
     waits = after_a_lack and task.interrupt_count > 0
     delay = delay_at(rules.other or BUILT_IN_CURVE, task.interrupt_count - 1) if waits else 0
     return _ending(task, "interrupt", retry_cost=int(costs), delay_seconds=delay)
+
+
+def ending_for_another_version(task: Claimed) -> Ending:
+    """Handed back for free, however often: a version of its actor lives that takes it. Later and later, lest this one
+    claim it again and again before that one comes to it."""
+    return _ending(
+        task, "interrupt", delay_seconds=min(LONGEST_HAND_BACK_SECONDS, 0.25 * 2 ** min(task.interrupt_count, 10))
+    )
 
 
 def ending_of_success(task: Claimed, result: Any) -> Ending:

@@ -1,6 +1,7 @@
 """Is it alive, is it ready, and how is each part: readable without a key as far as the status word."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,8 +18,9 @@ from windlass.shared.store.flow_control import flow
 from windlass.shared.store.operating import reports, workers
 from windlass.shared.store.operating.reports import BrokerReport
 from windlass.shared.store.operating.room import Refusal
+from windlass.shared.store.operating.workers import BrokenQueue
 
-OLDEST_SUPPORTED_REVISION = "0012"
+OLDEST_SUPPORTED_REVISION = "0013"
 REFUSALS: dict[Refusal, str] = {
     "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
     "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
@@ -119,12 +121,13 @@ async def look_at_components(pool: db.Database, room: Room, settings: Settings) 
     open_breakers = await flow.open_breakers(pool)
     live_workers = await workers.count_live(pool, heard_within_seconds=settings.lease_seconds)
     unserved = await workers.unserved_queues(pool, for_seconds=settings.unserved_seconds)
+    broken = await workers.broken_queues(pool, heard_within_seconds=settings.lease_seconds)
     return {
         "postgres": postgres,
         "broker": broker_health(reports.broker_among(said)),
         "dispatcher": of(bool(dispatchers), f"{len(dispatchers)} heard of lately"),
         "janitor": of(any(row.healthy for row in janitors), f"{len(janitors)} heard of lately"),
-        "workers": workers_health(live_workers, unserved),
+        "workers": workers_health(live_workers, unserved, broken),
         "breakers": {"status": "degraded", "detail": "not closed: " + ", ".join(open_breakers)}
         if open_breakers
         else of(healthy=True, detail="all closed"),
@@ -145,10 +148,12 @@ def broker_health(report: BrokerReport | None) -> dict[str, Any]:
     return of(healthy=True, detail="as the dispatcher says")
 
 
-def workers_health(live: int, unserved: list[str]) -> dict[str, Any]:
+def workers_health(live: int, unserved: list[str], broken: Sequence[BrokenQueue]) -> dict[str, Any]:
     health = of(live > 0, f"{live} heard of within a lease")
-    if live and unserved:
+    if live and (unserved or broken):
         health["status"] = "degraded"
+    for each in broken:
+        health["detail"] += f"; {each.queue} is broken: {each.reason}"
     if unserved:
         health["detail"] += f"; tasks wait, and nobody serves them, in {', '.join(unserved)}"
     return health

@@ -132,7 +132,7 @@ def provider_document(
     """A provider as every endpoint returns it; to users it shows counts, not whose work it is nor why it failed."""
     all_of_it = caller.sees_everything
     configured = settings.providers.get(row.name)
-    actors = list(configured.actors) if configured else [row.actor]
+    actors = list(configured.actors) if configured else row.actors
     pause = {"until": row.paused_until, "reason": row.pause_reason if all_of_it else None}
     return {
         "name": row.name,

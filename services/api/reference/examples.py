@@ -33,26 +33,32 @@ def curl_line(method: str, path: str, operation: Mapping[str, Any]) -> str:
     return " ".join(words)
 
 
-def example_of(schema: Any, shapes: Mapping[str, Any], depth: int = 0) -> Any:
-    """One value of a schema: its own example where it has one, else the plainest that there is."""
+def example_of(schema: Any, shapes: Mapping[str, Any], depth: int = 0, seen: tuple[str, ...] = ()) -> Any:
+    """One value of a schema: its own example where it has one, else the plainest that there is. The schemas of actors
+    are anybody's: what goes round in circles, or leads somewhere else, has none."""
     match schema:
-        case {"$ref": reference}:
-            return example_of(shapes[reference.rpartition("/")[2]], shapes, depth)
+        case {"$ref": str(reference)}:
+            name = reference.rpartition("/")[2]
+            return None if name in seen else example_of(shapes.get(name), shapes, depth, (*seen, name))
         case {"examples": [first, *_]} | {"const": first} | {"enum": [first, *_]}:
             return first
         case {"anyOf": [first, *_]} | {"oneOf": [first, *_]} | {"allOf": [first, *_]}:
-            return example_of(first, shapes, depth)
+            return example_of(first, shapes, depth, seen)
         case {"type": "object", "properties": properties} if depth < DEEPEST:
             needed = schema.get("required", [])
-            return {name: example_of(below, shapes, depth + 1) for name, below in properties.items() if name in needed}
+            return {
+                name: example_of(below, shapes, depth + 1, seen) for name, below in properties.items() if name in needed
+            }
         case {"type": "array", "items": items} if depth < DEEPEST:
-            return [example_of(items, shapes, depth + 1)]
+            return [example_of(items, shapes, depth + 1, seen)]
         case _:
             return _plainest(schema)
 
 
-def _plainest(schema: Mapping[str, Any]) -> Any:
-    kind = schema.get("type")
+def _plainest(schema: Any) -> Any:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    if isinstance(kind, list):
+        return _plainest({**schema, "type": next(iter(kind), None)})
     if kind == "string":
         return BY_FORMAT.get(schema.get("format", ""), "…")
     return {"integer": 1, "number": 1.5, "boolean": False, "array": [], "object": {}}.get(str(kind))

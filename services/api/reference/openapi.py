@@ -7,10 +7,14 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from windlass.services.api.actors.registry import Actors
 from windlass.services.api.http.errors import PROBLEM_JSON
+from windlass.services.api.reference.actor_operations import ABOUT_A_SHORTCUT, shortcuts
+from windlass.services.api.reference.actor_schemas import with_actors
 from windlass.services.api.reference.documents import ProblemDocument
 from windlass.services.api.reference.operation import PARAMETERS, PROBLEMS, Operation
 from windlass.services.api.reference.operations import OPERATIONS
+from windlass.shared.settings import Settings
 
 REFERENCE = "#/components/schemas/{model}"
 PREFIX = "/api/v1"
@@ -27,21 +31,31 @@ field that is not as it should be is named by a JSON pointer. While the database
 """
 
 
-def complete(generated: Mapping[str, Any]) -> dict[str, Any]:
+def complete(generated: Mapping[str, Any], actors: Actors, settings: Settings) -> dict[str, Any]:
     """The whole document; `generated` knows paths, parameters and docstrings."""
     document = deepcopy(dict(generated))
+    short = shortcuts(actors, settings)
+    document["paths"] |= {path: {"post": like_a_submission(document, path)} for path in short}
     document["info"] = {"title": "Windlass", "version": "1", "description": ABOUT.strip()}
     document["servers"] = [{"url": "/"}]
     document["components"] = {
-        "schemas": schemas(),
+        "schemas": with_actors(schemas(), actors),
         "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: wl_<id>_<secret>."}},
     }
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            if (said := OPERATIONS.get((method.upper(), path))) is not None:
+            said = short.get(path) if method == "post" else None
+            if (said := said or OPERATIONS.get((method.upper(), path))) is not None:
                 describe(operation, said, needs_a_key=said.needs_a_key and path.startswith(PREFIX))
     document["tags"] = [{"name": tag} for tag in dict.fromkeys(said.tag for said in OPERATIONS.values())]
     return document
+
+
+def like_a_submission(document: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """What a shortcut takes beside its body is what `POST /tasks` takes."""
+    submission = deepcopy(document["paths"][f"{PREFIX}/tasks"]["post"])
+    actor = path.rpartition("/")[2]
+    return {**submission, "operationId": f"submit_{actor.replace('-', '_')}", "description": ABOUT_A_SHORTCUT}
 
 
 def schemas() -> dict[str, Any]:
@@ -64,14 +78,14 @@ def describe(operation: dict[str, Any], said: Operation, *, needs_a_key: bool) -
     operation["summary"] = said.summary
     for parameter in operation.get("parameters", []):
         describe_parameter(parameter)
-    if said.body is not None:
-        content: dict[str, Any] = {"schema": reference_to(said.body)}
+    if said.takes_a_body:
+        content: dict[str, Any] = {"schema": reference_to(said.body or said.body_shape)}
         if said.example is not None:
             content["example"] = said.example
         operation["requestBody"] = {"required": said.body_required, "content": {"application/json": content}}
     if needs_a_key:
         operation["security"] = [{"key": []}]
-    problems = {*said.problems, *(NEEDS_A_KEY if needs_a_key else ()), *(TAKES_A_BODY if said.body is not None else ())}
+    problems = {*said.problems, *(NEEDS_A_KEY if needs_a_key else ()), *(TAKES_A_BODY if said.takes_a_body else ())}
     if operation.get("parameters"):
         problems.add(422)
     operation["responses"] = {
@@ -95,5 +109,5 @@ def problem(status: int) -> dict[str, Any]:
     return {"description": PROBLEMS[status], "content": {PROBLEM_JSON: {"schema": reference_to(ProblemDocument)}}}
 
 
-def reference_to(model: type[BaseModel]) -> dict[str, str]:
-    return {"$ref": REFERENCE.format(model=model.__name__)}
+def reference_to(model: type[BaseModel] | str | None) -> dict[str, str]:
+    return {"$ref": REFERENCE.format(model=model.__name__ if isinstance(model, type) else model)}

@@ -73,6 +73,12 @@ class Operation:
     answers: Mapping[int, Answer]
     problems: tuple[int, ...] = ()
     body: type[BaseModel] | None = None
+    body_shape: str | None = None
+    """Instead of a model: the name of a shape that is drawn from something else."""
     body_required: bool = True
     example: Any = None
     needs_a_key: bool = True
+
+    @property
+    def takes_a_body(self) -> bool:
+        return self.body is not None or self.body_shape is not None

@@ -244,6 +244,8 @@ class WorkerDocument(Document):
     started_at: datetime
     heartbeat_at: datetime
     stop_reason: str | None
+    actor_versions: Annotated[dict[str, str], Field(description="The version of each actor that it runs.")]
+    broken: Annotated[dict[str, str], Field(description="The queues that it was to serve and cannot, and why.")]
 
 
 class WorkerList(Document):

@@ -150,7 +150,7 @@ def shape(name: str, schema: Mapping[str, Any]) -> str:
     required = schema.get("required", [])
     rows = [
         f"<tr><td><code>{escape(field)}</code>{'' if field in required else ' <i>optional</i>'}</td>"
-        f"<td>{kind(about)}</td><td>{inline(about.get('description', ''))}</td></tr>"
+        f"<td>{kind(about)}</td><td>{inline(about.get('description', '') if isinstance(about, dict) else '')}</td></tr>"
         for field, about in schema.get("properties", {}).items()
     ]
     table = f"<table><tr><th>field<th>kind<th></tr>{''.join(rows)}</table>" if rows else f"<p>{kind(schema)}</p>"
@@ -174,7 +174,7 @@ def kind(schema: Any) -> str:
         case {"type": "array"}:
             words = f"list of {kind(schema.get('items'))}"
         case {"type": name}:
-            words = escape(f"{name}{limits(schema)}")
+            words = escape(f"{' or '.join(name) if isinstance(name, list) else name}{limits(schema)}")
         case _:
             words = "anything"
     return words

@@ -7,6 +7,9 @@ from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, OpenAPIRenderPlugin
 
+from windlass.services.api.actors.registry import Actors
+from windlass.shared.settings import Settings
+
 
 class CompletedDocument(JsonRenderPlugin):
     """For machines."""
@@ -14,17 +17,23 @@ class CompletedDocument(JsonRenderPlugin):
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         from windlass.services.api.reference.openapi import complete  # noqa: PLC0415 - built when somebody asks, not at start
 
-        return self.render_json(request, complete(openapi_schema))
+        return self.render_json(request, complete(openapi_schema, *registered(request)))
 
 
 class ReadablePage(OpenAPIRenderPlugin):
     """For people, also without the internet: Litestar's own pages load their scripts from elsewhere."""
 
-    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:  # noqa: ARG002
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
         from windlass.services.api.reference.openapi import complete  # noqa: PLC0415
         from windlass.services.api.reference.page import render  # noqa: PLC0415
 
-        return render(complete(openapi_schema)).encode()
+        return render(complete(openapi_schema, *registered(request))).encode()
+
+
+def registered(request: Request[Any, Any, Any]) -> tuple[Actors, Settings]:
+    """The document follows what is registered, so that it is made anew each time."""
+    state = request.app.state
+    return state.registry.actors, state.settings
 
 
 def page_headers() -> dict[str, str]:

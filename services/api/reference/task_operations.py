@@ -1,17 +1,14 @@
 """What the operations on tasks take and answer, beside what their handlers say themselves."""
 
-from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field
 
 from windlass.services.api.reference import documents as tasks
 from windlass.services.api.reference import operator_documents as operators
 from windlass.services.api.reference.operation import Answer, Operation
 from windlass.services.api.tasks.bulk import BulkChange
 from windlass.services.api.tasks.schemas import NewTask, Sweep
-from windlass.services.api.tasks.submission import OPTIONS
-from windlass.shared.actors.payloads import PAYLOADS
 
 A_TASK = Answer("The task.", (tasks.TaskDocument,))
 EVENT_STREAM = Answer("Server-sent events.", media_type="text/event-stream")
@@ -43,13 +40,6 @@ SUBMIT = Operation(
 )
 
 
-def shortcut(actor: str, summary: str, example: dict[str, Any]) -> Operation:
-    """A payload's fields and a task's options side by side."""
-    options = {name: (field.annotation, field) for name, field in NewTask.model_fields.items() if name in OPTIONS}
-    body = create_model(f"New{actor.capitalize()}", __base__=PAYLOADS[actor], **options)  # type: ignore[call-overload]
-    return replace(SUBMIT, summary=summary, body=body, example=example)
-
-
 TASK_OPERATIONS: dict[tuple[str, str], Operation] = {
     ("POST", "/api/v1/tasks"): SUBMIT,
     ("GET", "/api/v1/tasks"): Operation("Read", "List tasks", {200: Answer("A page.", (tasks.TaskPage,))}),
@@ -67,17 +57,6 @@ TASK_OPERATIONS: dict[tuple[str, str], Operation] = {
         "Watch a task",
         {200: EVENT_STREAM, 204: Answer("The story is over, and the client has read all of it.")},
         problems=(400, 404),
-    ),
-    ("POST", "/api/v1/tasks/summarize"): shortcut(
-        "summarize", "Submit a summary", {"content": "A long text …", "max_words": 80}
-    ),
-    ("POST", "/api/v1/tasks/media"): shortcut(
-        "media",
-        "Submit an image or a video",
-        {"provider": "leonardo", "action": "txt2img", "prompt": "a lighthouse at dusk"},
-    ),
-    ("POST", "/api/v1/tasks/agent"): shortcut(
-        "agent", "Submit an agent's run", {"subagent_type": "demo", "prompt": "Which peers keep their promises?"}
     ),
     ("POST", "/api/v1/tasks/batch"): Operation(
         "Submit",

@@ -50,28 +50,13 @@ async def submit_task(
     return await submit_one(request, state, wait, idempotency_key)
 
 
-@post("/tasks/summarize", status_code=201)
-async def submit_summary(
-    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
+@post("/tasks/{actor:str}", status_code=201, include_in_schema=False)  # a path for each actor is described
+async def submit_for_actor(
+    request: Asked, state: State, actor: FromPath[str], wait: Wait = None, idempotency_key: IdempotencyKey = None
 ) -> Response[dict[str, Any]]:
-    """Accepts a `summarize` task whose payload's fields stand at the top level, beside the task's own."""
-    return await submit_one(request, state, wait, idempotency_key, shortcut_for="summarize")
-
-
-@post("/tasks/media", status_code=201)
-async def submit_media(
-    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
-) -> Response[dict[str, Any]]:
-    """Accepts a `media` task whose payload's fields stand at the top level, beside the task's own."""
-    return await submit_one(request, state, wait, idempotency_key, shortcut_for="media")
-
-
-@post("/tasks/agent", status_code=201)
-async def submit_agent(
-    request: Asked, state: State, wait: Wait = None, idempotency_key: IdempotencyKey = None
-) -> Response[dict[str, Any]]:
-    """Accepts an `agent` task whose payload's fields stand at the top level, beside the task's own."""
-    return await submit_one(request, state, wait, idempotency_key, shortcut_for="agent")
+    """Accepts a task of that actor, whose payload's fields stand at the top level, beside the task's own. A field that
+    is called as one of the task's needs `POST /tasks`."""
+    return await submit_one(request, state, wait, idempotency_key, shortcut_for=actor)
 
 
 @post("/tasks/batch", status_code=201)
@@ -82,13 +67,15 @@ async def submit_batch(
     require_writer(request.user)
     check_idempotency_key(idempotency_key)
     wanted = batch_of(await read_json(request))
+    actors = state.registry.actors
     with tracing.submitting() as span:
         submissions = [
-            accept(each, request.user, state.settings, below=f"/tasks/{number}") for number, each in enumerate(wanted)
+            accept(each, request.user, state.settings, actors, below=f"/tasks/{number}")
+            for number, each in enumerate(wanted)
         ]
         if idempotency_key is not None:
             submissions = under_idempotency_key(
-                idempotency_key, submissions, [read(each) for each in wanted], state.settings
+                idempotency_key, submissions, [read(each) for each in wanted], state.settings, actors
             )
         await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
         await audit_foreign_submissions(request, submissions)
@@ -168,11 +155,12 @@ async def submit_one(
     require_writer(request.user)
     check_idempotency_key(idempotency_key)
     body = await read_json(request)
+    actors = state.registry.actors
     with tracing.submitting() as span:
-        submission = accept(body, request.user, state.settings, shortcut_for=shortcut_for)
+        submission = accept(body, request.user, state.settings, actors, shortcut_for=shortcut_for)
         if idempotency_key is not None:
             wanted = [read(body, shortcut_for=shortcut_for)]
-            (submission,) = under_idempotency_key(idempotency_key, [submission], wanted, state.settings)
+            (submission,) = under_idempotency_key(idempotency_key, [submission], wanted, state.settings, actors)
         await refuse_unknown_parents(state.pool, request.user, [submission])
         await audit_foreign_submissions(request, [submission])
         with refusals_explained([submission]):
@@ -270,6 +258,6 @@ def json_response(document: dict[str, Any], status: int, headers: dict[str, str]
 
 
 HANDLERS = [
-    submit_task, submit_summary, submit_media, submit_agent, submit_batch, get_task, cancel_task, delete_task,
+    submit_task, submit_for_actor, submit_batch, get_task, cancel_task, delete_task,
     retry_task, requeue_orphaned,
 ]  # fmt: skip

@@ -10,26 +10,20 @@ from pydantic import ValidationError
 from uuid_utils.compat import uuid7
 
 from windlass.services.api.access.auth import Caller
+from windlass.services.api.actors.registry import Actors, KnownActor
 from windlass.services.api.http.bodies import field_problem
-from windlass.services.api.http.errors import escape, invalid_fields
-from windlass.services.api.tasks.provider_actions import refuse_what_it_does_not_take
+from windlass.services.api.http.errors import escape, invalid_fields, not_as_they_should_be
+from windlass.services.api.tasks.checks import CHECKS
+from windlass.services.api.tasks.checks.asking import Asking, Gives
 from windlass.services.api.tasks.schemas import NewTask
 from windlass.shared import tracing
-from windlass.shared.actors.payloads import (
-    DEFAULT_PROVIDER,
-    PAYLOADS,
-    AgentPayload,
-    MediaPayload,
-    Payload,
-    ProbePayload,
-)
 from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
 from windlass.shared.concurrency_keys import LONGEST_KEY, key_of
 from windlass.shared.retry_delays import stored_delays
 from windlass.shared.scrubbing import withhold, withhold_label
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
-from windlass.shared.wording import did_you_mean
+from windlass.shared.wording import meant
 
 AS_THEY_ARE = {
     "task_type", "priority", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",
@@ -58,7 +52,13 @@ def batch_of(body: Any) -> list[Any]:
 
 
 def accept(
-    body: Any, caller: Caller, settings: Settings, *, below: str = "", shortcut_for: str | None = None
+    body: Any,
+    caller: Caller,
+    settings: Settings,
+    actors: Actors,
+    *,
+    below: str = "",
+    shortcut_for: str | None = None,
 ) -> Submission:
     """A task ready to be stored, or a problem that names the field; `below` is where in the body the task stands."""
     wanted = read(body, below, shortcut_for)
@@ -67,31 +67,35 @@ def accept(
     if wanted.webhook_url is not None:
         detail = "webhooks are not built yet: leave webhook_url out and follow the task's stream, or use ?wait="
         raise field_problem(f"{below}/webhook_url", "not-supported-yet", detail)
-    provider = choose_provider(wanted, settings, below)
+    known = find_actor(wanted.actor, actors, below)
+    provider = choose_provider(wanted, known, settings, below)
     below_payload = f"{below}/payload" if shortcut_for is None else below
-    payload = check_payload(wanted, settings, below_payload, () if shortcut_for is None else OPTIONS)
-    refuse_faults(payload, caller, settings, below_payload)
-    refuse_unknown_agent(payload, settings, below_payload)
-    if isinstance(payload, MediaPayload):
-        refuse_what_it_does_not_take(payload, provider, settings, below_payload)
+    check_payload(wanted, known, settings, below_payload, () if shortcut_for is None else OPTIONS)
+    check = CHECKS.get(wanted.actor)
+    given: Gives = {}
+    if check is not None:
+        given = check(Asking(wanted.payload, provider, caller, settings, below_payload, wanted.timeout_seconds))
     stored_payload = withhold(wanted.payload)
+    terms = known.terms(settings)
+    said = {name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set}
+    if terms.concurrency_key:
+        said |= keyed(terms.concurrency_key, stored_payload, below_payload)
     return Submission(
         task_id=uuid7(),
         actor=wanted.actor,
         provider=provider,
         payload=stored_payload,
         user_id=wanted.user_id or caller.user_id,
-        timeout_seconds=timeout_of(wanted, payload, settings),
-        max_retries=settings.max_retries_of(wanted.actor) if wanted.max_retries is None else wanted.max_retries,
-        max_age_seconds=wanted.max_age_seconds or settings.max_age_seconds_of(wanted.actor),
+        timeout_seconds=given.pop("timeout_seconds", None) or wanted.timeout_seconds or terms.timeout_seconds,
+        max_retries=terms.max_retries if wanted.max_retries is None else wanted.max_retries,
+        max_age_seconds=wanted.max_age_seconds or terms.max_age_seconds,
         dedupe_ttl_seconds=wanted.dedupe_ttl_seconds or settings.defaults.dedupe_ttl_seconds,
         retry_delays=None if wanted.retry_delays is None else stored_delays(wanted.retry_delays),
         run_at=time_to_come(wanted.run_at),
         reach=None if caller.is_admin else caller.user_id,
         traceparent=tracing.traceparent(),
-        **{name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set},
-        **(run_of(payload) if isinstance(payload, MediaPayload) else {}),
-        **keyed(wanted.actor, stored_payload, settings, below_payload),
+        **said,
+        **given,
     )
 
 
@@ -106,18 +110,23 @@ def read(body: Any, below: str = "", shortcut_for: str | None = None) -> NewTask
         raise invalid_fields(error, "invalid-task", NewTask, below=below) from error
 
 
-def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:
-    if wanted.actor not in PAYLOADS:
-        detail = f"no actor is called {wanted.actor}; {meant(wanted.actor, PAYLOADS)}"
+def find_actor(name: str, actors: Actors, below: str) -> KnownActor:
+    known = actors.get(name)
+    if known is None:
+        detail = f"no actor is called {name}; {meant(name, actors)}"
         raise field_problem(f"{below}/actor", "unknown-actor", detail)
-    provider = wanted.provider or DEFAULT_PROVIDER.get(wanted.actor)
-    configured = settings.providers.get(provider) if provider else None
-    if provider is None or configured is None or wanted.actor not in configured.actors:
-        able = sorted(name for name, each in settings.providers.items() if wanted.actor in each.actors)
+    return known
+
+
+def choose_provider(wanted: NewTask, known: KnownActor, settings: Settings, below: str) -> str:
+    provider = wanted.provider or known.definition.provider
+    if provider is None or not known.is_served_by(provider, settings):
+        able = known.providers(settings)
         choice = f"choose one of: {', '.join(able)}" if able else f"none is configured for {wanted.actor}"
         if provider is None:
             detail = f"{wanted.actor} tasks have no default provider; {choice}"
             raise field_problem(f"{below}/provider", "provider-required", detail)
+        configured = settings.providers.get(provider)
         serves = f"; {provider} serves {', '.join(configured.actors)}" if configured else ""
         likely = meant(provider, able) if able and configured is None else choice
         detail = f"no provider {provider} does {wanted.actor} tasks{serves}; {likely}"
@@ -125,48 +134,21 @@ def choose_provider(wanted: NewTask, settings: Settings, below: str) -> str:
     return provider
 
 
-def check_payload(wanted: NewTask, settings: Settings, below: str, beside: Collection[str] = ()) -> Payload:
+def check_payload(
+    wanted: NewTask, known: KnownActor, settings: Settings, below: str, beside: Collection[str] = ()
+) -> None:
     """`beside` are the task's own fields, where the payload's stand among them."""
     size = len(msgspec.json.encode(wanted.payload))
     if size > settings.largest_payload_bytes:
         detail = f"a payload may have {settings.largest_payload_bytes:,} bytes as JSON; this one has {size:,}"
         raise field_problem(below, "payload-too-large", detail, status=413)
-    model = PAYLOADS[wanted.actor]
-    try:
-        return model.model_validate(wanted.payload)
-    except ValidationError as error:
-        raise invalid_fields(error, "invalid-payload", model, below=below, beside=beside) from error
-
-
-def refuse_faults(payload: Payload, caller: Caller, settings: Settings, below: str) -> None:
-    """A probe that harms its worker is for drills only, and one that pauses its provider for all is an admin's."""
-    if not isinstance(payload, ProbePayload):
-        return
-    if payload.outcome in {"crash", "hang"} and not (caller.is_admin and settings.probe_faults):
-        detail = "`crash` and `hang` need an admin and WINDLASS_PROBE_FAULTS=1"
-        raise field_problem(f"{below}/outcome", "forbidden", detail, status=403)
-    if payload.error_type == "RateLimited" and not caller.is_admin:
-        detail = "`RateLimited` pauses the provider for everybody, and needs an admin"
-        raise field_problem(f"{below}/error_type", "forbidden", detail, status=403)
-
-
-def meant(word: str, known: Collection[str]) -> str:
-    """The likeliest, and all that there are."""
-    names = f"there are {', '.join(sorted(known))}"
-    likely = did_you_mean(word, known)
-    return names if likely == names else f"{likely} {names}"
-
-
-def refuse_unknown_agent(payload: Payload, settings: Settings, below: str) -> None:
-    if isinstance(payload, AgentPayload) and payload.subagent_type not in settings.agents:
-        detail = f"no agent is called {payload.subagent_type}; {meant(payload.subagent_type, settings.agents)}"
-        raise field_problem(f"{below}/subagent_type", "unknown-agent", detail)
-
-
-def run_of(payload: MediaPayload) -> dict[str, Any]:
-    """What lists find media by stands in columns of its own as well."""
-    named = {"workflow_run_id": payload.workflow_run_id, "interaction_id": payload.interaction_id}
-    return {name: withhold_label(value) for name, value in named.items() if value is not None}
+    faults = known.faults_of(wanted.payload, beside)
+    if faults:
+        errors = [
+            {"pointer": below + "".join(f"/{escape(part)}" for part in fault.place), "detail": fault.detail}
+            for fault in faults
+        ]
+        raise not_as_they_should_be("invalid-payload", errors)
 
 
 def time_to_come(run_at: datetime | None) -> str | None:
@@ -174,27 +156,17 @@ def time_to_come(run_at: datetime | None) -> str | None:
     return run_at.isoformat() if run_at is not None and run_at > datetime.now(UTC) else None
 
 
-def keyed(actor: str, payload: dict[str, Any], settings: Settings, below: str) -> dict[str, Any]:
+def keyed(pointers: Sequence[str], payload: dict[str, Any], below: str) -> dict[str, Any]:
     """The task's concurrency key, if it has one, and what its moves must know for it."""
-    concurrency = settings.actors[actor].concurrency
-    key = None if concurrency is None else key_of(payload, concurrency.key)
-    if concurrency is None or key is None:
+    key = key_of(payload, pointers)
+    if key is None:
         return {}
     if len(key) > LONGEST_KEY:
         detail = (
             f"it is the task's concurrency key, which has {LONGEST_KEY} characters at most; this one has {len(key)}"
         )
-        raise field_problem(f"{below}{concurrency.key[0]}", "concurrency-key-too-long", detail)
+        raise field_problem(f"{below}{pointers[0]}", "concurrency-key-too-long", detail)
     return {"concurrency_key": key, "concerns": Concern.KEY.value, "level": LEVEL_OF_A_KEY}
-
-
-def timeout_of(wanted: NewTask, payload: Payload, settings: Settings) -> float:
-    """What an operator has set for an agent is what its tasks get, and the most that a client may ask for. An attempt
-    that follows a timeout gets more time all the same: else it would only time out again."""
-    most = settings.agents[payload.subagent_type].timeout_seconds if isinstance(payload, AgentPayload) else None
-    if most is None:
-        return wanted.timeout_seconds or settings.actors[wanted.actor].timeout_seconds
-    return min(wanted.timeout_seconds or most, most)
 
 
 def check_idempotency_key(key: str | None) -> None:
@@ -207,11 +179,11 @@ def check_idempotency_key(key: str | None) -> None:
 
 
 def under_idempotency_key(
-    key: str, submissions: Sequence[Submission], requests: Sequence[NewTask], settings: Settings
+    key: str, submissions: Sequence[Submission], requests: Sequence[NewTask], settings: Settings, actors: Actors
 ) -> list[Submission]:
     """The first task has the key itself, the others of a batch one made from it that no client can send. All have the
     whole request's hash, in which neither order nor white space nor a default written out makes a difference."""
-    canonical = _canonical.encode([_without_defaults(each, settings) for each in requests])
+    canonical = _canonical.encode([_without_defaults(each, settings, actors) for each in requests])
     body_hash = hashlib.sha256(canonical).hexdigest()
     ttl = settings.defaults.idempotency_ttl_seconds
     return [
@@ -225,9 +197,9 @@ def under_idempotency_key(
     ]
 
 
-def _without_defaults(wanted: NewTask, settings: Settings) -> dict[str, Any]:
+def _without_defaults(wanted: NewTask, settings: Settings, actors: Actors) -> dict[str, Any]:
     configured = {
-        "max_retries": settings.max_retries_of(wanted.actor),
+        "max_retries": actors[wanted.actor].terms(settings).max_retries,
         "dedupe_ttl_seconds": settings.defaults.dedupe_ttl_seconds,
     }
     said = wanted.model_dump(mode="json", exclude_defaults=True)

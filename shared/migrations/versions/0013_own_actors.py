@@ -10,7 +10,8 @@ CREATE TABLE actor_versions (
     actor varchar NOT NULL,
     version varchar NOT NULL,
     definition jsonb DEFAULT '{}'::jsonb NOT NULL,
-    registered_at timestamptz DEFAULT clock_timestamp() NOT NULL,
+    registered_at timestamptz,
+    created_at timestamptz DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT actor_versions_pkey PRIMARY KEY (actor, version)
 )
 """

@@ -34,6 +34,8 @@ class Rules:
 class ProviderOverview(ProviderRow):
     """A provider with its slots, its breaker's window and its workers."""
 
+    actors: list[str]
+    """Those that it has queues of."""
     rate_left: int | None
     rate_free_at: datetime | None
     breaker_ends_at: datetime | None
@@ -70,6 +72,8 @@ async def overview(
         ProviderOverview,
         f"""
         SELECT p.*, nullif(p.breaker_until, 'infinity') AS breaker_ends_at,
+               ARRAY(SELECT q.actor::text FROM queues q WHERE q.provider = p.name ORDER BY q.actor <> p.actor, q.actor)
+               AS actors,
                {named("rate_left")}(p, now()) AS rate_left, {named("rate_free_at")}(p, now()) AS rate_free_at,
                recent.results, recent.failures,
                {named("held_slots")}(p.name) AS held,

@@ -1,5 +1,7 @@
 """Concurrency keys: their limits, and the tasks that are parked because theirs is full."""
 
+from collections.abc import Mapping
+
 from windlass.shared.db import Database
 from windlass.shared.settings import Settings
 from windlass.shared.store.functions import named
@@ -22,27 +24,32 @@ class Rechecked(Record):
 
 
 async def configure(db: Database, settings: Settings) -> None:
-    """Writes how many of one key may run at once, by actor. What has changed holds at once for what waits: the janitor
-    is told to look whether more may go on, and whoever starts tasks finds out that fewer may. Of an actor of somebody's
-    own whose table says nothing, only who has loaded it knows."""
+    """As the tables say. Of an actor of somebody's own whose table says nothing, only who has loaded it knows."""
     told = {
-        name: table.concurrency and table.concurrency.limit
+        name: table.concurrency.limit if table.concurrency else None
         for name, table in settings.actors.items()
         if name in DEFAULT_ACTORS or "concurrency" in table.model_fields_set
     }
+    await limit(db, told)
+
+
+async def limit(db: Database, limits: Mapping[str, int | None], *, only_new: bool = False) -> None:
+    """Writes how many of one key may run at once, by actor. What has changed holds at once for what waits: the janitor
+    is told to look whether more may go on, and whoever starts tasks finds out that fewer may."""
     await db.execute(
         f"""
         WITH changed AS (
             INSERT INTO actors (name, concurrency_limit)
             SELECT name, most FROM unnest($1::text[], $2::int[]) AS configured(name, most) ORDER BY name
             ON CONFLICT (name) DO UPDATE SET concurrency_limit = excluded.concurrency_limit
-            WHERE actors.concurrency_limit IS DISTINCT FROM excluded.concurrency_limit
+            WHERE NOT $3::bool AND actors.concurrency_limit IS DISTINCT FROM excluded.concurrency_limit
             RETURNING name
         )
         SELECT pg_notify('{CHANNEL}', '') FROM changed
         """,  # noqa: S608 - a name of our own
-        list(told),
-        list(told.values()),
+        list(limits),
+        list(limits.values()),
+        only_new,
     )
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from windlass.shared.db import Database
 from windlass.shared.metrics.services import WORKERS_LOST
 from windlass.shared.store.functions import named
+from windlass.shared.store.operating import registry
 from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.rows import WorkerRow
 
@@ -23,6 +24,13 @@ class Unserved(Record):
     """A queue that nobody serves."""
 
     queue: str
+
+
+class BrokenQueue(Record):
+    """A queue that a worker was to serve and cannot, with the sentence that says why."""
+
+    queue: str
+    reason: str
 
 
 class BusyWorker(WorkerRow):
@@ -57,7 +65,7 @@ async def register(
         dict(actor_versions or {}),
         dict(broken or {}),
     )
-    await db.execute(f"SELECT {named('wake_dispatcher')}()")
+    await db.execute(f"SELECT {named('wake_dispatcher')}(), pg_notify('{registry.CHANNEL}', '')")
 
 
 async def renew(db: Database, worker_id: str, held: dict[UUID, UUID], lease_seconds: float) -> list[Renewal]:
@@ -147,6 +155,21 @@ async def unserved_queues(db: Database, *, for_seconds: float) -> list[str]:
         for_seconds,
     )
     return [row.queue for row in rows]
+
+
+async def broken_queues(db: Database, *, heard_within_seconds: float) -> list[BrokenQueue]:
+    """Of the workers that live: each queue once, however many cannot serve it."""
+    return await fetch(
+        db,
+        BrokenQueue,
+        """
+        SELECT DISTINCT ON (broken.key) broken.key AS queue, broken.value AS reason
+        FROM workers w CROSS JOIN LATERAL jsonb_each_text(w.broken) AS broken
+        WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)
+        ORDER BY broken.key, w.started_at DESC
+        """,
+        heard_within_seconds,
+    )
 
 
 async def newest(db: Database, *, limit: int = 500) -> list[BusyWorker]:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from windlass.services.api.access.auth import Caller
+from windlass.services.api.actors.registry import built_in_actors
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.submission import accept
 from windlass.shared.settings import Settings
@@ -13,16 +14,17 @@ from windlass.shared.store.tasks import Submission
 ADMIN = Caller("a", "admin", "root")
 USER = Caller("u", "user", "ann")
 SETTINGS = Settings(providers={"slow": {"actor": "probe"}})
+ACTORS = built_in_actors()
 DRILLS = Settings(probe_faults=True)
 
 
 def accepted(body: Any, caller: Caller = USER, settings: Settings = SETTINGS) -> Submission:
-    return accept(body, caller, settings)
+    return accept(body, caller, settings, ACTORS)
 
 
 def refused(body: Any, caller: Caller = USER, settings: Settings = SETTINGS, *, below: str = "") -> Problem:
     with pytest.raises(Problem) as problem:
-        accept(body, caller, settings, below=below)
+        accept(body, caller, settings, ACTORS, below=below)
     return problem.value
 
 

@@ -2,10 +2,9 @@
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windlass.services.api.http.errors import escape, not_as_they_should_be
-from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.errors import TaskError
 from windlass.shared.settings import Settings
 
@@ -15,7 +14,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("api")
 
 
-def refuse_what_it_does_not_take(payload: MediaPayload, provider: str, settings: Settings, below: str) -> None:
+def refuse_what_it_does_not_take(
+    action: str, params: dict[str, Any], provider: str, settings: Settings, below: str
+) -> None:
     """Names every parameter that the action does not know. An adapter that cannot be loaded here is the worker's to
     complain of, which looks at the same declaration before it orders anything."""
     # An api that makes no media does without the adapters and what they import.
@@ -29,7 +30,7 @@ def refuse_what_it_does_not_take(payload: MediaPayload, provider: str, settings:
     except Exception as error:  # noqa: BLE001 - an adapter may be anybody's, and is imported here for the first time
         log.warning("what %s takes is not known here: %s", provider, str(error) or type(error).__name__)
         return
-    faults = faults_of(provider, actions, payload.action, payload.params)
+    faults = faults_of(provider, actions, action, params)
     if faults:
         errors = [
             {"pointer": below + "".join(f"/{escape(part)}" for part in fault.path), "detail": fault.detail}

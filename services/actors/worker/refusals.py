@@ -1,0 +1,44 @@
+"""A payload that this worker's version of an actor refuses, though it was accepted: who else may take it?"""
+
+import logging
+
+import msgspec
+
+from windlass.services.actors.worker.context import Context, Stopped
+from windlass.shared.actors.definition import Definition
+from windlass.shared.actors.schemas import UnfitSchema
+from windlass.shared.actors.versions import Sibling, Version, after_a_refusal
+from windlass.shared.store.operating import registry
+from windlass.shared.store.operating.registry import RegisteredVersion
+
+
+class ForAnotherVersion(Stopped):
+    """Nothing is wrong with the task, and this worker is not the one to do it."""
+
+
+log = logging.getLogger("actors")
+
+
+def refusal_of(context: Context, own: str, why: str, *, heard_within_seconds: float) -> BaseException:
+    """What the attempt ends with: ForAnotherVersion, so that the task is handed back, or
+    InvalidInput. It costs a question of the store, and nobody asks it whose payload is as it should be."""
+    task = context.task
+    rows = context.ask(registry.read, heard_within_seconds=heard_within_seconds, actor=task.actor)
+    siblings = [
+        Sibling(row.version, lives=bool(row.workers), takes=takes(row, task.payload))
+        for row in rows
+        if row.version != own
+    ]
+    refusal = after_a_refusal(task.actor, own, why, siblings)
+    if refusal is not None:
+        return refusal
+    log.info("task %s: version %s of %s hands it back, for another takes it (%s)", task.task_id, own, task.actor, why)
+    return ForAnotherVersion()
+
+
+def takes(row: RegisteredVersion, payload: object) -> bool:
+    """One that cannot be read here takes nothing that we know of."""
+    try:
+        return Version.of(msgspec.convert(row.definition, Definition), row.version).takes(payload)
+    except (UnfitSchema, msgspec.ValidationError):
+        return False

@@ -1,0 +1,11 @@
+"""What no schema can say of a payload: for actors that come with Windlass, a small module each, by the actor's name."""
+
+from collections.abc import Callable
+
+from windlass.services.api.tasks.checks import agent, media, probe
+from windlass.services.api.tasks.checks.asking import Asking, Gives
+
+Check = Callable[[Asking], Gives]
+"""Raises a Problem, or returns the fields of the submission that follow from the payload."""
+
+CHECKS: dict[str, Check] = {"agent": agent.check, "media": media.check, "probe": probe.check}
