@@ -1,5 +1,6 @@
 """What an actor is given: the task, a way to report, and a way to learn that it should stop."""
 
+import asyncio
 import logging
 import math
 import threading
@@ -11,14 +12,18 @@ from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.steps import Steps
 from windlass.services.actors.worker.unreported_output import UnreportedOutput
 from windlass.shared import db
+from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import TimedOut
 from windlass.shared.scrubbing import withhold
 from windlass.shared.storable import storable
 from windlass.shared.store.flow_control import rates
 from windlass.shared.store.tasks import Claimed, Report
 from windlass.shared.usage import added, figures_in
+
+__all__ = ["Context", "StopReason", "Stopped"]
 
 log = logging.getLogger("actors")
 
@@ -30,13 +35,6 @@ Answer = TypeVar("Answer")
 ASK_AGAIN_SECONDS = 0.25
 LONGEST_WAIT_FOR_RATE_SECONDS = 0.5
 """What an operator changes is in force within a second, also for those who wait."""
-
-
-class Stopped(BaseException):
-    """The attempt was told to stop: a cancel, a shutdown or a lost lease.
-
-    Not an `Exception`, so that an actor's own error handling does not swallow it.
-    """
 
 
 class Context:
@@ -73,6 +71,7 @@ class Context:
         self._is_announced = False
         self._spent: dict[str, float] = {}
         self._reports = 0
+        self._steps: Steps | None = None
         self.is_over = False
 
     def begin(self) -> None:
@@ -115,6 +114,19 @@ class Context:
         with self._lock:
             self._checkpoint = checkpoint
         self._announce()
+
+    @property
+    def steps(self) -> Steps:
+        """Made when it is asked for: most actors have none."""
+        with self._lock:
+            self._steps = self._steps or Steps(self)
+            return self._steps
+
+    def step(self, name: str, function: Callable[..., Answer], /, *arguments: Any, **options: Any) -> Answer:
+        """Calls the function, and keeps what it returns before it returns that itself: a later attempt of the task is
+        given it, and the function is not called again."""
+        answer: Answer = self.steps.run(name, function, *arguments, **options)
+        return answer
 
     def _announce(self) -> None:
         """Once for each report, however much is said until it is taken: to be heard wakes another thread."""
@@ -186,6 +198,23 @@ class Context:
                 return answer
             except db.AWAY_OR_BUSY:
                 self.sleep(ASK_AGAIN_SECONDS)
+
+    async def ask_async(
+        self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any
+    ) -> Answer:
+        """The same from an event loop, which goes on meanwhile: the waiting is done by a thread that is kept for it."""
+        assert self._store is not None, "an attempt that a worker runs is given the process' store"
+        threads = None if self._calls is None else self._calls.threads
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                answer: Answer = await loop.run_in_executor(
+                    threads, self._store, lambda database: intent(database, *arguments, **options)
+                )
+                return answer
+            except db.AWAY_OR_BUSY:
+                self.check()
+                await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     def _wait(self, seconds: float, heard: Callable[[], bool]) -> None:
         until = time.monotonic() + seconds

@@ -18,7 +18,7 @@ from windlass.shared.store.flow_control import flow, keys, providers, rates
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import queues, statistics, workers
 from windlass.shared.store.orders import Intent
-from windlass.shared.store.tasks import Report, bulk, dependencies, submission_keys
+from windlass.shared.store.tasks import Report, bulk, dependencies, steps, submission_keys
 
 NERVOUS = Rules.of(Settings(breaker_least_results=2))
 CONFIGURED = Settings(
@@ -128,6 +128,12 @@ async def report(yard: Yard) -> None:
             for each in yard.running()
         ],
     )
+
+
+@move
+async def save_step(yard: Yard) -> None:
+    for attempt in yard.running(2):
+        await steps.save_step(yard.pool, attempt, f"step-{yard.chance.randrange(3)}", '"kept"', 5)
 
 
 @move
