@@ -1,22 +1,19 @@
 """Durable steps on the real store: kept before they return, given back to later attempts, refused to who lost."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Any
-from uuid import UUID, uuid4
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from tests.support.engine.attempting import Worker, a_worker
 from tests.support.engine.store import Engine, empty_database
 from tests.support.engine.store_from_threads import ask
 from tests.support.servers.private_servers import Servers
-from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context, Stopped
-from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.errors import InvalidStep, ResultTooLarge
-from windlass.shared.settings import Settings
-from windlass.shared.store.tasks import Claim, Claimed
-from windlass.shared.store.tasks.steps import finished_steps, results_of_steps
+from windlass.shared.store.tasks.steps import finished_steps
 
 
 @pytest.fixture
@@ -24,48 +21,10 @@ def engine_url(servers: Servers, migrated_template: str) -> str:
     return empty_database(servers.database_url, migrated_template)
 
 
-class Worker:
-    """A writer as a worker has it, and attempts at one task after the other; it counts what they ask the store."""
-
-    def __init__(self, engine_url: str) -> None:
-        self.engine_url = engine_url
-        self.writer = Writer(Settings(database_url=engine_url), "worker-1", on_claim=lambda _tokens, _end: None)
-        self.calls = Calls(patience_seconds=1)
-        self.asked = 0
-
-    def claim(self, task_id: UUID) -> Context:
-        answer = self.writer.claim(Claim(task_id, uuid4()))
-        assert isinstance(answer, Claimed), answer
-        context = Context(answer, "worker-1", on_report=lambda _: None, store=self._call, calls=self.calls)
-        context.begin()
-        return context
-
-    def take_back(self, context: Context) -> Context:
-        """As after the death of the worker: the task goes to another attempt."""
-        ask(self.engine_url, lambda engine: engine.finish(context.task, "retry", delay_seconds=0))
-        return self.claim(context.task_id)
-
-    def _call(self, intent: Callable[..., Any]) -> Any:
-        self.asked += 1
-        return self.writer.call(intent)
-
-    def kept(self, task_id: UUID) -> dict[str, Any]:
-        return ask(self.engine_url, lambda engine: results_of_steps(engine.pool, task_id))
-
-    def events(self, task_id: UUID) -> list[dict[str, Any]]:
-        rows = ask(self.engine_url, lambda engine: engine.history(task_id))
-        return [{**row.data, "attempt": row.attempt} for row in rows if row.type == "step"]
-
-
 @pytest.fixture
-def worker(engine_url: str) -> Iterator[Worker]:
-    worker = Worker(engine_url)
-    worker.writer.start()
-    yield worker
-    worker.writer.close(timeout=10)
-    worker.writer._loop.close()
-    worker.calls.threads.shutdown()
-    worker.calls._loop.close()
+def worker(engine_url: str, tmp_path: Path) -> Iterator[Worker]:
+    with a_worker(engine_url, tmp_path) as worker:
+        yield worker
 
 
 @pytest.fixture
