@@ -126,6 +126,10 @@ class ResultTooDeep(PermanentError):
     fault = "user"
 
 
+class InvalidStep(PermanentError):
+    """The actor calls two steps by one name, or one comes to what cannot be kept: a mistake in its code."""
+
+
 class Expired(PermanentError):
     """The task was older than its `max_age_seconds` before it could start."""
 

@@ -39,7 +39,7 @@ from windlass.shared.settings import Settings
 from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import providers
-from windlass.shared.store.operating import workers
+from windlass.shared.store.operating import registry, workers
 
 log = logging.getLogger("actors")
 
@@ -193,6 +193,7 @@ class WorkerProcess:
             await take_back(pool, self.predecessors, self.settings.retries)
             for resident in self._residents():
                 await resident.prepare(pool)
+            await registry.announce(pool, [self.loaded.actors[name].definition for name in self.actors])
             await workers.register(
                 pool,
                 self.worker_id,

@@ -5,7 +5,7 @@ at every insert, tasks and events are never deleted, and the functions in `share
 """
 
 from windlass.shared.models.access import ApiKey, AuditEntry, ServerSecret
-from windlass.shared.models.actors import ActorVersion, TaskStep
+from windlass.shared.models.actors import ActorVersion, TaskChild, TaskStep
 from windlass.shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
 from windlass.shared.models.demand import SCALE_DEMAND
 from windlass.shared.models.media import Content, Generation
@@ -32,6 +32,7 @@ __all__ = [
     "ServiceReport",
     "SubmissionKey",
     "Task",
+    "TaskChild",
     "TaskCount",
     "TaskDependency",
     "TaskEvent",

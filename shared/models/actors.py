@@ -34,3 +34,16 @@ class TaskStep(SQLModel, table=True):
     result: Any = document()
     elapsed_ms: int = Field(sa_column=Column(BigInteger, nullable=False))
     created_at: datetime = moment(optional=False)
+
+
+class TaskChild(SQLModel, table=True):
+    """A task that an attempt of another has made, by the place in its work: a later attempt that comes there again is
+    given it instead of making one more."""
+
+    __tablename__ = "task_children"
+
+    task_id: UUID = Field(primary_key=True)
+    place: str = Field(primary_key=True)
+    child_id: UUID
+    life: int
+    """Of the parent, when it was made."""

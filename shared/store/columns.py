@@ -156,6 +156,12 @@ COLUMNS: dict[str, dict[str, str]] = {
         "body_hash": "bytea",
         "expires_at": "timestamp with time zone",
     },
+    "task_children": {
+        "task_id": "uuid",
+        "place": "varchar",
+        "child_id": "uuid",
+        "life": "integer",
+    },
     "task_counts": {
         "user_id": "varchar",
         "provider": "varchar",

@@ -72,10 +72,11 @@ LOCK_ORDER = (
     Lock(
         "tasks",
         "by id",
-        "whoever moves them (`FOR NO KEY UPDATE`), and a submit its parents (`FOR SHARE`), which it does not move; "
-        "sweeps, renewals and reports skip what is locked; dependents are waited for if their ids are larger than all "
-        "that is locked, else they are tried, and left to the janitor; whoever parks for a concurrency key, or lets go "
-        "on, tries, and waits for no task afterwards",
+        "whoever moves them or keeps a step, a child or a file of theirs (`FOR NO KEY UPDATE`, with a child also what "
+        "it waits for), and a submit its parents (`FOR SHARE`), which it does not move; sweeps, renewals and reports "
+        "skip what is locked; dependents are waited for if their ids are larger than all that is locked, else they are "
+        "tried, and left to the janitor; whoever parks for a concurrency key, or lets go on, tries, and waits for no "
+        "task afterwards",
         "tasks",
         key="task_id",
     ),

@@ -13,6 +13,7 @@ from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import ContentRow, GenerationRow
 from windlass.shared.store.tasks import Claimed
+from windlass.shared.store.tasks.fencing import fence
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ async def latest(db: Database, task_id: UUID) -> LatestOrder | None:
 async def intend(db: Database, task: Claimed, intent: Intent) -> bool:
     """Before the order is sent. False when the task is no longer this attempt's: then nothing may be sent."""
     query = f"SELECT {named('intend_order')}($1::text::jsonb, $2::text::jsonb)"
-    intended: bool = await db.fetchval(query, _fence(task), as_json(asdict(intent)))
+    intended: bool = await db.fetchval(query, fence(task), as_json(asdict(intent)))
     return intended
 
 
@@ -121,7 +122,7 @@ async def move(
     rule = {**asdict(chosen), "ends": chosen.ends, **({} if cost_usd is None else {"cost_usd": cost_usd})}
     moved: bool = await db.fetchval(
         f"SELECT {named('move_order')}($1::text::jsonb, $2, $3::text::jsonb, $4, $5::text::jsonb, $6::text::jsonb)",
-        None if task is None else _fence(task),
+        None if task is None else fence(task),
         generation_id,
         as_json(rule),
         job_id,
@@ -257,7 +258,3 @@ async def abandoned(
 async def give_up(db: Database, generation_id: UUID) -> None:
     """Nobody will ever know: the slot is given back, and nobody looks again."""
     await db.execute(f"SELECT {named('give_up_order')}($1)", generation_id)
-
-
-def _fence(task: Claimed) -> str:
-    return as_json({"task_id": task.task_id, "attempt": task.attempt, "claim_token": task.claim_token})

@@ -277,6 +277,15 @@ class TaskRow(Record):
     usage: dict[str, Any] | None
 
 
+class TaskChildRow(Record):
+    """A row of `task_children`, or those of its columns that were selected."""
+
+    task_id: UUID
+    place: str
+    child_id: UUID
+    life: int
+
+
 class TaskCountRow(Record):
     """A row of `task_counts`, or those of its columns that were selected."""
 

@@ -39,7 +39,7 @@ SCHEDULES: dict[str, tuple[float, ...]] = {
 }
 PERMANENT = (
     "InvalidInput", "Unauthorized", "Forbidden", "NotFound", "ContentRejected", "QuotaExhausted", "SubmitUnknown",
-    "OutOfMemory", "ResultTooLarge", "ResultTooDeep", "Expired", "DependencyFailed",
+    "OutOfMemory", "ResultTooLarge", "ResultTooDeep", "InvalidStep", "Expired", "DependencyFailed",
 )  # fmt: skip
 
 

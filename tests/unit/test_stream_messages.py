@@ -105,6 +105,14 @@ def test_output_is_told_with_the_attempt_that_it_came_from() -> None:
     )
 
 
+def test_a_finished_step_is_told_without_what_it_came_to() -> None:
+    assert told(event("step", name="draft", elapsed_ms=12), task("running")) == (
+        5,
+        "step",
+        {"attempt": 2, "name": "draft", "elapsed_ms": 12},
+    )
+
+
 @pytest.mark.parametrize("kind", ["dispatch", "cancel-requested", "hold", "release"])
 def test_what_changes_neither_state_nor_progress_is_not_told(kind: str) -> None:
     assert as_message(event(kind, "queued"), task("queued"), ADMIN) is None

@@ -73,12 +73,13 @@ from windlass.client.stream_events import (
     ErrorEvent,
     OutputEvent,
     ProgressEvent,
+    StepEvent,
     StreamEvent,
     StreamMessage,
     TaskEvent,
 )
 from windlass.client.sync_client import Client
-from windlass.client.task import Event, Progress, Status, StreamToken, SubmittedTask, Task, TaskError, Usage, Why
+from windlass.client.task import Event, Progress, Status, Step, StreamToken, SubmittedTask, Task, TaskError, Usage, Why
 
 __all__ = [
     "Action",
@@ -140,6 +141,8 @@ __all__ = [
     "SlotHolder",
     "Slots",
     "Status",
+    "Step",
+    "StepEvent",
     "StreamEvent",
     "StreamMessage",
     "StreamToken",

@@ -39,6 +39,15 @@ class OutputEvent(Document, frozen=True, kw_only=True):
     """`stderr` where it came from there."""
 
 
+class StepEvent(Document, frozen=True, kw_only=True):
+    """A step has finished: a later attempt does not do it again."""
+
+    seq: int
+    attempt: int
+    name: str
+    elapsed_ms: int = 0
+
+
 class CompleteEvent(Document, frozen=True, kw_only=True):
     """The end: the task has completed."""
 
@@ -62,11 +71,12 @@ class CancelledEvent(Document, frozen=True, kw_only=True):
     attempt: int
 
 
-StreamEvent = ProgressEvent | OutputEvent | CompleteEvent | ErrorEvent | CancelledEvent
+StreamEvent = ProgressEvent | OutputEvent | StepEvent | CompleteEvent | ErrorEvent | CancelledEvent
 
 KINDS: Final[dict[str, type[StreamEvent]]] = {
     "progress": ProgressEvent,
     "output": OutputEvent,
+    "step": StepEvent,
     "complete": CompleteEvent,
     "error": ErrorEvent,
     "cancelled": CancelledEvent,

@@ -48,6 +48,15 @@ class Usage(Document, frozen=True, kw_only=True):
     completion_tokens: int | None = None
 
 
+class Step(Document, frozen=True, kw_only=True):
+    """A step that an attempt has finished, and no later one does again."""
+
+    name: str
+    attempt: int = 0
+    elapsed_ms: int = 0
+    created_at: datetime | None = None
+
+
 class Task(Document, frozen=True, kw_only=True):
     """A task as it stood when it was read. A list leaves out `payload`, `result` and `error_history`."""
 
@@ -93,6 +102,7 @@ class Task(Document, frozen=True, kw_only=True):
     usage: Usage | None = None
     held: tuple[str, ...] = ()
     concurrency_key: str | None = None
+    steps: tuple[Step, ...] = ()
     deduplicated: bool = False
 
     @property
@@ -114,7 +124,8 @@ class Batch(Document, frozen=True, kw_only=True):
 class Event(Document, frozen=True, kw_only=True):
     """One row of a task's history.
 
-    `type` is a transition's name, or dispatch, progress, output, cancel-requested, hold, release, restore.
+    `type` is a transition's name, or dispatch, progress, output, cancel-requested, hold, release, restore,
+    step.
     """
 
     seq: int

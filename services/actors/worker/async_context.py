@@ -1,6 +1,7 @@
 """The context of an `async def` actor: whatever waits is awaited, and holds up nobody else on the loop."""
 
 import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from windlass.services.actors.worker.context import Context
@@ -22,3 +23,12 @@ class AsyncAttempt:
     async def rate(self) -> None:
         """By a thread, which ends when the attempt is told to stop."""
         await asyncio.to_thread(self._context.rate)
+
+    async def step(self, name: str, fn: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
+        return await self._context.steps.run_async(name, fn, *arguments, **options)
+
+    async def submit(self, actor: Any, payload: Mapping[str, Any] | None = None, /, **options: Any) -> str:
+        return await self._context.children.submit_async(actor, payload, options)
+
+    async def store_file(self, data: Any, /, *, media_type: str | None = None) -> str:
+        return await self._context.files.store_async(data, media_type)

@@ -3,11 +3,15 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
 import uvloop
 
 Answer = TypeVar("Answer")
+
+THREADS = 4
+"""For what cannot be awaited; each is started when it is first needed."""
 
 
 class Call(Generic[Answer]):
@@ -46,6 +50,8 @@ class Calls:
 
     def __init__(self, *, patience_seconds: float) -> None:
         self._patience_seconds = patience_seconds
+        self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="asking")
+        """Of our own: the actors' loop has some, too, which an actor may keep busy for as long as it likes."""
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="calls", daemon=True)
 
@@ -56,6 +62,7 @@ class Calls:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(self._patience_seconds)
         self._loop.close()
+        self.threads.shutdown(wait=False)
 
     def begin(self, work: Coroutine[Any, Any, Answer], *, on_end: Callable[[], None]) -> Call[Answer]:
         call: Call[Answer] = Call(on_end)

@@ -1,7 +1,9 @@
 """What an actor is given: the task, a way to report, and a way to learn that it should stop."""
 
+import asyncio
 import logging
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -11,14 +13,21 @@ from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.children import Children
+from windlass.services.actors.worker.steps import Steps
+from windlass.services.actors.worker.stored_files import StoredFiles
 from windlass.services.actors.worker.unreported_output import UnreportedOutput
 from windlass.shared import db
+from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import TimedOut
 from windlass.shared.scrubbing import withhold
+from windlass.shared.settings import Settings
 from windlass.shared.storable import storable
 from windlass.shared.store.flow_control import rates
 from windlass.shared.store.tasks import Claimed, Report, owner_of
 from windlass.shared.usage import added, figures_in
+
+__all__ = ["Context", "StopReason", "Stopped"]
 
 log = logging.getLogger("actors")
 
@@ -30,13 +39,6 @@ Answer = TypeVar("Answer")
 ASK_AGAIN_SECONDS = 0.25
 LONGEST_WAIT_FOR_RATE_SECONDS = 0.5
 """What an operator changes is in force within a second, also for those who wait."""
-
-
-class Stopped(BaseException):
-    """The attempt was told to stop: a cancel, a shutdown or a lost lease.
-
-    Not an `Exception`, so that an actor's own error handling does not swallow it.
-    """
 
 
 class Context:
@@ -53,6 +55,7 @@ class Context:
         on_report: Callable[["Context"], None],
         calls: Calls | None = None,
         store: Callable[[Callable[[db.Database], Coroutine[Any, Any, Any]]], Any] | None = None,
+        settings: Settings | None = None,
         largest_output_bytes: int = 10_000_000,
         largest_output_event_bytes: int = 65_536,
     ) -> None:
@@ -61,6 +64,7 @@ class Context:
         self._calls = calls
         self._store = store
         self._user_id: str | None = None
+        self._settings = settings
         self._claims_place_is_left = not task.job_open
         self.exit_code: int | None = None
         self.proof: dict[str, Any] | None = None
@@ -77,6 +81,9 @@ class Context:
         self._is_announced = False
         self._spent: dict[str, float] = {}
         self._reports = 0
+        self._steps: Steps | None = None
+        self._children: Children | None = None
+        self._files: StoredFiles | None = None
         self.is_over = False
 
     def begin(self) -> None:
@@ -139,6 +146,46 @@ class Context:
         with self._lock:
             self._checkpoint = checkpoint
         self._announce()
+
+    @property
+    def steps(self) -> Steps:
+        """Made when it is asked for: most actors have none."""
+        with self._lock:
+            self._steps = self._steps or Steps(self)
+            return self._steps
+
+    def step(self, name: str, function: Callable[..., Answer], /, *arguments: Any, **options: Any) -> Answer:
+        """Calls the function, and keeps what it returns before it returns that itself: a later attempt of the task is
+        given it, and the function is not called again."""
+        answer: Answer = self.steps.run(name, function, *arguments, **options)
+        return answer
+
+    @property
+    def settings(self) -> Settings:
+        assert self._settings is not None, "an attempt that a worker runs is given the process' settings"
+        return self._settings
+
+    @property
+    def children(self) -> Children:
+        with self._lock:
+            self._children = self._children or Children(self)
+            return self._children
+
+    def submit(self, actor: Any, payload: Mapping[str, Any] | None = None, /, **options: Any) -> str:
+        """Makes a child of this task, and returns its `task_id`. The payload's fields may stand among the options, as
+        in `POST /tasks/{actor}`. Whatever number of attempts comes to the same place, there is one child."""
+        return self.children.submit(actor, payload, options)
+
+    @property
+    def files(self) -> StoredFiles:
+        with self._lock:
+            self._files = self._files or StoredFiles(self)
+            return self._files
+
+    def store_file(self, data: bytes | str | os.PathLike[str], /, *, media_type: str | None = None) -> str:
+        """Keeps bytes, or the file at a path, and returns its `content_id`; the same bytes of the same task are kept
+        once."""
+        return self.files.store(data, media_type)
 
     def _announce(self) -> None:
         """Once for each report, however much is said until it is taken: to be heard wakes another thread."""
@@ -227,6 +274,26 @@ class Context:
                 return answer
             except db.AWAY_OR_BUSY:
                 self.sleep(ASK_AGAIN_SECONDS)
+
+    async def ask_async(
+        self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any
+    ) -> Answer:
+        """The same from an event loop, which goes on meanwhile: the waiting is done by a thread that is kept for it."""
+        assert self._store is not None, "an attempt that a worker runs is given the process' store"
+        while True:
+            try:
+                answer: Answer = await self.in_a_thread(
+                    self._store, lambda database: intent(database, *arguments, **options)
+                )
+                return answer
+            except db.AWAY_OR_BUSY:
+                self.check()
+                await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    async def in_a_thread(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
+        """Waits for what cannot be awaited, on a thread that no actor can keep busy."""
+        threads = None if self._calls is None else self._calls.threads
+        return await asyncio.get_running_loop().run_in_executor(threads, function, *arguments)
 
     def _wait(self, seconds: float, heard: Callable[[], bool]) -> None:
         until = time.monotonic() + seconds

@@ -118,6 +118,7 @@ class StateMirror(dramatiq.Middleware):
             on_report=self._writer.report,
             calls=self._calls,
             store=self._writer.call,
+            settings=self._settings,
             largest_output_bytes=self._settings.largest_output_bytes,
             largest_output_event_bytes=self._settings.largest_output_event_bytes,
         )

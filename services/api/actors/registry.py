@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from windlass.services.api.actors.terms import Terms, terms_of
 from windlass.shared import db
 from windlass.shared.actors.built_in import built_in
 from windlass.shared.actors.definition import Definition
 from windlass.shared.actors.faults import Fault
 from windlass.shared.actors.schemas import UnfitSchema
+from windlass.shared.actors.terms import Terms, terms_of
 from windlass.shared.actors.versions import Version, faults_by_any
 from windlass.shared.settings import Settings
 from windlass.shared.store.operating import registry

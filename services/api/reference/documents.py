@@ -128,11 +128,23 @@ class ListedTaskDocument(Document):
     ] = None
 
 
+class StepDocument(Document):
+    """A step that has finished: a later attempt does not do it again."""
+
+    name: str
+    attempt: int
+    elapsed_ms: int
+    created_at: datetime
+
+
 class TaskDocument(ListedTaskDocument):
     """One task, whole."""
 
     payload: dict[str, Any]
     result: Annotated[Any, Field(description="What the actor returned; null until it has completed.")]
+    steps: Annotated[
+        list[StepDocument] | None, Field(description="Those that have finished, where there are any; one task alone.")
+    ] = None
     deduplicated: Annotated[
         Literal[True] | None, Field(description="Present on the answer to a repeat: this task was there already.")
     ] = None
@@ -166,7 +178,7 @@ class EventDocument(Document):
         str,
         Field(
             description="The transition's name, or `dispatch`, `progress`, `output`, `cancel-requested`, `hold`, "
-            "`release`, `restore`.",
+            "`release`, `restore`, `step`.",
             examples=["claim"],
         ),
     ]

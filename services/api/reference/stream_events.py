@@ -17,6 +17,10 @@ STREAM_EVENTS: dict[str, tuple[str, dict[str, Any]]] = {
         "What the actor streams, `text` (several events if it is long) or `data`; stale when `attempt` grows.",
         {"attempt": 1, "text": "Once upon a time"},
     ),
+    "step": (
+        "A step has finished: a later attempt does not do it again. What it came to is not told.",
+        {"attempt": 1, "name": "draft", "elapsed_ms": 1200},
+    ),
     "complete": ("The end: it has completed. The server closes.", {"attempt": 1, "result": {"echo": "hello"}}),
     "error": ("The end: it is dead. The server closes.", {"attempt": 1, "error": ERROR}),
     "cancelled": ("The end: it was cancelled. The server closes.", {"attempt": 1}),

@@ -24,8 +24,8 @@ def message_of(event: EventWithState, caller: Caller, links: MediaLinks) -> tupl
     data, attempt, kind = event.data, event.attempt, event.type
     if kind in UNTOLD:
         return None
-    if kind == "output":
-        return "output", {"attempt": attempt, **data}
+    if kind in {"output", "step"}:
+        return kind, {"attempt": attempt, **data}
     if event.seq == event.last_seq and event.status in ENDS:
         return _end_of(event, caller, links)
     body = {"status": data["status"], "attempt": attempt, "progress": _progress_of(event)}

@@ -27,6 +27,7 @@ from windlass.shared.store import functions, tasks
 from windlass.shared.store.reading import listing
 from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
+from windlass.shared.store.tasks.steps import finished_steps
 
 Asked = Request[Caller, None, State]
 Wait = Annotated[float | None, QueryParameter(ge=0, le=50, description="Seconds to hold the answer back for its end.")]
@@ -98,6 +99,8 @@ async def get_task(
         row, ended = await wait_for_end(state, request.user, task_id, wait)
     document = task_document(row, request.user, state.media_links)
     document["error_history"] = await error_history(state.pool, request.user, row)
+    if steps := await steps_of(state.pool, row):
+        document["steps"] = steps
     return json_response(document, 200 if ended else 202)
 
 
@@ -250,6 +253,13 @@ async def error_history(db: Database, caller: Caller, row: TaskRow) -> list[dict
         return []
     histories = await listing.error_histories(db, [row.task_id])
     return [error_for(caller, error) for error in histories[row.task_id]]
+
+
+async def steps_of(db: Database, row: TaskRow) -> list[dict[str, Any]]:
+    """Those that have finished, in that order; who has never been started has none, and nobody is asked."""
+    if row.attempt == 0:
+        return []
+    return [dict(step.items()) for step in await finished_steps(db, row.task_id)]
 
 
 def json_response(document: dict[str, Any], status: int, headers: dict[str, str] | None = None) -> Response[Any]:

@@ -17,6 +17,7 @@ from windlass import (
     ErrorEvent,
     OutputEvent,
     ProgressEvent,
+    StepEvent,
     StreamEvent,
     StreamMessage,
     Unreachable,
@@ -117,7 +118,7 @@ class LiveBar:
         event = typed(message)
         if isinstance(event, ProgressEvent):
             self._move(event)
-        elif isinstance(event, OutputEvent):
+        elif isinstance(event, OutputEvent | StepEvent):
             for line in lines_of(event):
                 self._bars.console.print(Text(line), soft_wrap=True)
         elif event is not None:
@@ -169,6 +170,8 @@ def word(event: StreamEvent) -> str:
         return event.status
     if isinstance(event, OutputEvent):
         return "output"
+    if isinstance(event, StepEvent):
+        return "step"
     return {CompleteEvent: "completed", ErrorEvent: "dead", CancelledEvent: "cancelled"}[type(event)]
 
 
@@ -176,6 +179,8 @@ def lines_of(event: StreamEvent) -> list[str]:
     if isinstance(event, OutputEvent):
         text = event.text if event.text is not None else compact(event.data)
         return [clean(line) for line in text.splitlines()]
+    if isinstance(event, StepEvent):
+        return [f"{clean(event.name)} finished in {duration(event.elapsed_ms / 1000)}"]
     if isinstance(event, CompleteEvent):
         return [compact(event.result)]
     if isinstance(event, CancelledEvent):

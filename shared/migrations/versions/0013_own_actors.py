@@ -34,7 +34,17 @@ CREATE TABLE task_steps (
 )
 """
 
+TASK_CHILDREN = """
+CREATE TABLE task_children (
+    task_id uuid NOT NULL,
+    place varchar NOT NULL,
+    child_id uuid NOT NULL,
+    life integer NOT NULL,
+    CONSTRAINT task_children_pkey PRIMARY KEY (task_id, place)
+)
+"""
+
 
 def upgrade() -> None:
-    for statement in (ACTOR_VERSIONS, WORKERS, TASK_STEPS):
+    for statement in (ACTOR_VERSIONS, WORKERS, TASK_STEPS, TASK_CHILDREN):
         op.execute(statement)

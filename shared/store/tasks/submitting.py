@@ -111,8 +111,13 @@ async def submit_batch(db: Database, submissions: Sequence[Submission]) -> list[
 
 
 async def _submit(db: Database, kind: type[Kind], query: str, submissions: Sequence[Submission]) -> list[Kind]:
+    return await fetch_submitted(db, kind, query, as_json(submissions))
+
+
+async def fetch_submitted(db: Database, kind: type[Kind], query: str, *values: object) -> list[Kind]:
+    """What a function that stores tasks answers; what it refuses, in Python's terms."""
     try:
-        return await fetch(db, kind, query, as_json(submissions))
+        return await fetch(db, kind, query, *values)
     except asyncpg.PostgresError as error:
         if error.sqlstate == "WL404":
             raise UnknownDependency(str(getattr(error, "detail", "")).split(",")) from error

@@ -13,12 +13,13 @@ from windlass.shared.admission import admit
 from windlass.shared.filters import Filter
 from windlass.shared.holds import Hold
 from windlass.shared.settings import Settings
-from windlass.shared.store import orders, tasks
+from windlass.shared.store import kept_files, orders, tasks
 from windlass.shared.store.flow_control import flow, keys, providers, rates
 from windlass.shared.store.flow_control.flow import Rules
+from windlass.shared.store.kept_files import OwnFile
 from windlass.shared.store.operating import queues, statistics, workers
 from windlass.shared.store.orders import Intent
-from windlass.shared.store.tasks import Report, bulk, dependencies, submission_keys
+from windlass.shared.store.tasks import Report, bulk, children, dependencies, steps, submission_keys
 
 NERVOUS = Rules.of(Settings(breaker_least_results=2))
 CONFIGURED = Settings(
@@ -128,6 +129,30 @@ async def report(yard: Yard) -> None:
             for each in yard.running()
         ],
     )
+
+
+@move
+async def save_step(yard: Yard) -> None:
+    for attempt in yard.running(2):
+        await steps.save_step(yard.pool, attempt, f"step-{yard.chance.randrange(3)}", '"kept"', 5)
+
+
+@move
+async def submit_child(yard: Yard) -> None:
+    """At a few places, so that some are there already; waiting for others, named in any order."""
+    for attempt in yard.running(2):
+        wanted = yard.a_task(depends_on=yard.some(3))
+        child = await children.submit_child(yard.pool, attempt, f"{yard.chance.randrange(4)}", wanted)
+        if child.is_new:
+            yard.everybody.add(wanted.task_id)
+
+
+@move
+@at("generations")
+async def keep_file(yard: Yard) -> None:
+    for attempt in yard.running(2):
+        file = OwnFile.of(attempt.task_id, f"{yard.chance.randrange(3)}", 1, "image/png", "png")
+        await kept_files.keep_file(yard.pool, attempt, file)
 
 
 @move

@@ -1,0 +1,47 @@
+"""Tasks that attempts of others make, each once for its place in their work."""
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from windlass.shared.actors.definition import Definition
+from windlass.shared.db import Database, as_json
+from windlass.shared.metrics import counting
+from windlass.shared.store.functions import named
+from windlass.shared.store.record import Record
+from windlass.shared.store.rows import ActorVersionRow
+from windlass.shared.store.tasks.claiming import Claimed
+from windlass.shared.store.tasks.fencing import fence
+from windlass.shared.store.tasks.submitting import Submission, fetch_submitted
+
+
+class Child(Record):
+    """The task at a place, or why there is none."""
+
+    refusal: str | None
+    """`lost` or `cancelled`."""
+    child_id: UUID | None
+    actor: str | None
+    is_new: bool
+
+
+async def submit_child(db: Database, parent: Claimed, place: str, submission: Submission) -> Child:
+    """Its user, project, workflow and run are the parent's; repeating the call answers with the same child."""
+    query = f"SELECT * FROM {named('submit_child')}($1::text::jsonb, $2, $3::text::jsonb)"  # noqa: S608 - a name of our own
+    (child,) = await fetch_submitted(db, Child, query, fence(parent), place, as_json(_without_user(submission)))
+    if child.is_new:
+        counting.submitted([submission])
+    return child
+
+
+def _without_user(submission: Submission) -> dict[str, Any]:
+    said: dict[str, Any] = msgspec.to_builtins(submission)
+    return {name: value for name, value in said.items() if name != "user_id"}
+
+
+async def latest_definition(db: Database, actor: str) -> Definition | None:
+    """What the version of an actor that was registered last takes and promises; none if there is none."""
+    query = "SELECT definition FROM actor_versions WHERE actor = $1 ORDER BY registered_at DESC NULLS LAST LIMIT 1"
+    row = await db.fetchrow(query, actor, record_class=ActorVersionRow)
+    return None if row is None else msgspec.convert(row.definition, Definition)

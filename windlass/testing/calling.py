@@ -1,0 +1,66 @@
+"""What is known of the function under test: the one place that looks into it."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from windlass.shared.actors.step_rules import is_async
+from windlass.shared.errors import InvalidInput
+
+CONTEXTS = {"Context", "AsyncContext"}
+
+
+@dataclass(frozen=True)
+class Called:
+    """A function, declared as an actor or not."""
+
+    function: Callable[..., Any]
+    name: str
+    is_async: bool
+    context_parameter: str | None
+    throws: tuple[type[BaseException], ...]
+    timeout_seconds: float
+
+    def arguments(self, payload: dict[str, Any], context: Any) -> dict[str, Any]:
+        """As a worker gives them: the payload as JSON has it, one model whole, and the context where it is wanted."""
+        signature = inspect.signature(self.function)
+        given: dict[str, Any] = as_json_has_it(payload)
+        taken = [each for each in signature.parameters.values() if each.name != self.context_parameter]
+        if len(taken) == 1 and hasattr(taken[0].annotation, "model_validate"):
+            given = {taken[0].name: taken[0].annotation.model_validate(given)}
+        if self.context_parameter is not None:
+            given[self.context_parameter] = context
+        try:
+            signature.bind(**given)
+        except TypeError as error:
+            raise InvalidInput(f"{self.name} refuses the payload: {error}") from None
+        return given
+
+
+def called(function: Any) -> Called:
+    """An `@actor`, a class whose instances can be called, or a plain function with annotated parameters."""
+    plain = getattr(function, "fn", function)
+    if inspect.isclass(plain):
+        plain = plain()
+    if not callable(plain):
+        raise TypeError(f"`attempt` takes an actor or a function, and not {function!r}")
+    name = getattr(function, "name", None) or getattr(plain, "__name__", type(plain).__name__)
+    parameters = inspect.signature(plain, eval_str=True).parameters.values()
+    context = next((each.name for each in parameters if _is_context(each)), None)
+    throws = tuple(getattr(function, "throws", ()))
+    seconds = getattr(function, "timeout_seconds", None) or 300.0
+    return Called(plain, str(name).lower().replace("_", "-"), is_async(plain), context, throws, seconds)
+
+
+def _is_context(parameter: inspect.Parameter) -> bool:
+    return parameter.name == "context" or getattr(parameter.annotation, "__name__", "") in CONTEXTS
+
+
+def as_json_has_it(value: Any) -> Any:
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value))
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InvalidInput(f"a payload is JSON, and this is none: {error}") from error

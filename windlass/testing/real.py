@@ -1,0 +1,137 @@
+"""The same runs under real claims: a task in a database, claimed, fenced and ended by a worker's own machine.
+
+What is not here is what brings a task to a worker: no dispatcher, no broker, no guardian, no heartbeat.
+"""
+
+import secrets
+from typing import Any
+
+import dramatiq
+from dramatiq.middleware import SkipMessage
+from uuid_utils.compat import uuid7
+
+from windlass.services.actors.worker.attempts import Attempts
+from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.mirror import StateMirror
+from windlass.services.actors.worker.results import fitting
+from windlass.services.actors.worker.writing.writer import Writer
+from windlass.shared.errors import PermanentError, Thrown
+from windlass.shared.retry_delays import RetrySettings, stored_delays
+from windlass.shared.settings import Settings
+from windlass.shared.states import State
+from windlass.shared.store import tasks
+from windlass.shared.store.reading import events
+from windlass.shared.store.tasks import Submission
+from windlass.shared.store.tasks.steps import finished_steps, results_of_steps
+from windlass.testing.calling import Called
+from windlass.testing.memory import Kept, Step
+
+PATIENCE_SECONDS = 10.0
+MOST_EVENTS, MOST_BYTES = 10_000, 10_000_000
+
+
+class RealMachine:
+    """A worker that runs one task, in the test's own thread."""
+
+    def __init__(self, called: Called, payload: dict[str, Any], database_url: str, timeout_seconds: float) -> None:
+        self._called = called
+        # All else as the environment has it, as for a worker: the media directory belongs to the database.
+        retries = RetrySettings.model_validate({"WorkerLost": [0]})
+        self._settings = Settings(database_url=database_url, retries=retries)
+        self._worker_id = f"testing-{secrets.token_hex(6)}"
+        # Alone: a task that has lost several workers runs in such a process only.
+        self._writer = Writer(self._settings, self._worker_id, on_claim=lambda _tokens, _end: None, alone=True)
+        self._calls = Calls(patience_seconds=PATIENCE_SECONDS)
+        self._attempts = Attempts()
+        self._mirror = StateMirror(
+            self._writer,
+            self._attempts,
+            self._calls,
+            self._worker_id,
+            settings=self._settings,
+            on_suspect=lambda: None,
+            condemn=lambda _reason: None,
+        )
+        self._writer.start()
+        self._calls.start()
+        submission = Submission(
+            task_id=uuid7(),
+            actor=called.name,
+            provider=called.name,
+            payload=payload,
+            user_id="tester",
+            timeout_seconds=timeout_seconds,
+            retry_delays=stored_delays((0.0,)),
+        )
+        self._task_id = submission.task_id
+        self._error: BaseException | None = None
+        self._writer.call(lambda pool: tasks.submit(pool, [submission]))
+        message: Any = dramatiq.Message("", called.name, (str(self._task_id),), {}, {})
+        self._message: Any = dramatiq.MessageProxy(message)
+        self._broker: Any = None
+
+    def claim(self) -> Context:
+        if self._row().status in {State.DEAD, State.CANCELLED}:
+            self._writer.call(lambda pool: tasks.revive(pool, self._task_id))
+        try:
+            self._mirror.before_process_message(self._broker, self._message)
+        except SkipMessage as refused:
+            raise RuntimeError(f"task {self._task_id} of {self._called.name}: {refused}") from refused
+        context = self._mirror.running.context
+        context.begin()
+        self._error = None
+        return context
+
+    def end(self, context: Context, result: Any, error: BaseException | None) -> None:
+        self._error = error
+        if error is None:
+            try:
+                self._mirror.running.result = fitting(result, self._settings)
+            except PermanentError as refused:
+                self._error = error = refused
+        if isinstance(error, self._called.throws) and not isinstance(error, PermanentError):
+            error = Thrown(error)
+        self._mirror.after_process_message(self._broker, self._message, exception=error)
+        self._attempts.remove(context)
+
+    def take_back(self) -> None:
+        """As the janitor does when a worker is known to be dead."""
+        retries = self._settings.retries
+        self._writer.call(
+            lambda pool: tasks.stall(pool, expired_for_seconds=None, dead_workers=[self._worker_id], retries=retries)
+        )
+
+    def cancel(self, context: Context) -> None:
+        self._writer.call(lambda pool: tasks.cancel(pool, self._task_id))
+        context.stop("cancelled")
+
+    def lose_lease(self, context: Context) -> None:
+        self.take_back()
+        context.stop("lost")
+
+    def look(self) -> Kept:
+        task_id, row = self._task_id, self._row()
+        results = self._writer.call(lambda pool: results_of_steps(pool, task_id))
+        steps = self._writer.call(lambda pool: finished_steps(pool, task_id))
+        told = self._writer.call(
+            lambda pool: events.page(pool, task_id, after=0, most_rows=MOST_EVENTS, most_bytes=MOST_BYTES)
+        )
+        return Kept(
+            task_id=task_id,
+            attempt=row.attempt,
+            life=row.life,
+            status=row.status,
+            error=self._error,
+            result=row.result,
+            checkpoint=row.checkpoint,
+            steps={each.name: Step(each.name, each.attempt, each.elapsed_ms, results[each.name]) for each in steps},
+            events=[{"type": each.type, "attempt": each.attempt, "data": each.data} for each in told],
+        )
+
+    def close(self) -> None:
+        self._calls.close()
+        self._writer.close(PATIENCE_SECONDS)
+
+    def _row(self) -> Any:
+        return self._writer.call(lambda pool: tasks.get(pool, self._task_id))
