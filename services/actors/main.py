@@ -92,8 +92,9 @@ class WorkerProcess:
         self.guests = invite(settings)
         served = {queue.partition(".")[0] for queue in settings.consumed_queues(self.loaded.actors)}
         self.actors = make(self.loaded, settings, served)
-        self.queues = settings.consumed_queues(self.actors)
-        self.broken = {**self.loaded.broken_queues(), **unknown_queues(settings)}
+        unknown = unknown_queues(settings)
+        self.queues = tuple(queue for queue in settings.consumed_queues(self.actors) if queue not in unknown)
+        self.broken = {**self.loaded.broken_queues(), **unknown}
         if not self.queues and not self.broken:
             raise SystemExit(f"WINDLASS_QUEUES names no queue of the actors there are: {', '.join(self.loaded.actors)}")
         self.alone = alone
