@@ -1,4 +1,4 @@
-"""What a client is refused is an answer and no error of Postgres': whose server it is reads nothing of it in its log."""
+"""What a client is refused is an answer, and no error in the log of whoever runs the Postgres."""
 
 import asyncio
 from collections.abc import Iterator
