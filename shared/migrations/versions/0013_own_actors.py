@@ -33,7 +33,17 @@ CREATE TABLE task_steps (
 )
 """
 
+TASKS_BY_TYPE = """
+CREATE INDEX tasks_finished_type ON tasks (status, task_type, task_id)
+WHERE status IN ('completed', 'dead', 'cancelled') AND task_type IS NOT NULL
+"""
+
+TASKS_BY_AGENT = """
+CREATE INDEX tasks_finished_agent ON tasks (status, (payload ->> 'subagent_type'), task_id)
+WHERE status IN ('completed', 'dead', 'cancelled') AND actor = 'agent'
+"""
+
 
 def upgrade() -> None:
-    for statement in (ACTOR_VERSIONS, WORKERS, TASK_STEPS):
+    for statement in (ACTOR_VERSIONS, WORKERS, TASK_STEPS, TASKS_BY_TYPE, TASKS_BY_AGENT):
         op.execute(statement)

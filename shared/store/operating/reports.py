@@ -1,7 +1,7 @@
 """What dispatchers and janitors last said of themselves, and which schema they all stand on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -32,7 +32,7 @@ class Schema:
 
     revision: str | None = None
     has_functions: bool = False
-    server_version: str | None = None
+    server_version: str | None = field(default=None, compare=False)
 
     def serves(self, needed: str) -> bool:
         """Who needs this revision, or an older one. Newer tables serve as well: old and new processes run side by side
