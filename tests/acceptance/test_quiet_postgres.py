@@ -9,9 +9,9 @@ import asyncpg
 import httpx
 import pytest
 
-from tests.conftest import execute
 from tests.support.an_api import an_api
 from tests.support.installation import NOBODY, Client, Windlass
+from tests.support.servers.databases import execute
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.conftest import a_database, execute
+from tests.conftest import a_database
 from tests.support.installation import Client, Windlass
+from tests.support.servers.databases import execute
 from tests.support.servers.private_servers import Servers
 
 

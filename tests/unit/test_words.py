@@ -55,7 +55,10 @@ def test_what_was_said_goes_before_the_end_and_before_its_last_words() -> None:
 
 
 def test_what_was_spent_is_added_up() -> None:
-    first, second = replace(said(1, "one"), usage={"cost_usd": 0.1}), replace(said(2, "two"), usage={"prompt_tokens": 2})
+    first, second = (
+        replace(said(1, "one"), usage={"cost_usd": 0.1}),
+        replace(said(2, "two"), usage={"prompt_tokens": 2}),
+    )
     both = joined(first, second)
     assert both is not None
     assert both.usage == {"cost_usd": 0.1, "prompt_tokens": 2}

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from windlass.shared.errors import TaskError
+from windlass.shared.providers.base import Finished
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.network import open_client
-from windlass.shared.providers.base import Finished
 from windlass.shared.providers.openrouter import Adapter as OpenRouter
 from windlass.shared.toml_tables import Endpoint
 
