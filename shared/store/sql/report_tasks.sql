@@ -1,8 +1,8 @@
 -- Keeps what running attempts say: their latest progress, their output, their checkpoint, and what they have cost since
 -- the report before, so that it is known although their worker dies. Only the owner is heard, and a report that comes
--- again because its answer was lost is known by its number and not written twice. Who offers again what is `skipped` may
--- leave out the rows that somebody else has locked, so that nobody waits for those; workers of earlier releases do not
--- ask for that, and wait.
+-- again because its answer was lost is known by its number and not written twice. Who offers again what is `skipped`
+-- may leave out the rows that somebody else has locked, so that nobody waits for those; workers of earlier releases do
+-- not ask for that, and wait.
 
 CREATE FUNCTION report_tasks(reports jsonb, skip_locked boolean DEFAULT false)
 RETURNS TABLE (task_id uuid, skipped boolean) LANGUAGE plpgsql AS $$
