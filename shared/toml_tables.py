@@ -51,11 +51,14 @@ class ProviderSettings(Table):
     )
     rate: Rate | None = Field(None, description="How many tasks may start in a time, over all workers.")
     base_url: str | None = Field(None, description="Where its API is.")
-    api_key_env: str | None = Field(None, description="The variable with the key for it.")
+    api_key_env: str | None = Field(
+        None, description="The variable with the key for it; with the adapter `openai` none is sent if left out."
+    )
     adapter: str | None = Field(
         None,
-        description="Who speaks to it: a file in `shared/providers`, or a module of your own (`package.module`); the "
-        "file with the provider's name if left out.",
+        description="Who speaks to it: `openai` for chat completions in that shape, another file in "
+        "`shared/providers`, or a module of your own (`package.module`); the file with the provider's name if left "
+        "out.",
     )
     model: str | None = Field(None, description="The model for tasks that name none.")
     call_timeout_seconds: Annotated[float, Field(gt=0)] = Field(30, description="How long one call may take.")

@@ -115,7 +115,8 @@ class Dispatcher:
             state = self.publisher.state
             if state == "connected":
                 self.calls.call_for_all()  # what could not be rung was given back, and is due
-            details = {"broker": state, "blocked_for": self.publisher.blocked_for}
+            said = {"blocked_for": self.publisher.blocked_for, "broker_version": self.publisher.version}
+            details = {"broker": state, **said}
             with suppress(*db.AWAY_OR_BUSY):
                 await reports.say(
                     self.pool, "dispatcher", self.instance_id, healthy=state == "connected", details=details

@@ -71,6 +71,8 @@ class Publisher:
         self.state: Broker = "away"
         self.blocked_for: str | None = None
         """RabbitMQ's own words, while it is blocked."""
+        self.version: str | None = None
+        """RabbitMQ's, as it said when it was last connected to."""
         self.takes_messages = asyncio.Event()
         self.changed = asyncio.Event()
 
@@ -153,6 +155,7 @@ class Publisher:
         )
 
     def _open_channel(self, connection: AsyncioConnection, closed: "asyncio.Future[BaseException]") -> None:
+        self.version = (connection.server_properties or {}).get("version")
         connection.add_on_connection_blocked_callback(lambda _connection, frame: self._block(frame.method.reason))
         connection.add_on_connection_unblocked_callback(lambda _connection, _frame: self._unblock())
 

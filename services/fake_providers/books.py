@@ -10,7 +10,7 @@ from windlass.services.fake_providers.behaviour import Behaviour
 from windlass.services.fake_providers.database import forget_everything
 from windlass.services.fake_providers.job import Job, Kind
 
-PROVIDERS = ("openrouter", "leonardo", "midjourney")
+PROVIDERS = ("openrouter", "openai", "leonardo", "midjourney")
 RUNNING = "provider = ? AND ended IS NULL AND (ends_at IS NULL OR ends_at > ?)"
 
 

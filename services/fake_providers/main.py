@@ -13,7 +13,7 @@ from litestar import Litestar, Response, Router
 from litestar.di import Provide
 from litestar.types import ASGIApp, Message, Middleware, Receive, Scope, Send
 
-from windlass.services.fake_providers import control, leonardo, midjourney, openrouter
+from windlass.services.fake_providers import control, leonardo, midjourney, openai, openrouter
 from windlass.services.fake_providers.books import Books
 from windlass.services.fake_providers.callbacks import Callbacks
 from windlass.services.fake_providers.connection import Connection, HungUp
@@ -32,7 +32,7 @@ CLOSING_SECONDS = 0.5
 LARGEST_BODY_BYTES = 50_000_000
 UNANSWERED = 499
 EXPECTED = (HungUp, Garbage, Refusal)
-API = {"openrouter": openrouter, "leonardo": leonardo, "midjourney": midjourney}
+API = {"openrouter": openrouter, "openai": openai, "leonardo": leonardo, "midjourney": midjourney}
 
 
 def create_app(settings: Settings) -> Litestar:

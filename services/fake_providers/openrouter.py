@@ -47,6 +47,16 @@ class Chat:
     model: str
     completion: Completion
     finish_reason: str
+    is_plain: bool = False
+    """In OpenAI's own shape, without what OpenRouter adds to it."""
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """At the end of a stream. OpenAI tells it to who asks for it, and knows no costs."""
+        if not self.is_plain:
+            return self.completion.usage
+        options = self.job.request.get("stream_options") or {}
+        return without_cost(self.completion.usage) if options.get("include_usage") else None
 
     @property
     def behaviour(self) -> Behaviour:
@@ -55,7 +65,7 @@ class Chat:
     def document(self, kind: str, choice: dict[str, Any], **more: Any) -> dict[str, Any]:
         return {
             "id": self.job.job_id,
-            "provider": "Fake",
+            **({} if self.is_plain else {"provider": "Fake"}),
             "model": self.model,
             "object": kind,
             "created": int(self.job.at),
@@ -67,7 +77,7 @@ class Chat:
         choice = {
             "delta": {"role": "assistant", "content": content},
             "finish_reason": finish_reason,
-            "native_finish_reason": finish_reason,
+            **({} if self.is_plain else {"native_finish_reason": finish_reason}),
         }
         return event(json.dumps(self.document("chat.completion.chunk", choice, **more)))
 
@@ -76,25 +86,33 @@ class Chat:
         return {"code": code, "message": "Provider disconnected unexpectedly", "metadata": {"provider_name": "Fake"}}
 
 
+def without_cost(usage: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: number for name, number in usage.items() if name != "cost"}
+
+
 def event(data: str) -> bytes:
     return f"data: {data}\n\n".encode()
 
 
 @post("/chat/completions", status_code=200)
 async def chat_completions(request: Incoming, desk: Desk) -> Response[Any]:
+    return await answer_chat(request, desk, new_id())
+
+
+async def answer_chat(request: Incoming, desk: Desk, job_id: str, *, is_plain: bool = False) -> Response[Any]:
     body = await read_object(request)
     messages = read_messages(body)
     behaviour = await desk.admit(request, "order", "\n".join(text for _, text in messages))
     asked = next((text for role, text in reversed(messages) if role == "user"), messages[-1][1])
-    job = desk.begin_chat(request, new_id(), behaviour, prompt=asked, body=body)
+    job = desk.begin_chat(request, job_id, behaviour, prompt=asked, body=body)
     everything = " ".join(without_words(text) for _, text in messages)
     most_tokens = 0 if "empty" in behaviour else body.get("max_tokens")
     completion = complete(without_words(asked), everything, most_tokens, wishes_in(messages))
     model = body.get("model") or next(iter(body.get("models") or []), MODEL)
     model = MODEL if model == "openrouter/auto" else model
     finish_reason = behaviour.text("finish") or ("length" if completion.is_cut else "stop")
-    chat = Chat(job, model, completion, finish_reason)
-    headers = {"X-Generation-Id": job.job_id}
+    chat = Chat(job, model, completion, finish_reason, is_plain)
+    headers = {} if is_plain else {"X-Generation-Id": job.job_id}
     if body.get("stream") and "garbage" not in behaviour:
         return Streamed(stream(request, desk, chat), "text/event-stream", {"Cache-Control": "no-cache", **headers})
     return Response(await answer_whole(request, desk, chat), headers=headers)
@@ -131,16 +149,19 @@ async def answer_whole(request: Incoming, desk: Desk, chat: Chat) -> dict[str, A
         return {"id": chat.job.job_id, "error": chat.error()}
     message = {"role": "assistant", "content": chat.completion.text, "refusal": None}
     choice = {"message": message, "finish_reason": chat.finish_reason, "native_finish_reason": chat.finish_reason}
-    return chat.document("chat.completion", choice, usage=chat.completion.usage)
+    usage = without_cost(chat.completion.usage) if chat.is_plain else chat.completion.usage
+    return chat.document("chat.completion", choice, usage=usage)
 
 
 async def stream(request: Incoming, desk: Desk, chat: Chat) -> AsyncGenerator[bytes, None]:
     """In the books it has ended before the client is told so: whoever it makes room for may come at once."""
     ended = "left"
     try:
-        yield PROCESSING
+        if not chat.is_plain:
+            yield PROCESSING
         await desk.before_answering(request, chat.behaviour)
-        yield PROCESSING
+        if not chat.is_plain:
+            yield PROCESSING
         async for piece in content(chat):
             yield piece
         if "error-in-stream" in chat.behaviour or "fail" in chat.behaviour:
@@ -153,7 +174,8 @@ async def stream(request: Incoming, desk: Desk, chat: Chat) -> AsyncGenerator[by
         if "no-done" in chat.behaviour:
             return
         yield chat.chunk("", chat.finish_reason)
-        yield chat.chunk("", usage=chat.completion.usage)
+        if (usage := chat.usage) is not None:
+            yield chat.chunk("", usage=usage)
         yield event("[DONE]")
     finally:
         desk.end_chat(chat.job, ended)

@@ -174,6 +174,10 @@ class Task(SQLModel, table=True):
             "tasks_finished_interaction", "status", "interaction_id", "task_id", only="interaction_id IS NOT NULL"
         ),
         finished("tasks_finished_parent", "status", "parent_task_id", "task_id", only="parent_task_id IS NOT NULL"),
+        finished("tasks_finished_type", "status", "task_type", "task_id", only="task_type IS NOT NULL"),
+        finished(
+            "tasks_finished_agent", "status", text("(payload ->> 'subagent_type')"), "task_id", only="actor = 'agent'"
+        ),
         finished(
             "tasks_finished_text", text(f"({SEARCHED_TEXT}) gin_trgm_ops"), only=HAS_TEXT, postgresql_using="gin",
             postgresql_with={"gin_pending_list_limit": PENDING_KILOBYTES},

@@ -1,6 +1,6 @@
-"""What can be said to a provider of media, whatever its HTTP looks like, and what it may answer."""
+"""What can be said to a provider of media or of texts, whatever its HTTP looks like, and what it may answer."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
@@ -110,3 +110,31 @@ class PreparingProvider(Protocol):
     async def prepare(self, order: Order) -> Order:
         """The order as it is to be placed. Costs nothing, may be done again, and comes before anything is written
         down: whatever goes wrong here holds up nobody."""
+
+
+Message = Mapping[str, str]
+"""`{role, content}`."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a generation ended, and what it used; none is what the provider did not say."""
+
+    model: str
+    finish_reason: str
+    generation_id: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+
+    @property
+    def is_cut_short(self) -> bool:
+        """The model had more to say than it may say at once."""
+        return self.finish_reason == "length"
+
+
+class ChatProvider(Protocol):
+    """Made as a `MediaProvider` is. Every error that it raises is a `TaskError` of `shared/errors.py`."""
+
+    def stream_chat(self, messages: Sequence[Message], *, model: str) -> AsyncGenerator[str | Finished, None]:
+        """Pieces of text as they are written, then one `Finished`; who stops reading ends the generation."""

@@ -67,6 +67,9 @@ OWN = "own"
 
 SECRET_SETTINGS = ("database_url", "database_direct_url", "amqp_url", "api_key")
 
+MAY_HAVE_NO_KEY = {"openai"}
+"""Adapters for servers that ask for a key or for none."""
+
 FAKE_KEY = "fake-provider-key"
 """What the bundled fake provider server is spoken to with."""
 
@@ -219,11 +222,16 @@ class Settings(Variables):
         """The real one where its key is set, else the fake server's if there is one that plays it."""
         configured = self.providers[provider]
         key = self._keys.get(configured.api_key_env or "")
-        if key and configured.base_url:
-            return Endpoint(configured.base_url.rstrip("/"), key)
+        if configured.base_url and (key or self._needs_no_key(provider)):
+            return Endpoint(configured.base_url.rstrip("/"), key or "")
         if self.fake_providers_url is not None and self.is_played(provider):
             return Endpoint(f"{self.fake_providers_url}/{configured.adapter or provider}", FAKE_KEY, is_fake=True)
         return None
+
+    def _needs_no_key(self, provider: str) -> bool:
+        """A model on one's own machine asks for none; where a variable is named, the key is awaited in it."""
+        configured = self.providers[provider]
+        return (configured.adapter or provider) in MAY_HAVE_NO_KEY and configured.api_key_env is None
 
     def is_played(self, provider: str) -> bool:
         """Whether the fake server may stand in for it: it speaks as one that is built in, and nobody has given it an
@@ -238,7 +246,7 @@ class Settings(Variables):
         """What has to be done before the provider can be spoken to, told to the operator."""
         configured = self.providers[provider]
         key, table = configured.api_key_env, f"[providers.{provider}]"
-        has_key = bool(key and self._keys.get(key))
+        has_key = bool(key and self._keys.get(key)) or self._needs_no_key(provider)
         wanted = "" if has_key else f"set {key}" if key else f"name api_key_env in {table}"
         where = "" if configured.base_url else f"give base_url in {table}"
         return " and ".join(filter(None, (wanted, where)))

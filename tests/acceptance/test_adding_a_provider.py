@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.acceptance.conftest import a_windlass_apart
+from tests.support.command_line import Run, run
 from tests.support.installation import PROJECT
 from tests.support.providers.atelier import KEY, Atelier, an_atelier
 from tests.support.providers.small_server import on_a_loop
@@ -24,6 +25,8 @@ from windlass.shared.providers.http.download import download
 from windlass.shared.providers.http.network import open_client
 from windlass.shared.providers.registry import media_provider
 from windlass.shared.settings import Settings
+
+__all__ = ["run"]
 
 PAGE = PROJECT / "docs" / "adding_a_provider.md"
 NAMED_BLOCK = re.compile(r"^\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -114,6 +117,43 @@ async def test_a_job_can_be_refused_fail_be_stopped_or_be_unknown(settings: Sett
         assert isinstance(unknown.error, NotFound)
         assert adapter.job_of_callback({"job_id": "j-1", "state": "done"}) == "j-1"
         assert adapter.job_of_callback(["j-1"]) is None
+
+
+@pytest.mark.usefixtures("settings")
+def test_its_promises_are_tried_out(run: Run, atelier: Atelier) -> None:
+    assert "windlass providers check atelier" in PAGE.read_text()
+    alone = run("providers", "check", "atelier", "-o", "json")
+    assert (alone.code, {each["state"] for each in alone.document["items"]}) == (0, {"kept", "skipped"})
+    assert atelier.orders == []
+    whole = run("providers", "check", "atelier", "--double", f"{atelier.url}/v1")
+    assert (whole.code, {row[0] for row in whole.rows[1:]}) == (0, {"kept"}), whole.out
+    assert len(atelier.orders) == 1
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "promise"),
+    [
+        ("        with placing_an_order():", "        if True:", "order: a 500 leaves it in doubt (OrderUnknown)"),
+        ("key=self._endpoint.api_key, ", "", "order: a 400 is InvalidInput"),
+        ("            return Failed(error, None)", "            return Pending()", "poll: a job that nobody knows"),
+        ('return Found(str(jobs[0]["id"])) if jobs else NotThere()', "return NotThere()", "order, find, poll"),
+        (
+            "if isinstance(body, dict) else None\n        return job_id if",
+            "\n        return job_id if",
+            "job_of_callback",
+        ),
+    ],
+)
+def test_a_promise_that_is_broken_is_named(
+    run: Run, settings: Settings, tmp_path: Path, *, right: str, wrong: str, promise: str
+) -> None:
+    file = tmp_path / "our_providers" / "atelier.py"
+    assert right in file.read_text()
+    file.write_text(file.read_text().replace(right, wrong))
+    tried = run("providers", "check", "atelier", "--double", str(settings.providers["atelier"].base_url))
+    broken = [row[1] for row in tried.rows if row[0] == "broken"]
+    assert tried.code == 1
+    assert any(each.startswith(promise) for each in broken), tried.out
 
 
 @pytest.mark.usefixtures("settings")

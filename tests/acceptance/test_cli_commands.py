@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -282,6 +283,30 @@ def test_the_shell_completes_commands(tmp_path: Path, run: Run) -> None:
     assert "windlass" in run("completion", "zsh").out
     assert "windlass" in run("completion", "tcsh").out
     assert "complete -c windlass" in run("completion", "fish").out
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("windlass prov", ["providers"]),
+        ("windlass providers s", ["set", "show"]),
+        ("windlass providers set leonardo --br", ["--breaker"]),
+        ("windlass providers set leonardo --breaker ", ["auto", "closed", "open"]),
+        ("windlass --url http://127.0.0.1:1 keys cre", ["create"]),
+        ("windlass completion f", ["fish"]),
+    ],
+)
+def test_fish_completes_commands_options_and_choices(
+    tmp_path: Path, run: Run, typed: str, completed: list[str]
+) -> None:
+    script = tmp_path / "windlass.fish"
+    script.write_text(run("completion", "fish").out)
+    asked = subprocess.run(
+        ["fish", "--no-config", "-c", f"source {script}; complete -C '{typed}'"],
+        capture_output=True, text=True, check=True, env={**os.environ, "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert (sorted(line.partition("\t")[0] for line in asked.stdout.splitlines()), asked.stderr) == (completed, "")
 
 
 def test_a_task_s_own_words_cannot_steer_the_terminal(environment: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -150,6 +151,7 @@ def test_top_is_drawn_anew_until_q(installed: Windlass, environment: dict[str, s
         installed.client.cancel(task_id)
         installed.client.finished(task_id)
         terminal.wait_for("ended/s")
+        assert re.search(r"probe\.probe .* (\d+) +1 *\r?\n", terminal.text), "with its ends in a minute, and one worker"
         terminal.press(b"q")
         assert terminal.end() == 0, terminal.text
     assert b"\x1b[?1049l" in terminal.raw, "the screen from before is back"
@@ -157,9 +159,9 @@ def test_top_is_drawn_anew_until_q(installed: Windlass, environment: dict[str, s
 
 def test_top_in_a_pipe_is_one_look(run: Run) -> None:
     shown = run("top")
-    assert shown.rows[0][:7] == ["QUEUE", "LIMIT", "RUNNING", "WAITING", "OLDEST", "RATE", "WORKERS"]
+    assert shown.rows[0][:8] == ["QUEUE", "LIMIT", "RUNNING", "WAITING", "OLDEST", "RATE", "ENDED/MIN", "WORKERS"]
     (row,) = [row for row in shown.rows if row[0] == "probe.nobodys"]
-    assert (row[1], row[5], row[6]) == ("3", "5/2s", "0")
+    assert (row[1], row[5], row[6], row[7]) == ("3", "5/2s", "0", "0")
     assert {"queues", "providers"} <= set(run("top", "-o", "json").document)
 
 
@@ -181,6 +183,8 @@ def test_a_doctor_finds_nothing_wrong_with_what_is_well(
     assert (code, wrong) == (0, [])
     for name in ("postgres", "rabbitmq", "disk", "api", "clock", "migration", "key", "its broker", "its workers"):
         assert found[name]["state"] == "ok", found[name]
+    for name in ("Postgres version", "RabbitMQ version"):
+        assert (found[name]["state"], found[name]["detail"][0].isdigit()) == ("ok", True), found[name]
     assert "probe.nobodys" in found["queues"]["detail"], "nobody serves it, and nothing waits there"
     assert all(each["remedy"] for each in found.values() if each["state"] != "ok")
 

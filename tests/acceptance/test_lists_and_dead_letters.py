@@ -139,7 +139,7 @@ def test_the_queue_s_figures_are_everybody_s_or_a_user_s_own(client: Client, ann
     )
     assert set(queue) == {
         "queue", "actor", "provider", "fresh", "retry", "scheduled", "blocked", "running", "dead",
-        "oldest_age_seconds", "retry_ratio", "workers",
+        "oldest_age_seconds", "ended", "retry_ratio", "workers",
     }  # fmt: skip
     assert (queue["queue"], queue["workers"], queue["retry_ratio"]) == ("probe.probe", 1, 0.3)
     assert queue["scheduled"] - mine["scheduled"] == 2

@@ -23,6 +23,24 @@ MORE = {
     "wrong": 'base_url = "BASE_URL"\napi_key_env = "KEY_OF_NAME"',
     "spent": 'base_url = "BASE_URL"\napi_key_env = "KEY_OF_NAME"',
 }
+OWN = """
+[providers.ours]
+actor = "summarize"
+adapter = "openai"
+base_url = "BASE_URL"
+api_key_env = "KEY_OF_ours"
+model = "small"
+
+[providers.keyless]
+actor = "summarize"
+adapter = "openai"
+base_url = "BASE_URL"
+api_key_env = "KEY_OF_keyless"
+model = "small"
+
+[network]
+allow_private = ["127.0.0.1"]
+"""
 PART_CHARACTERS = 600
 numbers = itertools.count(1)
 
@@ -31,7 +49,7 @@ def config(fake: FakeProviders) -> str:
     """Whoever runs these tests may have a key of their own, which is not for them."""
     common = 'actor = "summarize"\nadapter = "openrouter"\nmodel = "vendor/small"'
     tables = "".join(f"[providers.{name}]\n{common}\n{MORE.get(name, '').replace('NAME', name)}\n" for name in NAMES)
-    return tables.replace("BASE_URL", fake.base_url("openrouter"))
+    return tables.replace("BASE_URL", fake.base_url("openrouter")) + OWN.replace("BASE_URL", fake.base_url("openai"))
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +74,7 @@ def windlass(
         "WINDLASS_BREAKER_FAILURE_RATIO": "1",
         "KEY_OF_wrong": "bad-key",
         "KEY_OF_spent": "no-credit",
+        "KEY_OF_ours": "a-key",
     }
     directory = tmp_path_factory.mktemp("summarize")
     with a_windlass_apart(
@@ -355,3 +374,27 @@ def test_a_worker_that_ends_in_the_middle_pays_for_no_part_twice(
     assert client.story(task["task_id"]).count("interrupt" if how == "stopped" else "stall") == 1
     only_the_third_was_repeated(fake, name)
     assert outputs(client, task["task_id"]) == done["result"]["summary"]
+
+
+def test_an_own_provider_in_openai_s_shape_writes_summaries(client: Client, fake: FakeProviders) -> None:
+    name, text = a_text()
+    task = client.finished(summarize(client, text, provider="ours")["task_id"])
+    assert task["status"] == "completed", task["error"]
+    (order,) = [order for order in fake.books("openai")["orders"] if name in order["prompt"]]
+    assert order["request"]["stream_options"] == {"include_usage": True}
+    assert task["result"]["model"] == "small"
+    assert task["usage"] == {
+        "cost_usd": None,
+        "prompt_tokens": words_in([order]),
+        "completion_tokens": len(task["result"]["summary"].split()),
+    }
+    assert name in "".join(event["data"].get("text", "") for event in client.events(task["task_id"]))
+
+
+def test_an_own_provider_without_its_key_says_which_and_nobody_plays_it(client: Client, fake: FakeProviders) -> None:
+    name, text = a_text()
+    task = client.finished(summarize(client, text, provider="keyless")["task_id"])
+    assert (task["status"], task["error"]["type"]) == ("dead", "Unauthorized")
+    assert task["error"]["message"] == "keyless cannot be spoken to: set KEY_OF_keyless"
+    for provider in ("openai", "openrouter"):
+        assert not [order for order in fake.books(provider)["orders"] if name in order["prompt"]]

@@ -298,3 +298,18 @@ async def test_what_the_attempts_have_cost_is_added_up_also_over_failures_and_li
         "cost_usd": 0.3, "prompt_tokens": 13, "completion_tokens": 3,
     }  # fmt: skip
     assert (await engine.row(await engine.completed()))["usage"] is None, "nobody said"
+
+
+@on_the_engine
+async def test_what_a_lost_attempt_has_said_that_it_cost_is_kept_once(engine: Engine) -> None:
+    attempt = await engine.running()
+    for _ in range(2):  # its answer was lost
+        await engine.say(attempt, number=1, usage={"cost_usd": 0.1, "prompt_tokens": 5})
+    await engine.say(attempt, number=2, usage={"cost_usd": 0.2})
+    await engine.say(replace(attempt, claim_token=uuid4()), number=3, usage={"cost_usd": 99})
+    assert await tasks.stall(engine.pool, expired_for_seconds=None, dead_workers=["worker-1"])
+    await engine.become_due(attempt.task_id)
+    await engine.finish(await engine.start(attempt.task_id), usage={"cost_usd": 0.4})
+    assert (await engine.row(attempt.task_id))["usage"] == {
+        "cost_usd": 0.7, "prompt_tokens": 5, "completion_tokens": None,
+    }  # fmt: skip

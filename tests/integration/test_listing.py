@@ -249,3 +249,25 @@ async def test_new_texts_are_found_before_and_after_they_are_sorted_in(engine: E
         finally:
             await lists.execute("DROP EXTENSION pgstattuple")
             await engine.sql("ALTER TABLE tasks RESET (autovacuum_enabled)")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "index"),
+    [(Filter(task_type="rare"), "tasks_finished_type"), (Filter(subagent_type="rare"), "tasks_finished_agent")],
+)
+@on_the_engine
+async def test_a_rare_word_in_a_long_history_is_looked_up(engine: Engine, wanted: Filter, index: str) -> None:
+    await engine.sql(
+        """
+        INSERT INTO tasks (task_id, actor, provider, task_type, payload, status, completed_at, user_id, timeout_seconds)
+        SELECT gen_random_uuid(), CASE n % 2 WHEN 0 THEN 'agent' ELSE 'probe' END, 'probe', 'common',
+               jsonb_build_object('subagent_type', 'common', 'prompt', repeat('x', 300)), 'completed', now(), 'ann', 1
+        FROM generate_series(1, 3000) AS n
+        """
+    )
+    await engine.sql("ANALYZE tasks")
+    selection = listing.Selection(wanted)
+    query = selection.page("task_id", order="DESC", limit=50)
+    plan = "\n".join(row[0] for row in await engine.pool.fetch(f"EXPLAIN {query}", *selection.values))
+    assert index in plan
+    assert "Seq Scan" not in plan

@@ -9,9 +9,10 @@ import pytest
 from tests.support.providers.fake_providers import fake_providers
 from tests.support.providers.real_providers import key_of
 from windlass.shared.errors import TaskError
+from windlass.shared.providers.base import Finished
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.network import open_client
-from windlass.shared.providers.openrouter import Finished, OpenRouter
+from windlass.shared.providers.openrouter import Adapter as OpenRouter
 from windlass.shared.settings import Settings
 from windlass.shared.toml_tables import Endpoint
 

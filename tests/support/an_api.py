@@ -6,12 +6,18 @@ from pathlib import Path
 
 from tests.conftest import a_database
 from tests.support.installation import Client, Windlass
+from tests.support.servers.databases import execute
 from tests.support.servers.private_servers import Servers
 
 
 @contextmanager
-def an_api(servers: Servers, template: str, directory: Path, **settings: str) -> Iterator[Windlass]:
+def an_api(
+    servers: Servers, template: str, directory: Path, *, before: str | None = None, **settings: str
+) -> Iterator[Windlass]:
+    """`before` is said to its database before anybody else is connected; `{database}` there is its name."""
     with a_database(servers, template) as url:
+        if before is not None:
+            execute(url, before.format(database=url.rpartition("/")[2]))
         windlass = Windlass(url, servers.amqp_url, directory, **settings)
         try:
             windlass.api = windlass.start("api")

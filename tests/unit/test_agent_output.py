@@ -117,13 +117,15 @@ def test_remarks_are_progress_and_neither_output_nor_result() -> None:
 
 
 def test_usage_is_added_up_and_what_cannot_be_right_is_left_out_and_noted(caplog: pytest.LogCaptureFixture) -> None:
-    output, said = output_of(
-        b'{"usage": {"prompt_tokens": 3, "cost_usd": 0.1}}\n{"usage": {"prompt_tokens": -4, "cost_usd": 0.2}}\n',
-        b'{"usage": {"completion_tokens": "many", "tokens": 1}}\n',
-    )
+    context = Context(TASK, "worker-1", on_report=lambda _: None)
+    output = Output(context, largest_result_bytes=1000)
+    output.take_stdout(b'{"usage": {"prompt_tokens": 3, "cost_usd": 0.1}}\n')
+    output.take_stdout(b'{"usage": {"prompt_tokens": -4, "cost_usd": 0.2}}\n')
+    output.take_stdout(b'{"usage": {"completion_tokens": "many", "tokens": 1}}\n')
     output.finish()
-    assert output._context.spent == {"cost_usd": 0.3, "prompt_tokens": 3}
-    assert said == []
+    report = context.take_report()
+    assert report is not None
+    assert (report.usage, report.events) == ({"cost_usd": 0.3, "prompt_tokens": 3}, [])
     assert [record.getMessage().partition("should be: ")[2] for record in caplog.records] == [
         "prompt_tokens is not between 0 and 1,000,000,000,000,000",
         "completion_tokens is no number; 'tokens' is none of cost_usd, prompt_tokens, completion_tokens",

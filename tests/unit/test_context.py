@@ -75,6 +75,17 @@ def test_only_the_latest_checkpoint_is_kept_and_makes_no_event() -> None:
     assert (report.checkpoint, report.events) == ({"page": 5}, [])
 
 
+def test_a_report_has_what_was_spent_since_the_one_before() -> None:
+    context = context_of()
+    context.usage(cost_usd=0.1, prompt_tokens=3)
+    context.usage(cost_usd=0.2)
+    first = context.take_report()
+    assert first is not None
+    assert (first.usage, first.events, context.spent) == ({"cost_usd": 0.3, "prompt_tokens": 3}, [], None)
+    context.usage(completion_tokens=4)
+    assert context.spent == {"completion_tokens": 4}
+
+
 def test_taking_the_report_empties_it() -> None:
     context = context_of()
     context.progress("half way", percent=50)
@@ -139,9 +150,10 @@ def test_ten_thousand_lines_wake_the_writer_once_for_each_report() -> None:
     [
         lambda context: context.progress("half way"),
         lambda context: context.output("text"),
+        lambda context: context.usage(cost_usd=0.1),
         lambda context: context.save(1),
     ],
-    ids=["progress", "output", "save"],
+    ids=["progress", "output", "usage", "save"],
 )
 def test_every_kind_of_word_wakes_the_writer(say: Callable[[Context], None]) -> None:
     woken: list[Context] = []

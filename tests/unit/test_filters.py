@@ -12,7 +12,7 @@ from windlass.client.task import Status
 from windlass.services.cli.commands.arguments import READ_AS, SPOKEN, add_filters, chosen_filter, flag_of
 from windlass.shared.filters import FILTERS, Filter, description_of
 from windlass.shared.states import Lane, State
-from windlass.shared.store.reading.listing import LOOKED_THROUGH, WITH_ORDER, WITHOUT_ORDER
+from windlass.shared.store.reading.listing import WITH_ORDER, WITHOUT_ORDER
 
 
 def test_the_client_has_the_filters_of_the_api() -> None:
@@ -51,7 +51,7 @@ def test_the_command_line_finds_dead_letters_of_one_kind() -> None:
 
 def test_the_store_knows_of_each_filter_how_its_index_gives_the_tasks() -> None:
     bounds = {"status", "created_after", "created_before"}
-    assert WITH_ORDER | WITHOUT_ORDER | LOOKED_THROUGH | bounds == set(FILTERS)
+    assert WITH_ORDER | WITHOUT_ORDER | bounds == set(FILTERS)
 
 
 def test_a_filter_that_does_not_exist_is_refused() -> None:

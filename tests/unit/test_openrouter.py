@@ -22,9 +22,10 @@ from tests.support.providers.scripted_openrouter import (
     read,
 )
 from windlass.shared.errors import TaskError
+from windlass.shared.providers.base import Finished
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.network import open_client
-from windlass.shared.providers.openrouter import Finished, OpenRouter
+from windlass.shared.providers.openrouter import Adapter as OpenRouter
 
 # What is asked, and what is answered
 

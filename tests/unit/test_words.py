@@ -1,5 +1,6 @@
 """What an attempt has said and nobody has written yet: nothing is lost, and nothing changes places."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -51,3 +52,16 @@ def test_what_was_said_goes_before_the_end_and_before_its_last_words() -> None:
     assert [event["data"].get("text") for event in whole.events] == ["first", None, "last"]
     assert (whole.progress, whole.checkpoint) == ({"percent": 1}, "a")
     assert before_the_end(None, ending) == ending
+
+
+def test_what_was_spent_is_added_up() -> None:
+    first, second = (
+        replace(said(1, "one"), usage={"cost_usd": 0.1}),
+        replace(said(2, "two"), usage={"prompt_tokens": 2}),
+    )
+    both = joined(first, second)
+    assert both is not None
+    assert both.usage == {"cost_usd": 0.1, "prompt_tokens": 2}
+    ending = before_the_end(both, Ending(TASK, 1, TOKEN, "complete", usage={"cost_usd": 0.2}))
+    assert ending.usage == {"cost_usd": 0.3, "prompt_tokens": 2}
+    assert before_the_end(said(1, "one"), Ending(TASK, 1, TOKEN, "complete")).usage is None

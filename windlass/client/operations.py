@@ -19,6 +19,7 @@ class Queue(Document, frozen=True, kw_only=True):
     running: int = 0
     dead: int = 0
     oldest_age_seconds: float | None = None
+    ended: int = 0
     retry_ratio: float | None = None
     workers: int | None = None
 
@@ -218,6 +219,8 @@ class Component(Document, frozen=True, kw_only=True):
     status: str
     detail: str | None = None
     revision: str | None = None
+    version: str | None = None
+    """The server's, of `postgres` and `broker`."""
 
 
 class Health(Document, frozen=True, kw_only=True):

@@ -15,11 +15,11 @@ from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.metrics import paid, provider_call
 from windlass.shared.actors.payloads import SummarizePayload
 from windlass.shared.errors import InvalidInput, ServiceUnavailable, Unauthorized
+from windlass.shared.providers.base import Finished, Message
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.network import open_client
-from windlass.shared.providers.openrouter import Finished, Message, OpenRouter
+from windlass.shared.providers.registry import chat_provider
 from windlass.shared.settings import Settings
-from windlass.shared.toml_tables import Endpoint
 
 SHARE_OF_A_ROUND = 0.8
 """How much of what is left to do a round of parts is taken to be: nobody knows yet how many rounds there will be."""
@@ -55,12 +55,13 @@ class Summary:
     ) -> None:
         self._context = context
         self._payload = payload
+        self._settings = settings
         self._part_characters = settings.summarize_part_characters
         self._open_client = open_client
         self._provider = context.task.provider
         self._price_per_call = settings.providers[self._provider].price_per_call
         self._call_timeout_seconds = settings.providers[self._provider].call_timeout_seconds
-        self._endpoint, self._model = reachable(settings, self._provider, payload.model)
+        self._model = model_of(settings, self._provider, payload.model)
         self._ledger = Ledger(context)
         self._percent: float | None = None
 
@@ -130,7 +131,7 @@ class Summary:
     async def _chat(self, messages: Sequence[Message], on_text: Callable[[str], None]) -> tuple[str, Finished]:
         pieces: list[str] = []
         async with self._open_client(self._call_timeout_seconds) as http:
-            provider = OpenRouter(self._provider, self._endpoint, http)
+            provider = chat_provider(self._settings, self._provider, http)
             async with aclosing(provider.stream_chat(messages, model=self._model)) as stream:
                 async for piece in stream:
                     if isinstance(piece, Finished):
@@ -141,15 +142,15 @@ class Summary:
         return "".join(pieces).strip(), finished
 
 
-def reachable(settings: Settings, provider: str, model: str | None) -> tuple[Endpoint, str]:
-    """Where the model is, and which one. What is missing is told to the operator."""
-    configured, endpoint = settings.providers[provider], settings.endpoint_of(provider)
-    if endpoint is None:
+def model_of(settings: Settings, provider: str, model: str | None) -> str:
+    """The one that the task names, else the configured one. What is missing is told to the operator, the key first:
+    whoever has none need not look for a model yet."""
+    if settings.endpoint_of(provider) is None:
         raise Unauthorized(f"{provider} cannot be spoken to: {settings.lack_of(provider)}")
-    model = model or configured.model
+    model = model or settings.providers[provider].model
     if model is None:
         raise InvalidInput(f"no model: name one in the payload, or as `model` in [providers.{provider}]")
-    return endpoint, model
+    return model
 
 
 class Ledger:

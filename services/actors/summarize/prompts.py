@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from windlass.shared.actors.payloads import SummarizePayload
-from windlass.shared.providers.openrouter import Message
+from windlass.shared.providers.base import Message
 
 CHARACTERS_PER_WORD = 6
 SHORTER_BY = 5

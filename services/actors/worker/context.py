@@ -202,7 +202,7 @@ class Context:
         prompt_tokens: int | None = None,
         completion_tokens: int | None = None,
     ) -> None:
-        """Says what something has cost: added up over the attempt, and at its end over the task's attempts."""
+        """Says what something has cost: added up over the task's attempts, also over one whose worker dies."""
         self.charge({"cost_usd": cost_usd, "prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens})
 
     def charge(self, said: Mapping[str, Any]) -> None:
@@ -212,10 +212,12 @@ class Context:
             log.warning("task %s: its usage is not as it should be: %s", self.task_id, "; ".join(faults))
         with self._lock:
             self._spent = added(self._spent, good)
+        if good:
+            self._announce()
 
     @property
     def spent(self) -> dict[str, float] | None:
-        """What the attempt has cost so far; none when nobody said."""
+        """What the attempt has cost since its last report; none when nobody said."""
         return self._spent or None
 
     def sleep(self, seconds: float) -> None:
@@ -364,8 +366,9 @@ class Context:
         with self._lock:
             self._is_announced = False
             progress, checkpoint, output = self._progress, self._checkpoint, self._output.take()
-            self._progress, self._checkpoint = None, None
-            if progress is None and checkpoint is None and not output:
+            usage = self._spent or None
+            self._progress, self._checkpoint, self._spent = None, None, {}
+            if progress is None and checkpoint is None and not output and usage is None:
                 return None
             self._reports += 1
             number = self._reports
@@ -373,4 +376,5 @@ class Context:
         events = output.as_events()
         if progress is not None:
             events.append({"type": "progress", "data": {"status": "running", "progress": progress}})
-        return Report(self.task_id, self.task.attempt, self.task.claim_token, number, progress, checkpoint, events)
+        task = self.task
+        return Report(task.task_id, task.attempt, task.claim_token, number, progress, checkpoint, events, usage)

@@ -10,8 +10,7 @@ from windlass.shared.metrics.providers import CALL_SECONDS_TAKEN, CALLS, COST_US
 from windlass.shared.metrics.seam import counted_afterwards
 from windlass.shared.metrics.services import HEARTBEAT_AGE_SECONDS, WORKER_THREADS
 from windlass.shared.metrics.tasks import ATTEMPT_ERRORS, ATTEMPTS_FINISHED, RUN_SECONDS
-from windlass.shared.providers.base import OrderUnknown
-from windlass.shared.providers.openrouter import Finished
+from windlass.shared.providers.base import Finished, OrderUnknown
 from windlass.shared.store.tasks import Claimed, Ending
 
 OUTCOMES: Mapping[str | None, str] = {

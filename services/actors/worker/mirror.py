@@ -183,10 +183,10 @@ class StateMirror(dramatiq.Middleware):
         ending = self._ending_of(running, exception)
         context = running.context
         ending = replace(ending, exit_code=context.exit_code, proof=context.proof, usage=context.spent)
-        running.limiter.ending = before_the_end(last_words, ending)
+        running.limiter.ending = ending = before_the_end(last_words, ending)
         running.limiter.ending_if_unstorable = lambda error: replace(
             self._ending_of_failure(task, ValueError(f"what the attempt said or returned cannot be stored: {error}")),
-            usage=context.spent,
+            usage=ending.usage,
         )
         running.slot.__exit__(None, None, None)
         seconds = time.monotonic() - running.claimed_at

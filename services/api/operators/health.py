@@ -95,7 +95,7 @@ async def postgres_health(pool: db.Database) -> dict[str, Any]:
         return unreachable(error)
     if not schema.serves(OLDEST_SUPPORTED_REVISION):
         return {"status": "unhealthy", "detail": NOT_MIGRATED}
-    return {"status": "healthy", "revision": schema.revision}
+    return {"status": "healthy", "revision": schema.revision, "version": schema.server_version}
 
 
 def unreachable(error: BaseException) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def broker_health(report: BrokerReport | None) -> dict[str, Any]:
         return {"status": "degraded", "detail": detail}
     if report.state == "away":
         return of(healthy=False, detail="no dispatcher reaches it: tasks are accepted and wait, what runs runs on")
-    return of(healthy=True, detail="as the dispatcher says")
+    return {**of(healthy=True, detail="as the dispatcher says"), "version": report.version}
 
 
 def workers_health(live: int, unserved: list[str], broken: Sequence[BrokenQueue]) -> dict[str, Any]:

@@ -18,7 +18,8 @@ async def queue_status(request: Asked, state: State) -> dict[str, Any]:
     """Every queue, and how many tasks are in each state; a user's key sees the figures of its own tasks.
 
     `fresh` and `retry` could start now, `scheduled` wait for their time; `oldest_age_seconds` is how long the first of
-    those that could start has waited; `retry_ratio` is the share of the starts that retries get while both lanes wait.
+    those that could start has waited; `ended` is how many have come to an end, since ever; `retry_ratio` is the share
+    of the starts that retries get while both lanes wait.
     """
     rows, states = await queues.status(
         state.pool, user_id=request.user.own, heard_within_seconds=state.settings.lease_seconds
@@ -37,6 +38,7 @@ def queue_document(row: QueueStatus, lanes: LaneSettings) -> dict[str, Any]:
     return {
         **{name: row[name] for name in names},
         "oldest_age_seconds": row.oldest_age_seconds,
+        "ended": row.completed + row.dead + row.cancelled,
         "retry_ratio": lanes.retry_share(row.retry) / 100,
     }
 

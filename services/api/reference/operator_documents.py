@@ -24,6 +24,7 @@ class QueueDocument(Document):
     running: int
     dead: int
     oldest_age_seconds: Annotated[float | None, Field(description="How long the oldest due task has been due.")]
+    ended: Annotated[int, Field(description="How many are completed, dead or cancelled, since ever.")]
     retry_ratio: Annotated[float, Field(description="The retry lane's share of the starts.", examples=[0.3])]
     workers: Annotated[int, Field(description="Live workers that serve it.")]
 
@@ -331,6 +332,7 @@ class ComponentDocument(Document):
     status: Literal["healthy", "degraded", "unhealthy", "unknown"]
     detail: str | None = None
     revision: str | None = None
+    version: str | None = None
 
 
 class HealthDocument(Document):

@@ -6,6 +6,7 @@ from typing import Any, cast
 from windlass import Provider, ProviderChange, Rate
 from windlass.client import calls
 from windlass.client.task import Listing
+from windlass.services.cli.commands import provider_check
 from windlass.services.cli.commands.arguments import Commands
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import age, known, moment
@@ -34,6 +35,7 @@ def add_commands(commands: Commands) -> None:
     pause.add_argument("--resume", dest="paused", action="store_false", default=None, help="go on")
     parser.add_argument("--breaker", choices=("auto", "open", "closed"), help="auto: let the results decide")
     parser.set_defaults(refuse=parser.error)
+    provider_check.add_command(actions)
 
 
 def providers(session: Session, _arguments: argparse.Namespace) -> None:

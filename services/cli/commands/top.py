@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from windlass.services.cli.display.texts import clean, duration, known
 from windlass.services.cli.session import Session
 
 EVERY_SECONDS: Final = 1.0
+WINDOW_SECONDS: Final = 60.0
+"""Over how long it is counted how many come to an end."""
 ENDED: Final = ("completed", "dead", "cancelled")
 
 
@@ -36,6 +39,9 @@ class Look:
     def ended(self) -> int:
         return sum(self.queues.states.get(state, 0) for state in ENDED)
 
+    def ended_in(self, queue: str) -> int | None:
+        return next((each.ended for each in self.queues.queues if each.queue == queue), None)
+
 
 def add_commands(commands: Commands) -> None:
     commands.add("top", top, "show every queue every second, until q is pressed; once in a pipe", "windlass top")
@@ -44,11 +50,14 @@ def add_commands(commands: Commands) -> None:
 def top(session: Session, _arguments: argparse.Namespace) -> None:
     screen = session.screen
     if screen.as_json or not screen.is_terminal or not sys.stdin.isatty():
-        look = look_at(session.client)
-        screen.show(look.document, queues_table(look))
+        before = look_at(session.client)
+        if not screen.as_json:
+            time.sleep(EVERY_SECONDS)  # a pace takes two looks
+        look = before if screen.as_json else look_at(session.client)
+        screen.show(look.document, queues_table(look, before))
         return
     client = session.impatient_client()
-    last: Look | None = None
+    looks: deque[Look] = deque()
     with single_keys(), Live(console=screen.console, screen=True, auto_refresh=False) as live:
         while True:
             try:
@@ -56,8 +65,11 @@ def top(session: Session, _arguments: argparse.Namespace) -> None:
             except WindlassError as error:
                 lines = [Text(clean(str(error)), style="red")]
             else:
-                lines = [Text(heading(now, last)), Text(""), *queues_table(now).drawn(screen.console.width)]
-                last = now
+                table = queues_table(now, looks[0] if looks else now)
+                lines = [Text(heading(now, looks[-1] if looks else None)), Text(""), *table.drawn(screen.console.width)]
+                looks.append(now)
+                while now.at - looks[0].at > WINDOW_SECONDS:
+                    looks.popleft()
             live.update(Group(*lines), refresh=True)
             if "q" in pressed(EVERY_SECONDS).lower():
                 return
@@ -86,7 +98,15 @@ def heading(now: Look, last: Look | None) -> str:
     return f"windlass {time.strftime('%H:%M:%S')}  {states or 'no task was ever submitted'}{pace}  (q quits)"
 
 
-def queues_table(look: Look) -> Table:
+def pace(queue: str, now: Look, before: Look) -> str:
+    """How many came to an end in a minute, by what was counted between two looks. A revived task has not ended."""
+    ended, earlier = now.ended_in(queue), before.ended_in(queue)
+    if ended is None or earlier is None or now.at == before.at:
+        return ""
+    return f"{60 * max(0, ended - earlier) / (now.at - before.at):.0f}"
+
+
+def queues_table(look: Look, before: Look) -> Table:
     rows = []
     for each in look.queues.queues:
         provider = look.providers.get(each.provider)
@@ -94,9 +114,10 @@ def queues_table(look: Look) -> Table:
         rate = "" if provider is None else rate_text(provider.rate.effective)
         because = "" if provider is None else why_it_rests(provider)
         waiting, oldest = str(each.fresh + each.retry), duration(each.oldest_age_seconds)
-        rows.append((each.queue, limit, str(each.running), waiting, oldest, rate, known(each.workers), because))
+        row = (each.queue, limit, str(each.running), waiting, oldest, rate, pace(each.queue, look, before))
+        rows.append((*row, known(each.workers), because))
     return Table(
-        columns=("QUEUE", "LIMIT", "RUNNING", "WAITING", "OLDEST", "RATE", "WORKERS", "RESTS BECAUSE"),
+        columns=("QUEUE", "LIMIT", "RUNNING", "WAITING", "OLDEST", "RATE", "ENDED/MIN", "WORKERS", "RESTS BECAUSE"),
         rows=rows,
         empty="no queues: no provider is configured",
         wide=frozenset({"RESTS BECAUSE"}),

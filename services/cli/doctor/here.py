@@ -100,10 +100,12 @@ def provider_keys(settings: Settings) -> Iterator[Finding]:
     missing = {name: variable for name, variable in keyed.items() if settings.endpoint_of(name) is None}
     if missing:
         names = ", ".join(f"{name} ({variable})" for name, variable in missing.items())
+        played = all(map(settings.is_played, missing))
         yield note(
             "provider keys",
             f"here no key is set for {names}",
-            "set the variable where the actors start; without it `make up` lets its bundled server play the provider",
+            "set the variable where the actors start; without it "
+            + ("`make up` lets its bundled server play the provider" if played else "tasks of your own provider die"),
         )
     else:
         yield ok("provider keys", f"{len(keyed)} set" if keyed else "no provider needs one")

@@ -1,5 +1,6 @@
 """The Windlass that answers: key, parts, migration, clock, and queues that nobody serves."""
 
+import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ from windlass.client.errors import ApiError
 from windlass.services.cli.doctor.finding import Finding, bad, note, ok
 
 MOST_CLOCK_SECONDS: Final = 2.0
+OLDEST: Final = {"postgres": ("Postgres", (15,)), "broker": ("RabbitMQ", (3, 10))}
+"""What Windlass is tried on: with older servers nobody knows."""
 MIGRATIONS: Final = Path(__file__).parents[3] / "shared" / "migrations" / "versions"
 REMEDIES: Final = {
     "postgres": "see that it runs, has room and lets Windlass in; `windlass migrate` brings its schema",
@@ -40,6 +43,7 @@ def look_there(url: str, client: Client) -> Iterator[Finding]:
         yield bad("key", "it is not known there", "make one with `windlass keys create`, and give it with --key")
         return
     yield from parts(health)
+    yield from versions(health)
     yield migration(health)
     yield from queues(client)
 
@@ -63,6 +67,24 @@ def parts(health: Health) -> Iterator[Finding]:
             yield ok(f"its {name}", detail)
         else:
             yield (note if part.status == "degraded" else bad)(f"its {name}", detail, REMEDIES.get(name, "see its log"))
+
+
+def versions(health: Health) -> Iterator[Finding]:
+    """Of the servers, as far as they are known: what runs on one that is too old may fail anywhere."""
+    for name, (server, oldest) in OLDEST.items():
+        version = health.components[name].version if name in health.components else None
+        wanted = ".".join(map(str, oldest))
+        if version is None or not numbers_in(version):
+            yield note(f"{server} version", "is not known", f"see what is said of its {name}")
+        elif numbers_in(version) < oldest:
+            yield bad(f"{server} version", f"{version}, which is too old", f"upgrade it to {wanted} or newer")
+        else:
+            yield ok(f"{server} version", f"{version}; {wanted} or newer is wanted")
+
+
+def numbers_in(version: str) -> tuple[int, ...]:
+    """As far as there are some: `15.14`, `3.13.7`, `18beta1`, `4.1.0-rc.2`."""
+    return tuple(int(part[0]) for each in version.split(".") if (part := re.match(r"\d+", each)))
 
 
 def migration(health: Health) -> Finding:

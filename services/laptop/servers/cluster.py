@@ -45,8 +45,8 @@ log_destination = 'stderr'
 logging_collector = off
 log_checkpoints = off
 log_line_prefix = '%m '
-# A refusal (an unknown dependency, a key that is taken, a lock that was not waited for) is an error to this server and
-# an answer to whoever asked, who says so in his own log. What the server has to say of itself is LOG and worse.
+# A lock that was not waited for is an error to this server and an answer to whoever asked, who says so in his own log.
+# What the server has to say of itself is LOG and worse.
 log_min_messages = 'log'
 """
 HOST_BASED_ACCESS: Final = "host all all {host}/32 scram-sha-256\n"

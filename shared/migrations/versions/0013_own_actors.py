@@ -44,7 +44,17 @@ CREATE TABLE task_children (
 )
 """
 
+TASKS_BY_TYPE = """
+CREATE INDEX tasks_finished_type ON tasks (status, task_type, task_id)
+WHERE status IN ('completed', 'dead', 'cancelled') AND task_type IS NOT NULL
+"""
+
+TASKS_BY_AGENT = """
+CREATE INDEX tasks_finished_agent ON tasks (status, (payload ->> 'subagent_type'), task_id)
+WHERE status IN ('completed', 'dead', 'cancelled') AND actor = 'agent'
+"""
+
 
 def upgrade() -> None:
-    for statement in (ACTOR_VERSIONS, WORKERS, TASK_STEPS, TASK_CHILDREN):
+    for statement in (ACTOR_VERSIONS, WORKERS, TASK_STEPS, TASK_CHILDREN, TASKS_BY_TYPE, TASKS_BY_AGENT):
         op.execute(statement)

@@ -1,7 +1,7 @@
 """What dispatchers and janitors last said of themselves, and which schema they all stand on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -22,15 +22,17 @@ class BrokerReport:
 
     state: Broker
     blocked_for: str | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True)
 class Schema:
     """The newest migration that the database has seen, none before the first, and whether the functions that this
-    version calls are there."""
+    version calls are there; on which version of Postgres."""
 
     revision: str | None = None
     has_functions: bool = False
+    server_version: str | None = field(default=None, compare=False)
 
     def serves(self, needed: str) -> bool:
         """Who needs this revision, or an older one. Newer tables serve as well: old and new processes run side by side
@@ -74,7 +76,9 @@ async def recent(db: Database, *, within_seconds: float) -> list[ServiceReportRo
 def broker_among(said: Sequence[ServiceReportRow]) -> BrokerReport | None:
     """As the best placed dispatcher sees it, for one is enough to ring; none when no dispatcher was heard of."""
     seen = [
-        BrokerReport(row.details.get("broker", "away"), row.details.get("blocked_for"))
+        BrokerReport(
+            row.details.get("broker", "away"), row.details.get("blocked_for"), row.details.get("broker_version")
+        )
         for row in said
         if row.service == "dispatcher"
     ]
@@ -85,7 +89,11 @@ async def schema(db: Database) -> Schema:
     """Asked of the catalogue: what a table says of functions, a backup of some tables says, too."""
     try:
         found = await db.fetchrow(
-            "SELECT version_num, to_regnamespace($1) IS NOT NULL FROM alembic_version", functions.schema()
+            """
+            SELECT version_num, to_regnamespace($1) IS NOT NULL,
+                   split_part(current_setting('server_version'), ' ', 1) FROM alembic_version
+            """,
+            functions.schema(),
         )
     except asyncpg.UndefinedTableError:
         found = None

@@ -27,12 +27,9 @@ CLOCK_SKEW_SECONDS = 3600
 WITHOUT_ORDER = {"tag", "updated_after", "q"}
 WITH_ORDER = {
     "actor", "provider", "lane", "user_id", "project_id", "workflow_id", "workflow_run_id", "interaction_id",
-    "parent_task_id", "error_type", "fingerprint",
+    "parent_task_id", "error_type", "fingerprint", "task_type", "subagent_type",
 }  # fmt: skip
 """Filters by what their index gives: the tasks of one state in the order of a list, or all of them to be sorted."""
-LOOKED_THROUGH = {"task_type", "subagent_type"}
-"""Filters without an index of their own: what another one gives is looked through, newest first, until the page is
-full. A rare word in a long history takes its time."""
 
 NEARBY = 4
 """Times a page: how far to look for changes among the newest before they are looked up."""

@@ -9,18 +9,19 @@ from windlass.shared.actors.definition import Definition
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.functions import named
-from windlass.shared.store.record import Record
+from windlass.shared.store.record import Record, fetchrow
 from windlass.shared.store.rows import ActorVersionRow
 from windlass.shared.store.tasks.claiming import Claimed
 from windlass.shared.store.tasks.fencing import fence
-from windlass.shared.store.tasks.submitting import Submission, fetch_submitted
+from windlass.shared.store.tasks.submitting import Submission, UnknownDependency
 
 
 class Child(Record):
     """The task at a place, or why there is none."""
 
     refusal: str | None
-    """`lost` or `cancelled`."""
+    """`lost`, `cancelled` or `unknown-dependency`."""
+    missing: str | None
     child_id: UUID | None
     actor: str | None
     is_new: bool
@@ -29,7 +30,10 @@ class Child(Record):
 async def submit_child(db: Database, parent: Claimed, place: str, submission: Submission) -> Child:
     """Its user, project, workflow and run are the parent's; repeating the call answers with the same child."""
     query = f"SELECT * FROM {named('submit_child')}($1::text::jsonb, $2, $3::text::jsonb)"  # noqa: S608 - a name of our own
-    (child,) = await fetch_submitted(db, Child, query, fence(parent), place, as_json(_without_user(submission)))
+    child = await fetchrow(db, Child, query, fence(parent), place, as_json(_without_user(submission)))
+    assert child is not None, "a function with outputs has a row"
+    if child.missing is not None:
+        raise UnknownDependency(child.missing.split(","))
     if child.is_new:
         counting.submitted([submission])
     return child

@@ -26,6 +26,8 @@ class Report:
     progress: dict[str, Any] | None = None
     checkpoint: Any = None
     events: Sequence[dict[str, Any]] = ()
+    usage: dict[str, float] | None = None
+    """What it has cost since the report before."""
 
 
 class Ending(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -83,7 +85,7 @@ class Heard:
 
 
 async def report(db: Database, reports: Sequence[Report]) -> Heard:
-    """Keeps progress, output and checkpoints, and waits for nobody."""
+    """Keeps progress, output, checkpoints and what they cost, and waits for nobody."""
     query = f"SELECT * FROM {named('report_tasks')}($1::text::jsonb, skip_locked => true)"  # noqa: S608 - our own name
     rows = await fetch(db, Told, query, as_json(reports))
     return Heard({row.task_id for row in rows if not row.skipped}, {row.task_id for row in rows if row.skipped})

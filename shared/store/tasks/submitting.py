@@ -1,16 +1,15 @@
 """New tasks: stored all or none, by their keys where they have some."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-import asyncpg
 import msgspec
 
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.functions import named
-from windlass.shared.store.record import Kind, Record, fetch
+from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.rows import TaskRow
 
 
@@ -75,15 +74,22 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.dedupe_key is not None or self.idempotency_key is not None
 
 
-class KeyedTask(TaskRow):
+class SubmittedTask(TaskRow):
+    """A task; or why none was stored, in a row with nothing else in it."""
+
+    refusal: str | None
+    missing: str | None
+
+
+class KeyedTask(SubmittedTask):
     """A task, and whether an earlier submit has stored it."""
 
     deduplicated: bool
 
 
-async def submit(db: Database, submissions: Sequence[Submission]) -> list[TaskRow]:
+async def submit(db: Database, submissions: Sequence[Submission]) -> list[SubmittedTask]:
     """Stores all of them or none; once this returns they are durable. Their keys are not looked at."""
-    rows = await _submit(db, TaskRow, f"SELECT * FROM {named('submit_tasks')}($1::text::jsonb)", submissions)  # noqa: S608 - a name of our own
+    rows = await _submit(db, SubmittedTask, f"SELECT * FROM {named('submit_tasks')}($1::text::jsonb)", submissions)  # noqa: S608 - a name of our own
     counting.stored(rows)
     return rows
 
@@ -105,24 +111,24 @@ async def submit_batch(db: Database, submissions: Sequence[Submission]) -> list[
     if any(each.depends_on for each in submissions):
         await submit(db, submissions)
     else:
-        await _submit(db, Record, f"SELECT cardinality({named('store_tasks')}($1::text::jsonb))", submissions)
+        query = f"SELECT cardinality(submitted) FROM {named('store_tasks')}($1::text::jsonb)"  # noqa: S608 - a name of our own
+        await fetch(db, Record, query, as_json(submissions))
         counting.submitted(submissions)
     return [(each.task_id, False) for each in submissions]
 
 
-async def _submit(db: Database, kind: type[Kind], query: str, submissions: Sequence[Submission]) -> list[Kind]:
-    return await fetch_submitted(db, kind, query, as_json(submissions))
+Submitted = TypeVar("Submitted", bound=SubmittedTask)
 
 
-async def fetch_submitted(db: Database, kind: type[Kind], query: str, *values: object) -> list[Kind]:
-    """What a function that stores tasks answers; what it refuses, in Python's terms."""
-    try:
-        return await fetch(db, kind, query, *values)
-    except asyncpg.PostgresError as error:
-        if error.sqlstate == "WL404":
-            raise UnknownDependency(str(getattr(error, "detail", "")).split(",")) from error
-        if error.sqlstate == "WL409":
-            raise KeyInFlight from error
-        if error.sqlstate == "WL422":
-            raise KeyReused from error
-        raise
+async def _submit(
+    db: Database, kind: type[Submitted], query: str, submissions: Sequence[Submission]
+) -> list[Submitted]:
+    rows = await fetch(db, kind, query, as_json(submissions))
+    match rows[0].refusal if rows else None:
+        case "unknown-dependency":
+            raise UnknownDependency(str(rows[0].missing).split(","))
+        case "key-in-flight":
+            raise KeyInFlight
+        case "key-reused":
+            raise KeyReused
+    return rows

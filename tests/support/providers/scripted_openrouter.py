@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from windlass.shared.errors import TaskError
+from windlass.shared.providers.base import Finished
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.network import open_client
-from windlass.shared.providers.openrouter import Finished, OpenRouter
+from windlass.shared.providers.openrouter import Adapter as OpenRouter
 from windlass.shared.toml_tables import Endpoint
 
 KEY = "a-key-that-looks-like-any-other-word"

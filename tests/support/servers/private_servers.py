@@ -41,6 +41,7 @@ class Servers:
     postgres_pid: int
     rabbitmq_pid: int
     pid: int
+    log: str
 
 
 @contextlib.contextmanager
@@ -112,7 +113,7 @@ async def serve(directory: Path, *, throw_away: bool) -> None:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not told_to_stop.done():
                 starting.result()
-                announce(postgres, rabbitmq)
+                announce(postgres, rabbitmq, log.name)
                 await told_to_stop
         finally:
             starting.cancel()
@@ -126,10 +127,11 @@ async def serve(directory: Path, *, throw_away: bool) -> None:
                 shutil.rmtree(place, ignore_errors=True)
 
 
-def announce(postgres: PrivatePostgres, rabbitmq: PrivateRabbitmq) -> None:
+def announce(postgres: PrivatePostgres, rabbitmq: PrivateRabbitmq, log: str) -> None:
     assert postgres.pid
     assert rabbitmq.pid
-    servers = Servers(postgres.url, rabbitmq.url, rabbitmq.management_url, postgres.pid, rabbitmq.pid, os.getpid())
+    pids = postgres.pid, rabbitmq.pid, os.getpid()
+    servers = Servers(postgres.url, rabbitmq.url, rabbitmq.management_url, *pids, log)
     print(json.dumps(asdict(servers)), flush=True)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec.structs import replace as replace_in
 
 from windlass.shared.store.tasks import Ending, Report
+from windlass.shared.usage import added
 
 
 def joined(earlier: Report | None, later: Report | None) -> Report | None:
@@ -18,6 +19,7 @@ def joined(earlier: Report | None, later: Report | None) -> Report | None:
         progress=_latest(earlier.progress, later.progress),
         checkpoint=_latest(earlier.checkpoint, later.checkpoint),
         events=[*spoken, *later.events],
+        usage=_together(earlier.usage, later.usage),
     )
 
 
@@ -30,7 +32,12 @@ def before_the_end(report: Report | None, ending: Ending) -> Ending:
         progress=_latest(report.progress, ending.progress),
         checkpoint=_latest(report.checkpoint, ending.checkpoint),
         events=[*report.events, *ending.events],
+        usage=_together(report.usage, ending.usage),
     )
+
+
+def _together(earlier: dict[str, float] | None, later: dict[str, float] | None) -> dict[str, float] | None:
+    return added(earlier or {}, later or {}) or None
 
 
 def _latest(earlier: Any, later: Any) -> Any:
