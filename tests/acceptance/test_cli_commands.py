@@ -48,6 +48,25 @@ def test_a_task_is_submitted_and_read(run: Run, running_windlass: Windlass) -> N
     assert run("get", task_id, "-o", "json").document == running_windlass.client.get(task_id)
 
 
+def test_actors_are_checked_registered_and_shown(
+    run: Run, running_windlass: Windlass, environment: dict[str, str]
+) -> None:
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        said = environment | running_windlass.environment
+        return subprocess.run([WINDLASS, "actors", *words], env=said, capture_output=True, text=True, check=False)
+
+    checked = command("check")
+    assert checked.returncode == 0, checked.stderr
+    assert [line.partition("(")[0] for line in checked.stdout.splitlines()] == ["agent", "media", "probe", "summarize"]
+    registered = command("register")
+    assert registered.returncode == 0, registered.stderr
+    listed = json.loads(run("actors", "list", "-o", "json").out)["items"]
+    assert {each["name"] for each in listed} == {"agent", "media", "probe", "summarize"}
+    shown = run("actors", "show", "probe")
+    assert (shown.code, "seconds" in shown.out, "How long it works." in shown.out) == (0, True, True)
+    assert "did you mean `probe`?" in run("actors", "show", "prode").err
+
+
 def test_every_option_of_a_task_can_be_given(run: Run) -> None:
     first = submitted(run, "--delay", "600")
     in_a_month = (datetime.now(UTC) + timedelta(days=30)).strftime("%Y-%m-%dT%H:%MZ")

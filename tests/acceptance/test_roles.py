@@ -84,7 +84,7 @@ class World:
         }
 
     def thing(self, about: str, whose: str) -> str:
-        if about == "provider":
+        if about in {"provider", "actor"}:
             return "nowhere" if whose == "unknown" else "probe"
         if about == "workflow-run":
             return "run-of-nobody" if whose == "unknown" else f"run-of-{whose}"

@@ -50,8 +50,9 @@ def test_each_runs_a_process_that_there_is(name: str) -> None:
     if name == "providers":
         assert service["entrypoint"] == ["python", "-m", "windlass.services.fake_providers"]
     else:
-        (process,) = service["command"]
+        process, *options = service["command"]
         assert process in PROCESSES
+        assert options == (["--register"] if process == "migrate" else []), "an actor that nobody runs yet takes tasks"
 
 
 @pytest.mark.parametrize("name", ours())

@@ -69,6 +69,7 @@ OPERATIONS: Mapping[str, Operation] = {
     f"POST {API}/tasks": Operation(May.WRITE, body=LATER, fine=_statuses(201)),
     f"POST {API}/tasks/batch": Operation(May.WRITE, body={"tasks": [LATER]}, fine=_statuses(201)),
     # Their payloads are no matter here: 422 comes after the question who asks.
+    f"POST {API}/tasks/probe": Operation(May.WRITE, body={}, fine=_statuses(201, 422)),
     f"POST {API}/tasks/summarize": Operation(May.WRITE, body={}, fine=_statuses(201, 422)),
     f"POST {API}/tasks/media": Operation(May.WRITE, body={}, fine=_statuses(201, 422)),
     f"POST {API}/tasks/agent": Operation(May.WRITE, body={}, fine=_statuses(201, 422)),
@@ -99,6 +100,8 @@ OPERATIONS: Mapping[str, Operation] = {
     f"POST {API}/callbacks/{{}}": Operation(May.ANYBODY, body={}, fine=_statuses(404)),
     f"POST {API}/callbacks/provider/{{}}": Operation(May.ANYBODY, body={}, fine=_statuses(404)),
     # operators
+    f"GET {API}/actors": Operation(May.READ),
+    f"GET {API}/actors/{{}}": Operation(May.READ, "actor"),
     f"GET {API}/providers": Operation(May.READ),
     f"GET {API}/providers/{{}}": Operation(May.READ, "provider"),
     f"GET {API}/providers/{{}}/events": Operation(May.OVERSEE, "provider"),
