@@ -27,6 +27,8 @@ class Rings:
     def __init__(self, premises: Premises) -> None:
         self._premises = premises
         self._worker: dramatiq.Worker | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._is_over = False
 
     def lives(self) -> bool:
         return self._worker is None or threads_live(self._worker)
@@ -36,7 +38,7 @@ class Rings:
         loop = asyncio.get_running_loop()
 
         def perform(rhythm: Rhythm) -> None:
-            ringing = asyncio.run_coroutine_threadsafe(perform_all(duties_of(rhythm), self._premises), loop)
+            ringing = asyncio.run_coroutine_threadsafe(self._perform(rhythm), loop)
             with suppress(concurrent.futures.CancelledError):  # the process ends; somebody rings again in time
                 ringing.result()
 
@@ -52,6 +54,25 @@ class Rings:
                 thread.stop()
             for consumer in worker.consumers.values():
                 consumer.stop()
+            await self._leave_off()
+
+    async def _perform(self, rhythm: Rhythm) -> None:
+        if self._is_over:
+            return
+        task = asyncio.current_task()
+        assert task is not None, "it runs in the loop"
+        self._under_way.add(task)
+        try:
+            await perform_all(duties_of(rhythm), self._premises)
+        finally:
+            self._under_way.discard(task)
+
+    async def _leave_off(self) -> None:
+        """What is under way belongs to nobody else who would cancel it, and must not be met by the pool's end."""
+        self._is_over = True
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
 
 
 async def keep_ringing() -> None:

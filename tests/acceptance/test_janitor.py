@@ -1,10 +1,12 @@
 """The janitor's duties, rung for by periodiq and by hand."""
 
+import re
 from typing import Any
 
 from dramatiq.message import Message
 from pika.adapters.blocking_connection import BlockingChannel
 
+from tests.support.engine.store_from_threads import held_up
 from tests.support.installation import Windlass
 from tests.support.servers.databases import ask, execute
 from tests.support.waiting import wait_until
@@ -61,3 +63,19 @@ def test_the_day_s_figures_are_kept(windlass: Windlass, channel: BlockingChannel
     assert (today["actor"], today["completed"], today["failed"]) == ("probe", 1, 1)
     assert today["error_rate"] == 0.5
     assert today["average_latency_seconds"] > 0
+
+
+def test_told_to_stop_in_the_middle_of_a_duty_it_says_nothing_of_it(
+    stopped_windlass: Windlass, database_url: str, channel: BlockingChannel
+) -> None:
+    windlass = stopped_windlass
+    janitor = windlass.start("janitor")
+    waits = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with held_up(database_url, "LOCK task_tallies IN ACCESS EXCLUSIVE MODE"):
+        channel.queue_declare("janitor", durable=True, arguments={"x-queue-type": "classic"})
+        ring_for("minute", channel)
+        wait_until("a duty waits", lambda: ask(database_url, waits))
+        janitor.terminate()
+        assert janitor.wait(20) == 0
+    assert "stopped" in windlass.log()
+    assert not re.search("WARNING|ERROR|CRITICAL", windlass.log(), re.IGNORECASE), windlass.log()
