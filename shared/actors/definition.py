@@ -26,5 +26,6 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def version(self) -> str:
-        """The same for whoever accepts and promises the same."""
-        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:12]
+        """The same for whoever accepts and promises the same, wherever its code lies."""
+        promised = msgspec.structs.replace(self, module=None)
+        return hashlib.sha256(msgspec.json.encode(promised, order="sorted")).hexdigest()[:12]

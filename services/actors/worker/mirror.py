@@ -29,6 +29,7 @@ from windlass.services.actors.worker.retries import (
 from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import tracing
+from windlass.shared.errors import Thrown
 from windlass.shared.process import log_context
 from windlass.shared.reasons import Reason
 from windlass.shared.retry_delays import schedules_of_task
@@ -205,6 +206,7 @@ def _tell_end(task: Claimed, outcome: str, seconds: float, exception: BaseExcept
     if exception is None:
         log.info("task %s: attempt %d %s in %.1f s", task.task_id, task.attempt, outcome, seconds)
         return
-    why = type(exception).__name__ + (f": {exception}" if str(exception) else "")
+    cause = exception.error if isinstance(exception, Thrown) else exception
+    why = type(cause).__name__ + (f": {cause}" if str(cause) else "")
     told = (task.task_id, task.attempt, seconds, why, outcome)
     log.info("task %s: attempt %d ended after %.1f s (%s); now %s", *told)
