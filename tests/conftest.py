@@ -27,7 +27,7 @@ def pytest_configure() -> None:
     ]:
         del os.environ[name]
     real_providers.put_keys_aside()
-    open_sockets.tell_where_they_were_opened()
+    open_sockets.watch()
 
 
 @pytest.fixture(scope="session")
