@@ -58,7 +58,8 @@ def create_app(settings: Settings) -> Litestar:
         lists = await db.open_reading_pool(settings, "api", most=2)
         keyring = Keyring(pool)
         actors = Registry(settings, pool)
-        hub = Hub(settings, {keys.CHANNEL: keyring.forget, registry.CHANNEL: actors.heard})
+        channels = {keys.CHANNEL: keyring.forget, registry.CHANNEL: actors.heard}
+        hub = Hub(settings, channels, look_too=actors.look)
         media_links = MediaLinks(settings, pool)
         preparing = asyncio.create_task(prepare(pool, settings, storage, media_links, actors))
         app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
@@ -122,7 +123,7 @@ async def prepare(
         await claim_directory(pool, storage)
         await media_links.secret()
         await providers.configure(pool, settings)
-        await actors.refresh()
+        await actors.look(pool)
         if settings.api_key is not None:
             await store_first_key(pool, settings.api_key)
 

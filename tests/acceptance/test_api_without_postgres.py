@@ -75,6 +75,7 @@ def test_every_operation_answers_503_and_works_again_when_postgres_is_back(road:
     tried = [each for each in there & set(OPERATIONS) if "/health" not in each and 422 not in OPERATIONS[each].fine]
     tried.remove("POST /api/v1/callbacks/provider/{}")
     tried.remove("GET /metrics")  # says what it knows, and that Postgres is away
+    tried = [each for each in tried if not each.startswith("GET /api/v1/actors")]  # known by heart
     assert len(tried) > 15
     assert client.http.get("/api/v1/tasks").status_code == 200
     with cut(road):

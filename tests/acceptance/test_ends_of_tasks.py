@@ -232,27 +232,28 @@ def write(windlass: Windlass, statement: str, *values: object) -> None:
 
 
 def test_what_its_version_refuses_waits_free_for_one_that_takes_it_and_dies_with_both_names_without(
-    running_windlass: Windlass,
+    windlass: Windlass,
 ) -> None:
     """Accepted by a version of before, or of tomorrow: here it takes anything, and somebody else runs it."""
-    client = running_windlass.client
+    client = windlass.client
     lax = {"name": "probe", "payload_schema": {"type": "object"}}
-    write(running_windlass, "INSERT INTO actor_versions VALUES ('probe', 'lax', $1::text::jsonb)", json.dumps(lax))
+    write(windlass, "INSERT INTO actor_versions VALUES ('probe', 'lax', $1::text::jsonb)", json.dumps(lax))
     write(
-        running_windlass,
+        windlass,
         """
         INSERT INTO workers (worker_id, hostname, pid, queues, capacity, actor_versions, heartbeat_at)
         VALUES ('w-lax', 'h', 1, '{}', 1, '{"probe": "lax"}', now() + interval '1 hour')
         """,
     )
-    task_id = client.submit(delay_seconds=1, max_retries=0)["task_id"]
-    write(running_windlass, """UPDATE tasks SET payload = '{"moons": 2}' WHERE task_id = $1::text::uuid""", task_id)
+    task_id = client.submit(delay_seconds=600, max_retries=0)["task_id"]
+    changed = """UPDATE tasks SET payload = '{"moons": 2}', available_at = now() WHERE task_id = $1::text::uuid"""
+    write(windlass, changed, task_id)
     wait_until("handed back twice", lambda: client.get(task_id)["interrupt_count"] >= 2)
     assert set(client.story(task_id)) == {"submit", "dispatch", "claim", "interrupt"}, "and it has cost nothing"
-    write(running_windlass, "UPDATE workers SET state = 'stopped' WHERE worker_id = 'w-lax'")
+    write(windlass, "UPDATE workers SET state = 'stopped' WHERE worker_id = 'w-lax'")
     dead = client.finished(task_id)
     assert (dead["status"], dead["retry_count"], dead["error"]["type"]) == ("dead", 0, "InvalidInput")
-    write(running_windlass, "DELETE FROM actor_versions")
+    write(windlass, "DELETE FROM actor_versions")
     said = dead["error"]["message"]
     assert f"version {built_in()['probe'].version} of probe" in said
     assert "/moons" in said

@@ -46,7 +46,7 @@ async def versions_of(engine: Engine) -> list[tuple[str, list[str], bool]]:
 async def counting(engine: Engine) -> list[str]:
     """What an api checks by."""
     api = Registry(Settings(), engine.pool)
-    await api.refresh()
+    await api.look(engine.pool)
     return [each.version.name for each in api.actors["translate"].versions] if "translate" in api.actors else []
 
 
@@ -130,7 +130,7 @@ async def test_a_row_that_this_build_cannot_read_takes_nobody_else_down(engine: 
     await engine.pool.execute(insert, "odd", as_json({"name": "odd"}))
     await engine.pool.execute(insert, "bad", as_json({"name": "bad", "payload_schema": {"$ref": "http://x/y"}}))
     api = Registry(Settings(), engine.pool)
-    await api.refresh()
+    await api.look(engine.pool)
     assert {"translate", "probe"} <= api.actors.keys()
     assert not {"odd", "bad"} & api.actors.keys()
 

@@ -96,17 +96,17 @@ class Registry:
 
     async def run(self) -> None:
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._settings.safety_poll_seconds):
-                    await self._news.wait()
+            await self._news.wait()
             self._news.clear()
-            with suppress(*db.AWAY_OR_BUSY, *db.NOT_MIGRATED):  # what was known goes on until there is a better answer
-                await self.refresh()
+            with suppress(*db.AWAY_OR_BUSY):  # what was known goes on until there is a better answer
+                await self.look(self._pool)
 
-    async def refresh(self) -> None:
-        rows = await registry.read(self._pool, heard_within_seconds=self._settings.lease_seconds)
-        served = await registry.queues(self._pool)
-        self.actors = {**self._built_in, **self._known(rows, served)}
+    async def look(self, connection: db.Database) -> None:
+        """Now and then by a connection that would be asked something anyway."""
+        with suppress(*db.NOT_MIGRATED):
+            rows = await registry.read(connection, heard_within_seconds=self._settings.lease_seconds)
+            served = await registry.queues(connection)
+            self.actors = {**self._built_in, **self._known(rows, served)}
 
     def _known(self, rows: Iterable[RegisteredVersion], served: Iterable[Served]) -> dict[str, KnownActor]:
         counting: dict[str, list[Running]] = {}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from uuid import UUID
 
@@ -40,9 +40,18 @@ class Subscription:
 class Hub:
     """Who waits for which task."""
 
-    def __init__(self, settings: Settings, also: Mapping[str, Callable[[str], None]] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        also: Mapping[str, Callable[[str], None]] | None = None,
+        *,
+        look_too: Callable[[db.Database], Awaitable[None]] | None = None,
+    ) -> None:
+        """`also` is what else this process wants to hear, and `look_too` what it wants to look at now and then, on the
+        same connection."""
         self._settings = settings
-        self._also = dict(also or {})  # what else this process wants to hear, on the same connection
+        self._also = dict(also or {})
+        self._look_too = look_too
         self._of_task: defaultdict[UUID, set[Subscription]] = defaultdict(set)
         self._of_any: set[Subscription] = set()
         self.reads = SingleFlight()
@@ -101,6 +110,8 @@ class Hub:
             for subscription in over_many:
                 if subscription.seen != position:
                     subscription.wake()
+        if self._look_too is not None:
+            await self._look_too(connection)
         return self._settings.safety_poll_seconds
 
     def _wake_where_behind(self, newest: dict[UUID, int]) -> None:

@@ -143,12 +143,15 @@ async def forget_results(db: Database, rules: Rules, *, at_most: int) -> int:
     """Deletes results that nothing looks at any more; returns how many."""
     tag: str = await db.execute(
         """
-        DELETE FROM provider_results WHERE result_id IN (
-            SELECT old.result_id FROM providers p CROSS JOIN LATERAL (
+        -- Materialized: asked again for each row, as a plan may have it, the limit would be none.
+        WITH old AS MATERIALIZED (
+            SELECT each.result_id FROM providers p CROSS JOIN LATERAL (
                 SELECT r.result_id FROM provider_results r
                 WHERE r.provider = p.name AND r.at < now() - make_interval(secs => $1)
                 LIMIT $2 FOR UPDATE SKIP LOCKED
-            ) AS old)
+            ) AS each
+        )
+        DELETE FROM provider_results r USING old WHERE r.result_id = old.result_id
         """,
         max(rules.breaker_window_seconds, rules.longest_pause_seconds),
         at_most,

@@ -78,10 +78,12 @@ async def forget_expired(db: Database, *, limit: int = 1000) -> int:
     """Removes counters that nobody counts with any more; returns how many."""
     rows = await db.fetch(
         """
-        DELETE FROM rate_counters WHERE key IN (
+        -- Materialized: asked again for each row, as a plan may have it, the limit would be none.
+        WITH expired AS MATERIALIZED (
             SELECT key FROM rate_counters WHERE expires_at < now()
             ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
-        ) RETURNING key
+        )
+        DELETE FROM rate_counters r USING expired WHERE r.key = expired.key RETURNING r.key
         """,
         limit,
     )

@@ -1,7 +1,8 @@
--- Keeps what running attempts say: their latest progress, their output, their checkpoint. Only the owner is heard, and
--- a report that comes again because its answer was lost is known by its number and not written twice. Who offers again
--- what is `skipped` may leave out the rows that somebody else has locked, so that nobody waits for those; workers of
--- earlier releases do not ask for that, and wait.
+-- Keeps what running attempts say: their latest progress, their output, their checkpoint, and what they have cost since
+-- the report before, so that it is known although their worker dies. Only the owner is heard, and a report that comes
+-- again because its answer was lost is known by its number and not written twice. Who offers again what is `skipped`
+-- may leave out the rows that somebody else has locked, so that nobody waits for those; workers of earlier releases do
+-- not ask for that, and wait.
 
 CREATE FUNCTION report_tasks(reports jsonb, skip_locked boolean DEFAULT false)
 RETURNS TABLE (task_id uuid, skipped boolean) LANGUAGE plpgsql AS $$
@@ -23,7 +24,8 @@ BEGIN
 
     WITH report AS (
         SELECT r.* FROM jsonb_to_recordset(reports) AS r(
-            task_id uuid, attempt int, claim_token uuid, number int, progress jsonb, checkpoint jsonb, events jsonb)
+            task_id uuid, attempt int, claim_token uuid, number int, progress jsonb, checkpoint jsonb, events jsonb,
+            usage jsonb)
         -- One by one (OFFSET 0 keeps the conditions out): a plan made while few tasks ran would read all that run.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = r.task_id OFFSET 0) AS t
         WHERE t.status = 'running' AND t.attempt = r.attempt AND t.claim_token = r.claim_token
@@ -31,6 +33,7 @@ BEGIN
     ), moved AS (
         UPDATE tasks t SET
             progress = coalesce(r.progress, t.progress), checkpoint = coalesce(r.checkpoint, t.checkpoint),
+            usage = CASE WHEN r.usage IS NULL THEN t.usage ELSE added_usage(t.usage, r.usage) END,
             report_count = r.number, updated_at = moment, last_seq = t.last_seq + jsonb_array_length(r.events)
         FROM report r
         WHERE t.task_id = r.task_id AND t.task_id = ANY (wanted)

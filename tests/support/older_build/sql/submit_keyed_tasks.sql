@@ -2,13 +2,36 @@
 -- submission came to, in the order of the submissions, and whether it is an earlier one. A repeat under an idempotency
 -- key changes nothing, so it is found before the dedupe keys are touched; a new idempotency key whose dedupe key finds
 -- an earlier task stands for that task from then on. The keys are locked before any task is.
+-- What is refused is raised as far as the block that takes the keys back, and returned from there: further up it would
+-- stand in the server's log as if something were broken.
 
 CREATE FUNCTION submit_keyed_tasks(submissions jsonb)
-RETURNS TABLE (deduplicated boolean, :columns_of_tasks) LANGUAGE plpgsql AS $$
+RETURNS TABLE (refusal text, missing text, deduplicated boolean, :columns_of_tasks) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     earlier jsonb;
+BEGIN
+    BEGIN
+        earlier := store_keyed_tasks(submissions);
+    EXCEPTION WHEN SQLSTATE 'WL404' OR SQLSTATE 'WL409' OR SQLSTATE 'WL422' THEN
+        GET STACKED DIAGNOSTICS refusal = MESSAGE_TEXT, missing = PG_EXCEPTION_DETAIL;
+        RETURN NEXT;
+        RETURN;
+    END;
+    RETURN QUERY
+    SELECT NULL, NULL, earlier ? (s.submission ->> 'task_id'), :each_of_tasks(t)
+    FROM jsonb_array_elements(submissions) WITH ORDINALITY AS s(submission, place)
+    JOIN tasks t ON t.task_id = coalesce(earlier ->> (s.submission ->> 'task_id'), s.submission ->> 'task_id')::uuid
+    ORDER BY s.place;
+END $$;
+
+-- Returns which earlier task a submission came to, by the id of the submission, and nothing for the new ones.
+
+CREATE FUNCTION store_keyed_tasks(submissions jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    earlier jsonb;
     fresh   jsonb;
+    strange text;
 BEGIN
     earlier := owners_of_keys(submissions, 'idempotency');
     fresh := without_owner(submissions, earlier);
@@ -21,13 +44,12 @@ BEGIN
       AND k.task_id = s.task_id::uuid AND earlier ? s.task_id;
 
     IF jsonb_array_length(fresh) > 0 THEN
-        PERFORM store_tasks(fresh);
+        SELECT s.missing INTO strange FROM store_tasks(fresh) AS s;
+        IF strange IS NOT NULL THEN
+            RAISE EXCEPTION 'unknown-dependency' USING ERRCODE = 'WL404', DETAIL = strange;
+        END IF;
     END IF;
-    RETURN QUERY
-    SELECT earlier ? (s.submission ->> 'task_id'), :each_of_tasks(t)
-    FROM jsonb_array_elements(submissions) WITH ORDINALITY AS s(submission, place)
-    JOIN tasks t ON t.task_id = coalesce(earlier ->> (s.submission ->> 'task_id'), s.submission ->> 'task_id')::uuid
-    ORDER BY s.place;
+    RETURN earlier;
 END $$;
 
 -- Takes the keys of one kind that are free, and returns which earlier task has each of the others, by the id of the
@@ -55,7 +77,7 @@ BEGIN
         SET task_id = excluded.task_id, body_hash = excluded.body_hash, expires_at = excluded.expires_at
         WHERE is_free(k, moment);
     EXCEPTION WHEN lock_not_available THEN
-        RAISE EXCEPTION 'key in flight' USING ERRCODE = 'WL409';
+        RAISE EXCEPTION 'key-in-flight' USING ERRCODE = 'WL409';
     END;
 
     -- By a later statement, which sees what the calls that were waited for have written.
@@ -65,7 +87,7 @@ BEGIN
     FROM wanted_keys(submissions, wanted_kind) w
     JOIN submission_keys k ON k.user_id = w.user_id AND k.kind = wanted_kind AND k.key = w.key;
     IF misuse IS NOT NULL THEN
-        RAISE EXCEPTION 'key reused' USING ERRCODE = 'WL422';
+        RAISE EXCEPTION 'key-reused' USING ERRCODE = 'WL422';
     END IF;
     RETURN owners;
 END $$;

@@ -1,22 +1,31 @@
--- Stores new tasks, each with its first event, and returns them whole; for a batch their number is answer enough.
+-- Stores new tasks, each with its first event, and returns them whole; for a batch their number is answer enough. A
+-- refusal is a row with nothing else in it: raised, it would stand in the server's log as if something were broken.
 
-CREATE FUNCTION submit_tasks(submissions jsonb) RETURNS TABLE (:columns_of_tasks) LANGUAGE plpgsql AS $$
+CREATE FUNCTION submit_tasks(submissions jsonb)
+RETURNS TABLE (refusal text, missing text, :columns_of_tasks) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    stored uuid[] := store_tasks(submissions);
+    stored  uuid[];
+    strange text;
 BEGIN
-    RETURN QUERY SELECT :each_of_tasks(t) FROM tasks t WHERE t.task_id = ANY (stored) ORDER BY t.task_id;
+    SELECT s.submitted, s.missing INTO stored, strange FROM store_tasks(submissions) AS s;
+    IF strange IS NOT NULL THEN
+        refusal := 'unknown-dependency';
+        missing := strange;
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT NULL, NULL, :each_of_tasks(t) FROM tasks t WHERE t.task_id = ANY (stored) ORDER BY t.task_id;
 END $$;
 
 -- What a submission leaves out has its default. Parents are locked before they are looked at: a parent that completes
 -- at the same moment either is seen as completed here or sees the new edge there. A task that the submitter may not see
--- is as if it did not exist.
+-- is as if it did not exist; where one is `missing`, nothing is stored.
 
-CREATE FUNCTION store_tasks(submissions jsonb) RETURNS uuid[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION store_tasks(submissions jsonb, OUT submitted uuid[], OUT missing text) LANGUAGE plpgsql AS $$
 DECLARE
     wanted_parents uuid[] := '{}';
-    missing        text;
-    submitted      uuid[];
     started        timestamptz;
     moves          jsonb;
     served         text[];
@@ -30,7 +39,7 @@ BEGIN
         WHERE NOT EXISTS (
             SELECT 1 FROM tasks t WHERE t.task_id = parent AND (s.reach IS NULL OR t.user_id = s.reach));
         IF missing IS NOT NULL THEN
-            RAISE EXCEPTION 'unknown dependency' USING ERRCODE = 'WL404', DETAIL = missing;
+            RETURN;
         END IF;
     END IF;
 
@@ -92,5 +101,4 @@ BEGIN
         PERFORM settle_children(submitted);
     END IF;
     PERFORM wake_streams(submitted), wake_dispatcher(served);
-    RETURN submitted;
 END $$;
