@@ -14,16 +14,14 @@ import pytest
 
 from tests.conftest import a_database, a_virtual_host
 from tests.deploy.wheels import fresh_environment
-from tests.support.installation import PROJECT
+from tests.support.pages import COMMANDS, files_of, page
 from tests.support.servers.private_servers import Servers
 from tests.support.up import READY, WindlassUp
 
-PAGE = (PROJECT / "docs" / "adding_an_actor.md").read_text()
-NAMED_BLOCK = re.compile(r"^\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = page("adding_an_actor.md")
 CHECKED = re.compile(r"^windlass actors check\n```.*?^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INSTALL, UP, IN_PYTHON, IN_THE_SHELL, KILL, CHECK, PYTEST = COMMANDS.findall(PAGE)
-FILES = dict(NAMED_BLOCK.findall(PAGE))
+FILES = files_of("adding_an_actor.md")
 VERSION = re.compile(r"version [0-9a-f]{12}")
 
 
