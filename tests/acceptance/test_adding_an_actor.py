@@ -35,11 +35,12 @@ class Project:
         self.url = ""
 
     def variables(self) -> dict[str, str]:
-        """Nothing of ours, but for the path to what was installed."""
+        """Nothing of ours, but for the path to what was installed, and not the plug-ins of the tests' own pytest."""
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WINDLASS", "VIRTUAL"))
         }
-        return {**kept, "PATH": f"{self.environment / 'bin'}:{kept['PATH']}"}
+        path = f"{self.environment / 'bin'}:{kept['PATH']}"
+        return {**kept, "PATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def write(self, *names: str) -> None:
         for name in names:
@@ -68,14 +69,17 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture(scope="module")
 def up(project: Project, servers: Servers, management: httpx.Client) -> Iterator[WindlassUp]:
-    """What the page says, but for the servers, which are there already."""
+    """What the page says, but for the servers, which are there already, and for the work that comes with Windlass."""
     project.write("our_actors.py", "try_it.py")
     command, *arguments = shlex.split(UP)
     program = str(project.environment / "bin" / command)
     with a_database(servers, "template1") as database_url, a_virtual_host(servers, management) as amqp_url:
         up = WindlassUp(project.directory / ".windlass", program, *arguments, cwd=project.directory)
         up.in_environment(project.variables()).with_settings(
-            WINDLASS_DATABASE_URL=database_url, WINDLASS_AMQP_URL=amqp_url
+            WINDLASS_DATABASE_URL=database_url,
+            WINDLASS_AMQP_URL=amqp_url,
+            WINDLASS_QUEUES="own",
+            WINDLASS_FAKE_PROVIDERS_URL="http://127.0.0.1:9",
         )
         try:
             up.start()
