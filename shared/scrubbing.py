@@ -226,4 +226,16 @@ def _in_document(value: Any, clean: Callable[[str], str], clean_field: Callable[
         return {clean(k) if isinstance(k, str) else k: clean_field(k, v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_in_document(each, clean, clean_field) for each in value]
-    return value
+    written = _as_written(value)
+    return value if written is value else _in_document(written, clean, clean_field)
+
+
+def _as_written(value: Any) -> Any:
+    """What stands in JSON for a dataclass, a set or the like, whose insides would else not be looked at."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    try:
+        written = msgspec.to_builtins(value)
+    except (TypeError, ValueError):
+        return value
+    return value if type(written) is type(value) else written

@@ -50,4 +50,8 @@ def _mended(value: Any) -> Any:
         return {_mended(name): _mended(below) for name, below in value.items()}
     if isinstance(value, list | tuple):
         return [_mended(each) for each in value]
-    return value
+    try:
+        written = msgspec.to_builtins(value)  # a dataclass, a set: what is written of it
+    except (TypeError, ValueError):
+        return value
+    return value if type(written) is type(value) else _mended(written)

@@ -1,7 +1,6 @@
 """docs/adding_a_provider.md, followed to the letter: its files are written, and its provider is spoken to."""
 
 import asyncio
-import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ import pytest
 from tests.acceptance.conftest import a_windlass_apart
 from tests.support.command_line import Run, run
 from tests.support.installation import PROJECT
+from tests.support.pages import files_of, page
 from tests.support.providers.atelier import KEY, Atelier, an_atelier
 from tests.support.providers.small_server import on_a_loop
 from tests.support.servers.private_servers import Servers
@@ -28,8 +28,7 @@ from windlass.shared.settings import Settings
 
 __all__ = ["run"]
 
-PAGE = PROJECT / "docs" / "adding_a_provider.md"
-NAMED_BLOCK = re.compile(r"^\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = "adding_a_provider.md"
 ORDER = Order("txt2img", "a lighthouse", reference="ours-1", params={"paper": "rough"})
 
 
@@ -42,7 +41,7 @@ def atelier() -> Iterator[Atelier]:
 @pytest.fixture
 def settings(atelier: Atelier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
     """What the page says, but for the address: the real one is as imaginary as the provider."""
-    for name, content in NAMED_BLOCK.findall(PAGE.read_text()):
+    for name, content in files_of(PAGE).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content)
     monkeypatch.setenv("WINDLASS_CONFIG", str(tmp_path / "windlass.toml"))
@@ -121,7 +120,7 @@ async def test_a_job_can_be_refused_fail_be_stopped_or_be_unknown(settings: Sett
 
 @pytest.mark.usefixtures("settings")
 def test_its_promises_are_tried_out(run: Run, atelier: Atelier) -> None:
-    assert "windlass providers check atelier" in PAGE.read_text()
+    assert "windlass providers check atelier" in page(PAGE)
     alone = run("providers", "check", "atelier", "-o", "json")
     assert (alone.code, {each["state"] for each in alone.document["items"]}) == (0, {"kept", "skipped"})
     assert atelier.orders == []

@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from tests.acceptance.conftest import a_windlass_apart
-from tests.support.installation import PROJECT, Client, Task, Windlass
+from tests.support.installation import Client, Task, Windlass
+from tests.support.pages import files_of, page
 from tests.support.servers.private_servers import Servers, open_directory
 
-PAGE = (PROJECT / "docs" / "adding_an_agent.md").read_text()
-NAMED_BLOCK = re.compile(r"^\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = page("adding_an_agent.md")
 ORDER = re.compile(r"^```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MIRRORS = """
 [agents.mirror]
@@ -28,7 +28,7 @@ command = ["/usr/bin/env"]
 def windlass(servers: Servers, migrated_template: str, management: httpx.Client) -> Iterator[Windlass]:
     """What the page says, but for the place of the files, and without a sandbox where none can be made."""
     with open_directory() as directory:
-        files = dict(NAMED_BLOCK.findall(PAGE))
+        files = files_of("adding_an_agent.md")
         assert files.keys() == {"agents/speller.py", "agents/stairs.sh", "windlass.toml"}
         config = files.pop("windlass.toml").replace("/opt/agents", str(directory / "agents")) + MIRRORS
         (directory / "agents").mkdir(mode=0o755)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,7 @@ from windlass import (
     UnreadableAnswer,
     WaitTimeout,
 )
-from windlass.client.sync_client import completed
+from windlass.client.submitting import completed
 from windlass.services.laptop.ports import free_port
 
 
@@ -193,8 +194,9 @@ def test_an_empty_id_is_refused_before_it_means_something_else(client: Client) -
 
 
 def test_the_address_and_the_key_come_from_the_environment(
-    running_windlass: Windlass, monkeypatch: pytest.MonkeyPatch
+    running_windlass: Windlass, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # where nobody has a `windlass up`
     with pytest.raises(NotConfigured, match="WINDLASS_URL"):
         Client()
     monkeypatch.setenv("WINDLASS_URL", f"{running_windlass.url}/")

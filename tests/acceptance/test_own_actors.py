@@ -1,6 +1,9 @@
 """Actors of the user's own, in a file that Windlass knows nothing of: they run as the built-in ones do."""
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,8 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from tests.acceptance.conftest import a_windlass_apart
-from tests.support.installation import Client, Task, Windlass
+from tests.support.installation import KEY, Client, Task, Windlass
+from tests.support.pages import files_of
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
 from windlass.shared import db
@@ -84,19 +88,26 @@ module = "our_painter"
 middleware = ["our_actors:Witness"]
 """
 
+FROM_DRAMATIQ = files_of("coming_from_dramatiq.md")
+FROM_OTHERS = {**files_of("coming_from_celery.md"), **files_of("coming_from_temporal.md")}
+OF_THE_PAGES = {"resize", "render", "answer"}
+
 
 @pytest.fixture(scope="module")
 def own(
     servers: Servers, migrated_template: str, management: httpx.Client, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Windlass]:
-    """With one module that is well and one that is not, and no table for anybody who works."""
+    """With a module that is well, one that is not, what the pages show to those who come from elsewhere, and hardly a
+    table."""
     directory = tmp_path_factory.mktemp("own")
-    file = directory / "our_actors.py"
-    file.write_text(OUR_ACTORS)
-    (directory / "our_painter.py").write_text("import a_package_that_nobody_has\n")
-    settings = {"WINDLASS_ACTORS": str(file), "WINDLASS_QUEUES": "probe.probe,own", "PYTHONPATH": str(directory)}
+    files = {"our_actors.py": OUR_ACTORS, "our_painter.py": "import a_package_that_nobody_has\n"}
+    for name, content in {**files, **FROM_DRAMATIQ, **FROM_OTHERS}.items():
+        (directory / name).write_text(content)
+    modules = ",".join(str(directory / name) for name in ("our_actors.py", "films.py", "letters.py"))
+    settings = {"WINDLASS_ACTORS": modules, "WINDLASS_QUEUES": "probe.probe,own", "PYTHONPATH": str(directory)}
+    config = CONFIG + FROM_DRAMATIQ["windlass.toml"]
     with a_windlass_apart(
-        servers, migrated_template, management, directory, config=CONFIG, actors=("probe",), **settings
+        servers, migrated_template, management, directory, config=config, actors=("probe",), **settings
     ) as windlass:
         windlass.api, windlass.dispatcher, windlass.actors, windlass.janitor = map(
             windlass.start, ("api", "dispatcher", "actors", "janitor")
@@ -175,10 +186,35 @@ def test_a_coroutine_whose_time_is_up_is_stopped(own: Windlass, notes: Path) -> 
     assert lines(notes)[2:] == ["stopped by CancelledError", "after translate: TimedOut"]
 
 
+def test_a_dramatiq_application_moves_with_one_table(own: Windlass) -> None:
+    done = own.client.submit(wait=30, actor="resize", payload={"url": "a.png"})
+    assert (done["status"], done["result"]) == ("completed", "a.png?width=64")
+    assert (done["timeout_seconds"], done["max_retries"]) == (600, 4), "its time_limit and max_retries"
+    thrown = own.client.submit(wait=30, actor="resize", payload={"url": "a.txt"})
+    assert (thrown["status"], thrown["attempt"], thrown["error"]["type"]) == ("dead", 1, "NoSuchPicture")
+
+
+@pytest.mark.parametrize(
+    ("script", "printed"),
+    [
+        ("send_resize.py", ["a.png?width=32", "queued"]),
+        ("send_film.py", ["{'title': 'Dawn', 'scenes': ['sea.png', 'sun.png']}", "scene 1", "scene 2"]),
+        ("send_letter.py", ["final of draft of Dear all", "True"]),
+    ],
+)
+def test_what_the_pages_send_arrives(own: Windlass, script: str, printed: list[str]) -> None:
+    sender = {**os.environ, "WINDLASS_URL": own.url, "WINDLASS_API_KEY": KEY}
+    done = subprocess.run(
+        [sys.executable, script], cwd=own.directory, env=sender, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout.splitlines(), done.stderr) == (printed, "")
+
+
 def test_a_module_that_cannot_be_imported_takes_down_its_queue_alone(own: Windlass) -> None:
     (worker,) = own.workers()
-    assert set(worker["queues"]) == {"probe.probe", "count.count", "translate.translate", "deaf.deaf"}
-    assert set(worker["actor_versions"]) == {"probe", "count", "translate", "deaf"}
+    actors = {"probe", "count", "translate", "deaf", *OF_THE_PAGES}
+    assert set(worker["queues"]) == {f"{actor}.{actor}" for actor in actors}
+    assert set(worker["actor_versions"]) == actors
     (said,) = {**worker["broken"]}.values()
     assert worker["broken"].keys() == {"painter.painter"}
     assert "[actors.painter]: module our_painter needs a_package_that_nobody_has, which is not installed here" in said

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,8 +25,10 @@ STOP_SECONDS = 60
 class WindlassUp:
     """One data directory, and the supervisor that runs on it at the moment."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *command: str, cwd: Path | None = None) -> None:
         self.directory = directory
+        self._command = command or (str(WINDLASS), "up")
+        self._cwd = cwd
         self._environment = {
             **os.environ,
             "WINDLASS_DATA_DIR": str(directory),
@@ -34,6 +37,12 @@ class WindlassUp:
         self._output = directory.with_name(f"{directory.name}.out")
         self._log = directory.with_name(f"{directory.name}.log")
         self._process: subprocess.Popen[bytes] | None = None
+
+    def in_environment(self, variables: Mapping[str, str]) -> Self:
+        """Instead of the tests' own."""
+        ours = {name: value for name, value in self._environment.items() if name.startswith("WINDLASS_")}
+        self._environment = {**variables, **ours}
+        return self
 
     def with_settings(self, **settings: str) -> Self:
         self._environment |= settings
@@ -61,7 +70,8 @@ class WindlassUp:
         leash = [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), str(int(signal.SIGTERM)), "-"]
         with self._output.open("wb") as stdout, self._log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [*leash, str(WINDLASS), "up"],
+                [*leash, *self._command],
+                cwd=self._cwd,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout if output is None else output,

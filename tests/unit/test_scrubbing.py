@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -267,3 +268,17 @@ def test_what_is_nested_too_deeply_to_be_looked_through_is_withheld_whole() -> N
     for _ in range(800):
         deep = [deep]
     assert withhold(deep) == SCRUBBED
+
+
+@dataclass
+class Report:
+    said: str
+    seen: list["Report"]
+
+
+def test_what_is_inside_a_dataclass_is_looked_at(configured: str) -> None:
+    """An actor may return one."""
+    kept = withhold({"report": Report("well", [Report(f"with {configured}", [])])})
+    assert kept == {"report": {"said": "well", "seen": [{"said": f"with {SCRUBBED}", "seen": []}]}}
+    untouched = Report("well", [])
+    assert withhold(untouched) is untouched

@@ -1,6 +1,7 @@
 """What came from outside, so that Postgres can keep it."""
 
 import json
+from dataclasses import dataclass
 
 import pytest
 
@@ -26,6 +27,15 @@ def test_a_text_has_a_replacement_where_postgres_has_no_character(text: str, kep
 def test_a_document_is_mended_in_its_names_and_values_at_every_depth() -> None:
     value = json.loads(r'{"a\u0000": [1, {"b": "\ud800"}], "c": "\\u0000", "d": null}')
     assert storable(value) == {"a\ufffd": [1, {"b": "\ufffd"}], "c": r"\u0000", "d": None}
+
+
+@dataclass
+class Line:
+    text: str
+
+
+def test_a_dataclass_is_mended_as_what_is_written_of_it() -> None:
+    assert storable([Line("a\0b")]) == [{"text": "a\ufffdb"}]
 
 
 def test_a_document_that_is_well_is_given_back_as_it_is() -> None:

@@ -7,7 +7,8 @@ checker in all places, for those who want it to.
 
 from collections.abc import Awaitable, Callable, Mapping
 from logging import Logger, LoggerAdapter
-from typing import Any, ParamSpec, Protocol, TypeVar, overload
+from types import NoneType, UnionType
+from typing import Any, ParamSpec, Protocol, TypeVar, Union, get_args, get_origin, overload
 from uuid import UUID
 
 P = ParamSpec("P")
@@ -109,5 +110,9 @@ class AsyncContext(_Reporting, Protocol):
 
 
 def is_context(annotation: object) -> bool:
-    """Whether a parameter of this kind is given the context; what comes with Windlass names the worker's own."""
+    """Whether a parameter of this kind is given the context, be it `Context | None`; what comes with Windlass names the
+    worker's own."""
+    if get_origin(annotation) in {Union, UnionType}:
+        said = [each for each in get_args(annotation) if each is not NoneType]
+        return len(said) == 1 and is_context(said[0])
     return annotation in (Context, AsyncContext) or bool(getattr(annotation, "is_given_to_actors", False))

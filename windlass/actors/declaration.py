@@ -3,9 +3,11 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, NoReturn, ParamSpec, TypeVar, get_type_hints, overload
 
+from windlass.actors.context import is_context
 from windlass.actors.names import fault_of
+from windlass.actors.sending import Sending
 from windlass.shared.concurrency_keys import is_pointer
 
 P = ParamSpec("P")
@@ -23,7 +25,7 @@ class WorkflowsNotBuilt(NotImplementedError):
         super().__init__("workflows are not built yet: submit the tasks one by one, with `depends_on` where one waits")
 
 
-class Actor(Generic[P, R]):
+class Actor(Sending[P, R]):
     """A function and what it has declared. What was left out is for the TOML file, or the defaults, to say.
 
     A class is one, too, if its instances can be called: it is made once per worker process.
@@ -76,6 +78,16 @@ class Actor(Generic[P, R]):
     @property
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.called)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The parameters that a payload fills, in their order."""
+        try:
+            hints = get_type_hints(self.called)
+        except NameError:
+            hints = {}  # whoever draws the schema says so
+        names = list(inspect.signature(self.called).parameters)[1 if self.is_class else 0 :]
+        return tuple(name for name in names if not is_context(hints.get(name)))
 
     def __or__(self, other: object) -> NoReturn:
         raise WorkflowsNotBuilt

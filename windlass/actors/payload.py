@@ -7,8 +7,8 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
@@ -79,7 +79,7 @@ def payload_of(actor: Actor[..., Any]) -> Payload:
     context, taken = None, []
     for each in parameters:
         _check(actor.name, each, hints)
-        if is_context(_without_none(hints[each.name])):
+        if is_context(hints[each.name]):
             context = each.name
         else:
             taken.append(each)
@@ -140,13 +140,6 @@ def _model(actor: str, fields: dict[str, Any]) -> type[BaseModel]:
         return create_model(title, __config__=ConfigDict(extra="forbid", frozen=True), **declared)
     except CANNOT_DRAW as error:
         raise Misdeclared(f"actor {actor}: its payload cannot be JSON: {_first_line(error)}") from None
-
-
-def _without_none(annotation: Any) -> Any:
-    if get_origin(annotation) not in {Union, UnionType}:
-        return annotation
-    said = [each for each in get_args(annotation) if each is not NoneType]
-    return said[0] if len(said) == 1 else annotation
 
 
 def _is_model(annotation: Any) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any, Literal, Self, TypeVar, Unpack
 
 import httpx
@@ -25,21 +25,23 @@ from windlass.client.operations import (
     Queues,
     Worker,
 )
-from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId, Watched
+from windlass.client.options import Filter, ProviderChange, Role, TaskId, Watched
 from windlass.client.reading import SILENCE_SECONDS, Connections, M, ManyReading, Reading
 from windlass.client.stream_events import StreamEvent, StreamMessage, TaskEvent, typed, typed_of_a_task
-from windlass.client.sync_client import PATIENCE_SECONDS, TIMEOUT_SECONDS, OnInterruption, OnResumption, completed
+from windlass.client.submitting import AsyncSubmitting
+from windlass.client.sync_client import PATIENCE_SECONDS, TIMEOUT_SECONDS, OnInterruption, OnResumption
 from windlass.client.target import Target, answer
-from windlass.client.task import Event, Listing, StreamToken, SubmittedTask, Task, Why
+from windlass.client.task import Event, Listing, StreamToken, Task, Why
 
 T = TypeVar("T")
 
 
-class AsyncClient:
+class AsyncClient(AsyncSubmitting):
     """Speaks to one Windlass, as `Client` does, with `await`.
 
-    `url` and `key` default to WINDLASS_URL and WINDLASS_API_KEY; `timeout` is for one answer. While the API cannot be
-    reached or says 503, whatever is safe to repeat is repeated until `patience` seconds have passed without a success.
+    `url` and `key` default to WINDLASS_URL and WINDLASS_API_KEY, else to the `windlass up` that runs on this
+    directory; `timeout` is for one answer. While the API cannot be reached or says 503, whatever is safe to repeat is
+    repeated until `patience` seconds have passed without a success.
     """
 
     def __init__(
@@ -62,39 +64,6 @@ class AsyncClient:
 
     async def close(self) -> None:
         await self._http.aclose()
-
-    async def submit(
-        self,
-        actor: str,
-        payload: Mapping[str, Any] | None = None,
-        *,
-        idempotency_key: str | None = None,
-        **options: Unpack[SubmitOptions],
-    ) -> Task:
-        """The task, stored for good. Repeated by itself until that is certain, and stored once however often."""
-        return await self.perform(calls.submit(actor, payload, idempotency_key, options))
-
-    async def submit_many(
-        self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None
-    ) -> tuple[SubmittedTask, ...]:
-        """Any number of tasks, by the thousand; each thousand is accepted whole or not at all."""
-        submitted: list[SubmittedTask] = []
-        for batch in calls.submit_batches(tasks, idempotency_key):
-            submitted += (await self.perform(batch)).tasks
-        return tuple(submitted)
-
-    async def run(
-        self,
-        actor: str,
-        payload: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        idempotency_key: str | None = None,
-        **options: Unpack[SubmitOptions],
-    ) -> Task:
-        """Submits and waits: the completed task, or TaskDead or TaskCancelled."""
-        task = await self.submit(actor, payload, idempotency_key=idempotency_key, **options)
-        return completed(await self.wait(task.task_id, timeout=timeout))
 
     async def wait(self, task_id: TaskId, *, timeout: float | None = None) -> Task:
         """The task when it has ended, in whatever way; WaitTimeout when it has not in time."""

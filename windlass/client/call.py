@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from windlass.client.conversion import convert
+from windlass.client.conversion import convert, plain
 from windlass.client.errors import UnreadableAnswer
 from windlass.client.task import Listing
 
@@ -49,7 +49,7 @@ class Call(Generic[T]):
         headers, body = dict(self.headers), None
         if self.body is not None:
             headers["Content-Type"] = "application/json"
-            body = msgspec.json.encode(self.body)
+            body = msgspec.json.encode(self.body, enc_hook=plain)
         return Request(self.method, self.path, given(self.params), headers, body, self.held_back_seconds)
 
     def with_params(self, **params: Any) -> "Call[T]":

@@ -1,7 +1,7 @@
 """The client for programs that wait for their answers."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Final, Literal, Self, TypeVar, Unpack
 
 import httpx
@@ -9,7 +9,7 @@ import httpx
 from windlass.client import calls, conversation
 from windlass.client.call import Call, next_page
 from windlass.client.conversation import Conversation, Outcome, Patience, Step
-from windlass.client.errors import ApiError, TaskCancelled, TaskDead, Unreachable
+from windlass.client.errors import ApiError, Unreachable
 from windlass.client.media import Generation
 from windlass.client.operations import (
     ActorDescription,
@@ -24,11 +24,12 @@ from windlass.client.operations import (
     Queues,
     Worker,
 )
-from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId, Watched
+from windlass.client.options import Filter, ProviderChange, Role, TaskId, Watched
 from windlass.client.reading import SILENCE_SECONDS, Connections, M, ManyReading, Reading
 from windlass.client.stream_events import StreamEvent, StreamMessage, TaskEvent, typed, typed_of_a_task
+from windlass.client.submitting import Submitting
 from windlass.client.target import Target, answer
-from windlass.client.task import Event, Listing, StreamToken, SubmittedTask, Task, Why
+from windlass.client.task import Event, Listing, StreamToken, Task, Why
 
 T = TypeVar("T")
 
@@ -39,11 +40,12 @@ OnInterruption = Callable[[Unreachable | ApiError | None], None]
 OnResumption = Callable[[], None]
 
 
-class Client:
+class Client(Submitting):
     """Speaks to one Windlass.
 
-    `url` and `key` default to WINDLASS_URL and WINDLASS_API_KEY; `timeout` is for one answer. While the API cannot be
-    reached or says 503, whatever is safe to repeat is repeated until `patience` seconds have passed without a success.
+    `url` and `key` default to WINDLASS_URL and WINDLASS_API_KEY, else to the `windlass up` that runs on this
+    directory; `timeout` is for one answer. While the API cannot be reached or says 503, whatever is safe to repeat is
+    repeated until `patience` seconds have passed without a success.
     """
 
     def __init__(
@@ -66,36 +68,6 @@ class Client:
 
     def close(self) -> None:
         self._http.close()
-
-    def submit(
-        self,
-        actor: str,
-        payload: Mapping[str, Any] | None = None,
-        *,
-        idempotency_key: str | None = None,
-        **options: Unpack[SubmitOptions],
-    ) -> Task:
-        """The task, stored for good. Repeated by itself until that is certain, and stored once however often."""
-        return self.perform(calls.submit(actor, payload, idempotency_key, options))
-
-    def submit_many(self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None) -> tuple[SubmittedTask, ...]:
-        """Any number of tasks, by the thousand; each thousand is accepted whole or not at all."""
-        return tuple(
-            task for batch in calls.submit_batches(tasks, idempotency_key) for task in self.perform(batch).tasks
-        )
-
-    def run(
-        self,
-        actor: str,
-        payload: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        idempotency_key: str | None = None,
-        **options: Unpack[SubmitOptions],
-    ) -> Task:
-        """Submits and waits: the completed task, or TaskDead or TaskCancelled."""
-        task = self.submit(actor, payload, idempotency_key=idempotency_key, **options)
-        return completed(self.wait(task.task_id, timeout=timeout))
 
     def wait(self, task_id: TaskId, *, timeout: float | None = None) -> Task:
         """The task when it has ended, in whatever way; WaitTimeout when it has not in time."""
@@ -305,12 +277,3 @@ class Client:
             return answer(self._http.request(**self._target.wire(step)))
         except httpx.RequestError as error:
             return self._target.unreachable(error)
-
-
-def completed(task: Task) -> Task:
-    """The task, if it has completed."""
-    if task.status == "dead":
-        raise TaskDead(task)
-    if task.status == "cancelled":
-        raise TaskCancelled(task)
-    return task

@@ -1,4 +1,4 @@
-"""Where the API is, who asks, and what the wire's own trouble is called; the only reader of the environment here."""
+"""Where the API is, who asks, and what the wire's own trouble is called."""
 
 import os
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import httpx
 
+from windlass.client import here
 from windlass.client.call import Request
 from windlass.client.conversation import Answer
 from windlass.client.errors import NotConfigured, Unreachable
@@ -27,11 +28,16 @@ class Target:
 
     @classmethod
     def choose(cls, url: str | None, key: str | None, timeout: float) -> "Target":
-        """What was given, else `WINDLASS_URL` and `WINDLASS_API_KEY`."""
+        """What was given, else `WINDLASS_URL` and `WINDLASS_API_KEY`, else what `windlass up` runs here."""
         known_url, known_key = from_environment()
         url, key = url or known_url, key or known_key
+        if not (url and key):
+            url, key = here.completed_from(here.data_directory(), url, key)
         if not url:
-            raise NotConfigured("no address: give url=… or set WINDLASS_URL, for example http://127.0.0.1:8800")
+            raise NotConfigured(
+                "no address: give url=… or set WINDLASS_URL, for example http://127.0.0.1:8800; "
+                f"and no `windlass up` runs on {here.data_directory()}"
+            )
         if not key:
             raise NotConfigured("no key: give key=… or set WINDLASS_API_KEY")
         try:

@@ -1,9 +1,17 @@
 """A task and its history, as the API tells them; fields that this version does not know are passed over."""
 
 from datetime import datetime
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 import msgspec
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    Result_co = TypeVarWithDefault("Result_co", covariant=True, default=Any)
+    """So that `Task` alone is a task of which nobody knows what it returns."""
+else:
+    Result_co = TypeVar("Result_co", covariant=True)
 
 Status = Literal["blocked", "queued", "running", "retrying", "completed", "dead", "cancelled"]
 ENDED: Final = frozenset({"completed", "dead", "cancelled"})
@@ -57,8 +65,11 @@ class Step(Document, frozen=True, kw_only=True):
     created_at: datetime | None = None
 
 
-class Task(Document, frozen=True, kw_only=True):
-    """A task as it stood when it was read. A list leaves out `payload`, `result` and `error_history`."""
+class Task(Document, Generic[Result_co], frozen=True, kw_only=True):
+    """A task as it stood when it was read. A list leaves out `payload`, `result` and `error_history`.
+
+    `Task[str]` is one whose result is text once it has completed; until then there is none.
+    """
 
     task_id: str
     actor: str
@@ -69,7 +80,7 @@ class Task(Document, frozen=True, kw_only=True):
     task_type: str | None = None
     priority: int = 2
     payload: Any = None
-    result: Any = None
+    result: Result_co = None  # type: ignore[assignment] # see above
     error: TaskError | None = None
     error_history: tuple[TaskError, ...] = ()
     progress: Progress = Progress()

@@ -1,0 +1,144 @@
+"""docs/adding_an_actor.md, followed to the letter: from an empty directory, with the built package in an environment of
+its own."""
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.conftest import a_database, a_virtual_host
+from tests.deploy.wheels import fresh_environment
+from tests.support.pages import COMMANDS, files_of, page
+from tests.support.servers.private_servers import Servers
+from tests.support.up import READY, WindlassUp
+
+PAGE = page("adding_an_actor.md")
+CHECKED = re.compile(r"^windlass actors check\n```.*?^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+INSTALL, UP, IN_PYTHON, IN_THE_SHELL, KILL, CHECK, PYTEST = COMMANDS.findall(PAGE)
+FILES = files_of("adding_an_actor.md")
+VERSION = re.compile(r"version [0-9a-f]{12}")
+
+
+class Project:
+    """An empty directory, and a shell in which Windlass is installed."""
+
+    def __init__(self, place: Path) -> None:
+        self.environment = fresh_environment(place)
+        self.directory = place / "project"
+        self.directory.mkdir()
+        self.url = ""
+
+    def variables(self) -> dict[str, str]:
+        """Nothing of ours, but for the path to what was installed, and not the plug-ins of the tests' own pytest."""
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WINDLASS", "VIRTUAL"))
+        }
+        path = f"{self.environment / 'bin'}:{kept['PATH']}"
+        return {**kept, "PATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+    def write(self, *names: str) -> None:
+        for name in names:
+            (self.directory / name).write_text(FILES[name])
+
+    def type_in(self, commands: str) -> str:
+        """As the page has them, but for the port, which any test may have."""
+        script = commands.replace("http://127.0.0.1:8800", self.url)
+        done = subprocess.run(
+            ["sh", "-e", "-c", script],
+            cwd=self.directory,
+            env=self.variables(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("actors"))
+
+
+@pytest.fixture(scope="module")
+def up(project: Project, servers: Servers, management: httpx.Client) -> Iterator[WindlassUp]:
+    """What the page says, but for the servers, which are there already, and for the work that comes with Windlass."""
+    project.write("our_actors.py", "try_it.py")
+    command, *arguments = shlex.split(UP)
+    program = str(project.environment / "bin" / command)
+    with a_database(servers, "template1") as database_url, a_virtual_host(servers, management) as amqp_url:
+        up = WindlassUp(project.directory / ".windlass", program, *arguments, cwd=project.directory)
+        up.in_environment(project.variables()).with_settings(
+            WINDLASS_DATABASE_URL=database_url,
+            WINDLASS_AMQP_URL=amqp_url,
+            WINDLASS_QUEUES="own",
+            WINDLASS_FAKE_PROVIDERS_URL="http://127.0.0.1:9",
+        )
+        try:
+            up.start()
+            ready = READY.search(up.output)
+            assert ready
+            project.url = ready[1]
+            yield up
+        finally:
+            up.make_sure_that_it_has_stopped()
+            print(up.log)
+
+
+def test_what_the_page_installs_is_what_is_built(project: Project) -> None:
+    assert INSTALL == "pip install 'windlass[server]'\n"
+    (metadata,) = project.environment.rglob("windlass-*.dist-info/METADATA")
+    assert "Provides-Extra: server" in metadata.read_text()
+    where = project.type_in("python -c 'import windlass; print(windlass.__file__)'")
+    assert Path(where.strip()).is_relative_to(project.environment), "and nothing of our source tree"
+
+
+def test_every_file_of_the_page_is_used() -> None:
+    assert FILES.keys() == {"our_actors.py", "try_it.py", "our_app.py", "windlass.toml", "test_our_actors.py"}
+
+
+@pytest.mark.usefixtures("up")
+def test_it_is_run_from_python(project: Project) -> None:
+    lines = project.type_in(IN_PYTHON).splitlines()
+    assert lines == ["GOOD MORNING (DRAFT, FR) (POLISH, FR)", "{'words': 3}", "queued", "queued"]
+
+
+def test_its_worker_is_killed_and_it_finishes_once_and_no_step_twice(project: Project, up: WindlassUp) -> None:
+    told = project.type_in(f"{IN_THE_SHELL}{KILL}echo TASK=$TASK")
+    assert "good morning (draft, de) (polish, de)" in told
+    assert '"result":"good morning (draft, it) (polish, it)"' in told
+    assert told.splitlines()[-4:-1] == ["draft", "polish", "polish"]
+    task_id = told.splitlines()[-1].removeprefix("TASK=")
+    with up.client() as client:
+        task = client.get(f"/api/v1/tasks/{task_id}").json()
+        events: list[dict[str, Any]] = client.get(f"/api/v1/tasks/{task_id}/events").json()["items"]
+    assert (task["status"], task["attempt"]) == ("completed", 2)
+    assert [(step["name"], step["attempt"]) for step in task["steps"]] == [("draft", 1), ("polish", 2)]
+    assert [event["type"] for event in events].count("complete") == 1
+    assert [event["data"]["error"]["type"] for event in events if event["type"] == "stall"] == ["WorkerLost"]
+
+
+def test_the_toml_is_checked_without_a_server(project: Project) -> None:
+    project.write("our_actors.py", "our_app.py", "windlass.toml")
+    (shown,) = CHECKED.findall(PAGE)
+    lines = project.type_in(CHECK).splitlines()
+    assert set(VERSION.sub("version …", shown).splitlines()) <= {VERSION.sub("version …", line) for line in lines}
+
+
+def test_its_tests_pass(project: Project) -> None:
+    project.write("our_actors.py", "test_our_actors.py")
+    assert "3 passed" in project.type_in(PYTEST.replace("pytest", "python -m pytest -q -p no:cacheprovider"))
+
+
+def test_what_the_page_says_of_middleware_is_what_is_refused() -> None:
+    from windlass.services.actors.worker.guests import REFUSED  # noqa: PLC0415 - of a worker alone
+
+    table = PAGE.partition("| of Dramatiq's | because |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`([A-Z]\w+)`", table)) == REFUSED.keys()

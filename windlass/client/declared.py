@@ -1,0 +1,101 @@
+"""An actor of one's own as the client knows it: its name, its fields, and what it promises to return."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol, TypeVar, cast, get_type_hints
+
+import msgspec
+
+from windlass.client.conversion import convert
+from windlass.client.errors import UnreadableAnswer
+from windlass.client.options import SubmitOptions
+from windlass.client.task import Task
+
+R_co = TypeVar("R_co", covariant=True)
+
+OPTIONS: Final = frozenset(SubmitOptions.__annotations__)
+
+
+class Declared(Protocol[R_co]):
+    """What `@actor` makes of a function."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def called(self) -> Callable[..., Any]:
+        """What runs for a task, with its annotations."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Its parameters without the context."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> R_co: ...
+
+
+def name_of(actor: str | Declared[Any]) -> str:
+    name = actor if isinstance(actor, str) else getattr(actor, "name", None)
+    if not isinstance(name, str):
+        raise TypeError(f"an actor or its name is wanted, and {actor!r} is neither; has it an @actor before it?")
+    return name
+
+
+def asked_for(
+    actor: str | Declared[Any], payload: Mapping[str, Any] | None, said: Mapping[str, Any], **of_the_call: Any
+) -> tuple[str, Mapping[str, Any] | None, SubmitOptions]:
+    """Name, payload and options. The fields of an actor may stand among the options, as in `POST /tasks/{actor}`."""
+    name = name_of(actor)
+    if isinstance(actor, str) or payload is not None:
+        return name, _whole(payload), cast(SubmitOptions, dict(said))
+    taken = (OPTIONS & said.keys()) | {key for key, value in of_the_call.items() if value is not None}
+    if clash := sorted(taken & set(actor.fields)):
+        raise TypeError(
+            f"{clash[0]} is a field of {name} and an option of its task; give the fields apart: {{{clash[0]!r}: …}}"
+        )
+    fields = {key: value for key, value in said.items() if key not in OPTIONS}
+    options = {key: value for key, value in said.items() if key in OPTIONS}
+    return name, _one_model(actor, fields), cast(SubmitOptions, options)
+
+
+def fields_of_a_call(actor: Declared[Any], arguments: tuple[Any, ...], fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The payload that arguments make, as Python would give them to the function."""
+    names = actor.fields
+    if len(arguments) > len(names):
+        raise TypeError(f"{actor.name} takes {len(names)} fields, and {len(arguments)} were given")
+    given = dict(zip(names, arguments, strict=False))
+    if twice := sorted(given.keys() & fields.keys()):
+        raise TypeError(f"{actor.name} was given {twice[0]} twice")
+    return _one_model(actor, {**given, **fields})
+
+
+def with_its_result(actor: str | Declared[Any], task: Task) -> Task:
+    """The task, its result as the actor's annotation has it: a model or a tuple is one again."""
+    if isinstance(actor, str) or task.result is None:
+        return task
+    try:
+        promised = get_type_hints(actor.called).get("return", Any)
+        return msgspec.structs.replace(task, result=convert(task.result, promised, _read_foreign))
+    except msgspec.ValidationError as error:
+        raise UnreadableAnswer(
+            f"task {task.task_id} has completed, and its result is not what {actor.name} promises: {error}; "
+            "`get` has it as it is"
+        ) from error
+    except (NameError, TypeError, NotImplementedError):
+        return task  # an annotation that nobody can read documents by says nothing
+
+
+def _read_foreign(kind: Any, document: Any) -> Any:
+    """A type that msgspec does not know: pydantic's are asked themselves."""
+    if hasattr(kind, "model_validate"):
+        return kind.model_validate(document)
+    raise NotImplementedError(kind)
+
+
+def _one_model(actor: Declared[Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An actor that takes one model may be given it whole."""
+    only = next(iter(given.values())) if tuple(given) == actor.fields and len(given) == 1 else None
+    return _whole(only) or given if hasattr(only, "model_dump") else given
+
+
+def _whole(payload: Any) -> Mapping[str, Any] | None:
+    document: Mapping[str, Any] | None = payload.model_dump(mode="json") if hasattr(payload, "model_dump") else payload
+    return document
