@@ -158,7 +158,7 @@ class WorkerProcess:
 
     def _tell_how_it_is(self) -> None:
         serving.serve(self.settings, "actors")
-        begin(self.queues)
+        begin(self.queues, self.broken)
         watch_threads(
             all_of_them=self.settings.actor_threads,
             busy=self.attempts.__len__,
