@@ -9,11 +9,13 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
+import windlass
 from tests.acceptance.conftest import a_windlass_apart
-from tests.support.installation import Client, Task, Windlass
+from tests.support.installation import KEY, Client, Task, Windlass
 from tests.support.metrics import Said, ask
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
+from windlass.services.cli.doctor.there import look_there
 from windlass.services.laptop.ports import free_port
 from windlass.shared import db
 from windlass.shared.settings import Settings
@@ -204,6 +206,11 @@ def test_a_worker_that_can_serve_nothing_lives_and_says_so(own: Windlass) -> Non
     for queue in broken:
         assert told.values("windlass_queue_broken", queue=queue) == [1]
     assert told.values("windlass_actor_versions", actor="translate") == [1]
+    with windlass.Client(str(own.client.http.base_url), KEY) as client:
+        found = {each.name: each for each in look_there("here", client)}
+    assert found["queue painter.painter"].state == "bad"
+    assert "a_package_that_nobody_has" in broken["painter.painter"]
+    assert found["queue painter.painter"].detail.endswith(broken["painter.painter"])
 
 
 def test_after_kill_9_of_the_worker_it_is_finished_once(own: Windlass, notes: Path) -> None:
