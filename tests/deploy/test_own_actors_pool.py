@@ -1,5 +1,7 @@
 """The overlay with a pool for actors of somebody's own: like every other pool, and apart from all of them."""
 
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -10,15 +12,18 @@ from tests.deploy.manifests import (
     KUBERNETES,
     OVERLAYS,
     OWN_IMAGE,
+    POD_MAKERS,
     config_data,
     image_name,
     of_kind,
     our_pod,
     pods,
     pools,
+    read_all,
     rendered,
 )
 from tests.deploy.test_adding_a_queue import skeleton
+from tests.deploy.test_rendering import kustomize
 
 OVERLAY, POOL = "own-actors", "translate-translate"
 NAME = f"actors-{POOL}"
@@ -104,3 +109,28 @@ def test_compose_and_the_cluster_run_the_same_image() -> None:
     assert {services["register"]["image"], services["own-actors"]["image"], image} == {image}
     first = Path(DEPLOY / "examples" / "own_actors" / "Dockerfile").read_text().splitlines()[0]
     assert f"--tag {image} deploy/examples/own_actors" in first
+
+
+def test_it_stands_on_the_production_overlay_as_well(tmp_path: Path) -> None:
+    """As its first lines say: copied, with another overlay below it, and without what is about dev's Postgres."""
+    command = kustomize()
+    sources = shutil.copytree(KUBERNETES, tmp_path / "k8s")
+    file = sources / "overlays" / OVERLAY / "kustomization.yaml"
+    kustomization = yaml.safe_load(file.read_text())
+    kustomization["resources"][0] = "../production"
+    (kustomization["patches"],) = [
+        [each] for each in kustomization["patches"] if each["target"]["kind"] != "ScaledObject"
+    ]
+    file.write_text(yaml.safe_dump(kustomization))
+    made = subprocess.run([*command, str(file.parent)], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in read_all(made.stdout)}
+    image = our_pod(OVERLAY, NAME).spec["containers"][0]["image"]
+    with_it = {
+        name
+        for (kind, name), each in objects.items()
+        if kind in POD_MAKERS and each["spec"]["template"]["spec"]["containers"][0]["image"] == image
+    }
+    assert with_it == {NAME, *of_kind(OVERLAY, "Job")}
+    (trigger,) = objects["ScaledObject", NAME]["spec"]["triggers"]
+    assert trigger["metadata"]["sslmode"] == "require"
