@@ -52,7 +52,7 @@ def look_there(url: str, client: Client) -> Iterator[Finding]:
     yield from versions(health)
     yield migration(health)
     yield from queues(client)
-    with suppress(Forbidden):  # who works for everybody is not for users
+    with suppress(Unauthorized, Forbidden):  # who works for everybody is not for users
         yield from broken(client.workers())
 
 
