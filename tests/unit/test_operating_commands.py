@@ -1,10 +1,12 @@
-"""What the operators' commands make of the API's answers: a queue's pace, and servers that are too old."""
+"""What the operators' commands make of the API's answers: a queue's pace, old servers, queues that are broken."""
 
 import pytest
 
 from windlass import Health, Queues
 from windlass.client.operations import Component, Queue, Worker
+from windlass.client.task import Listing
 from windlass.services.cli.commands.top import Look, pace
+from windlass.services.cli.commands.workers import workers_table
 from windlass.services.cli.doctor.there import broken, numbers_in, versions
 
 
@@ -57,5 +59,7 @@ def test_a_queue_that_a_worker_cannot_serve_is_told_with_its_reason_and_what_to_
     assert (alone.name, alone.state) == ("queue translate.translate", "bad")
     assert alone.detail == f"a worker at new cannot serve it: {why}"
     assert "windlass actors check" in alone.remedy
+    table = workers_table(Listing(items=(new, old)))
+    assert [row[table.columns.index("CANNOT SERVE")] for row in table.rows] == ["translate.translate", ""]
     (beside,) = broken([new, old, gone])
     assert beside.state == "note", "another serves it"
