@@ -4,7 +4,7 @@ PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
 VERSION     := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
-OVERLAYS    := dev production
+OVERLAYS    := dev production own-actors
 BENCH       ?=
 PIP_INSTALL := $(BIN)/pip --disable-pip-version-check --no-input install --quiet
 COMPILE     := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --python-version 3.11

@@ -10,6 +10,7 @@ METRICS = Path(__file__).parent / "metrics.md"
 INTRODUCTIONS = {
     "What becomes of tasks": "Counted by the process that did it, once it was committed: sum them over all instances.",
     "Providers": "What the workers ask of providers, and what it costs.",
+    "Actors": "What actors do, those that come with Windlass and your own.",
     "The services": "How each process is.",
     "Everything": "Read from Postgres when an api is asked, so that every api says the same: take the `max` over them. "
     "While Postgres does not answer only the first of these is there: an old figure would look like a new one.",

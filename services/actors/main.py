@@ -94,7 +94,8 @@ class WorkerProcess:
         self.actors = make(self.loaded, settings, served)
         unknown = unknown_queues(settings)
         self.queues = tuple(queue for queue in settings.consumed_queues(self.actors) if queue not in unknown)
-        self.broken = {**self.loaded.broken_queues(), **unknown}
+        # Why an actor cannot be loaded goes before that nobody serves its queue, which is what follows from it.
+        self.broken = {**unknown, **self.loaded.broken_queues()}
         if not self.queues and not self.broken:
             raise SystemExit(f"WINDLASS_QUEUES names no queue of the actors there are: {', '.join(self.loaded.actors)}")
         self.alone = alone
@@ -158,7 +159,7 @@ class WorkerProcess:
 
     def _tell_how_it_is(self) -> None:
         serving.serve(self.settings, "actors")
-        begin(self.queues)
+        begin(self.queues, self.broken)
         watch_threads(
             all_of_them=self.settings.actor_threads,
             busy=self.attempts.__len__,

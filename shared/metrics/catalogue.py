@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from types import ModuleType
 
-from windlass.shared.metrics import cluster, providers, services, tasks
+from windlass.shared.metrics import actors, cluster, providers, services, tasks
 from windlass.shared.metrics.declaring import CATALOGUE, Declared
 
 PROCESS = (
@@ -21,7 +21,13 @@ class Part:
 
 
 def parts() -> list[Part]:
-    titles = {"What becomes of tasks": tasks, "Providers": providers, "The services": services, "Everything": cluster}
+    titles = {
+        "What becomes of tasks": tasks,
+        "Providers": providers,
+        "Actors": actors,
+        "The services": services,
+        "Everything": cluster,
+    }
     return [Part(title, _declared_in(module)) for title, module in titles.items()]
 
 

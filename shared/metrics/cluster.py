@@ -64,6 +64,12 @@ LEASE_AGE_SECONDS = gauge(
 UNACCOUNTED = gauge(
     "windlass_unaccounted_tasks", "Tasks that no part of the system is going to move: must be 0", [], of=[API]
 )
+ACTOR_VERSIONS = gauge(
+    "windlass_actor_versions",
+    "How many versions of an actor live workers run; 0 while nobody runs it",
+    ["actor"],
+    of=[API],
+)
 UNTOLD = gauge(
     "windlass_untold_moves", "Moves of tasks that could not be told to whom they concern: must be 0", [], of=[API]
 )

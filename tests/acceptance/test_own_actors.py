@@ -12,11 +12,15 @@ import httpx
 import pytest
 from uuid_utils.compat import uuid7
 
+import windlass
 from tests.acceptance.conftest import a_windlass_apart
 from tests.support.installation import KEY, Client, Task, Windlass
+from tests.support.metrics import Said, ask
 from tests.support.pages import files_of
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
+from windlass.services.cli.doctor.there import look_there
+from windlass.services.laptop.ports import free_port
 from windlass.shared import db
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
@@ -225,7 +229,8 @@ def test_a_module_that_cannot_be_imported_takes_down_its_queue_alone(own: Windla
 
 
 def test_a_worker_that_can_serve_nothing_lives_and_says_so(own: Windlass) -> None:
-    own.start("actors", WINDLASS_QUEUES="painter.painter,translate.nowhere")
+    port = free_port()
+    own.start("actors", WINDLASS_QUEUES="painter.painter,translate.nowhere", WINDLASS_METRICS_PORT=str(port))
 
     def says_so() -> dict[str, str] | None:
         return next((worker["broken"] for worker in own.client.workers() if not worker["queues"]), None)
@@ -233,6 +238,15 @@ def test_a_worker_that_can_serve_nothing_lives_and_says_so(own: Windlass) -> Non
     broken = wait_until("it says so", says_so)
     assert broken.keys() == {"painter.painter", "translate.nowhere"}
     assert broken["translate.nowhere"] == "WINDLASS_QUEUES names translate.nowhere, and no provider serves it"
+    told = Said(ask(port), own.client.http.get("/metrics").text)
+    for queue in broken:
+        assert told.values("windlass_queue_broken", queue=queue) == [1]
+    assert told.values("windlass_actor_versions", actor="translate") == [1]
+    with windlass.Client(str(own.client.http.base_url), KEY) as client:
+        found = {each.name: each for each in look_there("here", client)}
+    assert found["queue painter.painter"].state == "bad"
+    assert "a_package_that_nobody_has" in broken["painter.painter"]
+    assert found["queue painter.painter"].detail.endswith(broken["painter.painter"])
 
 
 def test_after_kill_9_of_the_worker_it_is_finished_once(own: Windlass, notes: Path) -> None:

@@ -11,9 +11,11 @@ import yaml
 PROJECT = Path(__file__).parents[2]
 DEPLOY = PROJECT / "deploy"
 KUBERNETES = DEPLOY / "k8s"
-OVERLAYS = ("dev", "production")
+OVERLAYS = ("dev", "production", "own-actors")
+"""The last one is the first, and a pool for actors of somebody's own."""
 POD_MAKERS = {"Deployment", "StatefulSet", "Job"}
-OUR_IMAGES = ("windlass", "registry.example.com/windlass")
+OWN_IMAGE = "our-windlass"
+OUR_IMAGES = ("windlass", "registry.example.com/windlass", OWN_IMAGE)
 
 Manifest = dict[str, Any]
 

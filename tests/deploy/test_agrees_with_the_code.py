@@ -10,6 +10,7 @@ from litestar import Litestar
 
 from tests.deploy.manifests import (
     OVERLAYS,
+    OWN_IMAGE,
     PROJECT,
     Manifest,
     Pod,
@@ -27,7 +28,7 @@ from windlass.services.cli.main import PROCESSES, build_parser
 from windlass.shared.settings import DEFAULT_PROVIDERS, Settings
 
 every_pod_of_ours = pytest.mark.parametrize("pod", our_pods(), ids=str)
-both_overlays = pytest.mark.parametrize("overlay", OVERLAYS)
+every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
 SETTINGS = {f"WINDLASS_{name.upper()}" for name in Settings.model_fields}
 ELSEWHERE = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
@@ -48,14 +49,14 @@ def settings_of(pod: Pod, tmp_path: Path) -> Settings:
 # Queues
 
 
-@both_overlays
+@every_overlay
 def test_every_queue_has_its_pool_and_every_pool_its_queue(overlay: str, tmp_path: Path) -> None:
     queues = settings_of(our_pod(overlay, "api"), tmp_path).all_queues()
     served = [settings_of(pod, tmp_path).queues for pod in pools(overlay)]
     assert sorted(served) == sorted((queue,) for queue in queues)
 
 
-@both_overlays
+@every_overlay
 def test_every_pool_is_scaled_by_the_demand_for_its_own_queue(overlay: str, tmp_path: Path) -> None:
     scaled = of_kind(overlay, "ScaledObject")
     assert {each["spec"]["scaleTargetRef"]["name"] for each in scaled.values()} == {pod.name for pod in pools(overlay)}
@@ -65,7 +66,7 @@ def test_every_pool_is_scaled_by_the_demand_for_its_own_queue(overlay: str, tmp_
         assert trigger["metadata"]["query"].endswith(f"FROM scale_demand WHERE queue = '{queue}'")
 
 
-@both_overlays
+@every_overlay
 def test_the_target_of_scaling_is_what_one_pod_does_at_once(overlay: str, tmp_path: Path) -> None:
     for pod in pools(overlay):
         (trigger,) = of_kind(overlay, "ScaledObject")[pod.name]["spec"]["triggers"]
@@ -73,7 +74,7 @@ def test_the_target_of_scaling_is_what_one_pod_does_at_once(overlay: str, tmp_pa
         assert trigger["metadata"]["activationTargetQueryValue"] == "0"
 
 
-@both_overlays
+@every_overlay
 def test_the_scaler_reads_as_a_role_that_is_made_for_it(overlay: str) -> None:
     (authentication,) = of_kind(overlay, "TriggerAuthentication").values()
     if overlay == "production":
@@ -107,19 +108,19 @@ def test_the_settings_of_every_pod_are_accepted_together(pod: Pod, tmp_path: Pat
         assert (settings.data_dir, settings.sandbox_of("demo")) == (Path("/var/lib/windlass"), "required")
 
 
-@both_overlays
+@every_overlay
 def test_keys_of_providers_go_by_the_names_that_the_settings_know(overlay: str) -> None:
     for secret in of_kind(overlay, "ExternalSecret").values():
         if secret["metadata"]["name"].startswith(("windlass-keys-", "windlass-media")):
             assert {each["secretKey"] for each in secret["spec"]["data"]} <= KEYS | ELSEWHERE
 
 
-@both_overlays
+@every_overlay
 def test_every_secret_comes_from_somewhere(overlay: str) -> None:
     made = {each["spec"]["target"]["name"] for each in of_kind(overlay, "ExternalSecret").values()}
     made |= {f"{name}-app" for name in of_kind(overlay, "Cluster")}
     made |= {f"{name}-default-user" for name in of_kind(overlay, "RabbitmqCluster")}
-    if overlay == "dev":
+    if overlay != "production":
         script = (PROJECT / "deploy/k8s/overlays/dev/secrets.sh").read_text()
         made |= set(re.findall(r"^make ([\w-]+)", script, re.MULTILINE))
     assert {name for pod in pods(overlay) for name in required_secrets(pod)} <= made
@@ -149,7 +150,7 @@ def test_every_container_runs_a_command_that_there_is(pod: Pod) -> None:
             assert build_parser().parse_args(container["args"]).command in PROCESSES
 
 
-@both_overlays
+@every_overlay
 def test_the_api_listens_where_its_probes_and_its_service_look(overlay: str, tmp_path: Path) -> None:
     pod = our_pod(overlay, "api")
     (container,) = pod.spec["containers"]
@@ -174,7 +175,7 @@ def test_no_port_is_named_that_nobody_serves(pod: Pod) -> None:
     assert ports == {"api": [8800], "fake-providers": [8810]}.get(pod.name, []) + [9100] * answers_prometheus
 
 
-@both_overlays
+@every_overlay
 def test_every_process_answers_prometheus_where_it_looks(overlay: str, tmp_path: Path) -> None:
     """By name: what the monitor and the network policy mean is the port that the process listens on."""
     policy = of_kind(overlay, "NetworkPolicy")["to-the-metrics"]["spec"]
@@ -212,7 +213,7 @@ def test_those_without_a_port_are_felt_by_their_pulse(pod: Pod, tmp_path: Path) 
         assert file.startswith("/tmp/")
 
 
-@both_overlays
+@every_overlay
 def test_a_stuck_worker_is_its_guardian_s_to_replace_before_it_is_the_kubelet_s(overlay: str, tmp_path: Path) -> None:
     for pod in pools(overlay):
         settings = settings_of(pod, tmp_path)
@@ -224,7 +225,7 @@ def test_a_stuck_worker_is_its_guardian_s_to_replace_before_it_is_the_kubelet_s(
 # Draining
 
 
-@both_overlays
+@every_overlay
 def test_a_worker_has_the_time_that_it_was_promised(overlay: str, tmp_path: Path) -> None:
     for pod in pools(overlay):
         settings = settings_of(pod, tmp_path)
@@ -233,7 +234,7 @@ def test_a_worker_has_the_time_that_it_was_promised(overlay: str, tmp_path: Path
         assert pod.spec["terminationGracePeriodSeconds"] >= needed + 10
 
 
-@both_overlays
+@every_overlay
 def test_an_agent_and_a_summary_may_end_what_they_have_begun(overlay: str, tmp_path: Path) -> None:
     """A picture that is being drawn is asked for again by the next worker; what these do would begin anew."""
     for name, actor in (("actors-agent-local", "agent"), ("actors-summarize-openrouter", "summarize")):
@@ -241,7 +242,7 @@ def test_an_agent_and_a_summary_may_end_what_they_have_begun(overlay: str, tmp_p
         assert settings.drain_seconds > settings.actors[actor].timeout_seconds
 
 
-@both_overlays
+@every_overlay
 def test_the_api_closes_its_streams_within_its_grace(overlay: str) -> None:
     pod = our_pod(overlay, "api")
     command, seconds = pod.spec["containers"][0]["lifecycle"]["preStop"]["exec"]["command"]
@@ -253,13 +254,17 @@ def test_the_api_closes_its_streams_within_its_grace(overlay: str) -> None:
 # The rest
 
 
-@both_overlays
+@every_overlay
 def test_the_migration_and_the_image_are_of_this_version(overlay: str) -> None:
     version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
-    assert list(of_kind(overlay, "Job")) == [f"migrate-{version.replace('.', '-')}"]
+    (job,) = [pod for pod in pods(overlay) if pod.owner["kind"] == "Job"]
+    (tag,) = {container["image"].rpartition(":")[2] for container in job.containers}
+    assert job.name == f"migrate-{tag.replace('.', '-')}"
     for pod in pods(overlay):
         if pod.is_ours:
-            assert {container["image"].rpartition(":")[2] for container in pod.containers} == {version}
+            (image,) = {container["image"] for container in pod.containers}
+            own = image.startswith(f"{OWN_IMAGE}:")
+            assert re.fullmatch(rf"{re.escape(version)}-\d+" if own else re.escape(version), image.rpartition(":")[2])
 
 
 def test_an_ingress_keeps_streams_open_and_lets_bodies_in() -> None:

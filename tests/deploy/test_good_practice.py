@@ -8,7 +8,7 @@ from tests.deploy.manifests import OVERLAYS, Pod, all_pods, as_bytes, config_dat
 
 every_pod = pytest.mark.parametrize("pod", all_pods(), ids=str)
 every_pod_of_ours = pytest.mark.parametrize("pod", our_pods(), ids=str)
-both_overlays = pytest.mark.parametrize("overlay", OVERLAYS)
+every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
 
 def long_lived(pod: Pod) -> bool:
@@ -66,7 +66,7 @@ def test_nobody_shares_what_belongs_to_the_node(pod: Pod) -> None:
     assert not [volume for volume in pod.spec.get("volumes", []) if "hostPath" in volume]
 
 
-@both_overlays
+@every_overlay
 def test_the_namespace_refuses_what_is_not_restricted(overlay: str) -> None:
     (namespace,) = of_kind(overlay, "Namespace").values()
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
@@ -121,7 +121,7 @@ def test_all_but_the_migration_wait_for_the_schema(pod: Pod) -> None:
 # How it is moved, replaced and spread
 
 
-@both_overlays
+@every_overlay
 def test_what_matters_may_be_drained_one_at_a_time(overlay: str) -> None:
     budgets = of_kind(overlay, "PodDisruptionBudget").values()
     for pod in pods(overlay):
@@ -132,7 +132,7 @@ def test_what_matters_may_be_drained_one_at_a_time(overlay: str) -> None:
         assert budget["spec"]["maxUnavailable"] == (0 if pod.name == "actors-agent-local" else 1)
 
 
-@both_overlays
+@every_overlay
 def test_agents_are_alone_in_their_pods_and_nobody_s_to_tidy_away(overlay: str) -> None:
     pod = our_pod(overlay, "actors-agent-local")
     annotations = pod.owner["spec"]["template"]["metadata"]["annotations"]
@@ -142,7 +142,7 @@ def test_agents_are_alone_in_their_pods_and_nobody_s_to_tidy_away(overlay: str) 
     assert {"name": "WINDLASS_ACTOR_THREADS", "value": "1"} in container["env"]
 
 
-@both_overlays
+@every_overlay
 def test_a_rollout_takes_nobody_away_before_the_new_one_is_ready(overlay: str) -> None:
     for name, deployment in of_kind(overlay, "Deployment").items():
         if name != "fake-providers":
@@ -158,7 +158,7 @@ def test_pods_are_spread_over_zones_and_machines(pod: Pod) -> None:
             assert each["labelSelector"] == pod.owner["spec"]["selector"]
 
 
-@both_overlays
+@every_overlay
 def test_those_who_scale_own_the_number_of_replicas(overlay: str) -> None:
     scaled = {each["spec"]["scaleTargetRef"]["name"] for each in of_kind(overlay, "ScaledObject").values()}
     scaled |= {each["spec"]["scaleTargetRef"]["name"] for each in of_kind(overlay, "HorizontalPodAutoscaler").values()}
@@ -174,7 +174,7 @@ def test_two_of_each_are_there_in_production() -> None:
     assert of_kind("production", "HorizontalPodAutoscaler")["api"]["spec"]["minReplicas"] >= 2
 
 
-@both_overlays
+@every_overlay
 def test_selectors_find_their_pods_and_only_those(overlay: str) -> None:
     for pod in pods(overlay):
         selector = pod.owner["spec"].get("selector", {}).get("matchLabels")
@@ -183,7 +183,7 @@ def test_selectors_find_their_pods_and_only_those(overlay: str) -> None:
             assert found == [pod.name]
 
 
-@both_overlays
+@every_overlay
 def test_every_service_leads_to_a_port_of_some_pod(overlay: str) -> None:
     for service in of_kind(overlay, "Service").values():
         (pod,) = [each for each in pods(overlay) if service["spec"]["selector"].items() <= each.labels.items()]
@@ -191,7 +191,7 @@ def test_every_service_leads_to_a_port_of_some_pod(overlay: str) -> None:
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
 
 
-@both_overlays
+@every_overlay
 def test_scaling_down_is_slow(overlay: str) -> None:
     """Whoever is sent away has to hand its work back or finish it."""
     for each in of_kind(overlay, "ScaledObject").values():
@@ -202,7 +202,7 @@ def test_scaling_down_is_slow(overlay: str) -> None:
         assert each["spec"]["cooldownPeriod"] >= 60
 
 
-@both_overlays
+@every_overlay
 def test_pools_scale_to_none_and_nobody_is_sent_away_while_postgres_is_silent(overlay: str) -> None:
     for each in of_kind(overlay, "ScaledObject").values():
         assert each["spec"]["minReplicaCount"] == 0

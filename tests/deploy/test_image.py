@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -28,15 +28,15 @@ WRITABLE = "/media"
 
 
 @cache
-def instructions() -> list[tuple[str, str]]:
-    """The Dockerfile, one instruction to a pair."""
-    lines = [line for line in (DEPLOY / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
+def instructions(directory: Path = DEPLOY) -> list[tuple[str, str]]:
+    """The Dockerfile in this directory, one instruction to a pair."""
+    lines = [line for line in (directory / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
     return [(name, rest) for name, _, rest in (line.partition(" ") for line in joined.splitlines() if line)]
 
 
-def given(name: str) -> list[str]:
-    return [rest for each, rest in instructions() if each == name]
+def given(name: str, directory: Path = DEPLOY) -> list[str]:
+    return [rest for each, rest in instructions(directory) if each == name]
 
 
 def test_it_is_built_in_two_stages_from_a_base_of_a_version() -> None:
@@ -115,9 +115,10 @@ def skip_without_namespaces() -> None:
 
 @contextmanager
 def contained(
-    installed: Path, directory: Path, process: str, *arguments: str, **settings: str
+    installed: Path, directory: Path, process: str, *arguments: str, mounts: Sequence[str] = (), **settings: str
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process as the image starts it: the first of its namespace, user 10001, on a read-only root.
+    """A process as the image starts it: the first of its namespace, user 10001, on a read-only root. `mounts` are
+    bubblewrap's words for what an image has besides.
 
     Its own directory stands for the container's /tmp: the tests' interpreter may be below the real one. It is also
     where it starts, and has packages of the names that ours have in the source tree.
@@ -128,7 +129,8 @@ def contained(
     command = [
         *leash(), bwrap, "--die-with-parent", "--unshare-user", "--uid", "10001", "--gid", "10001",
         "--unshare-pid", "--as-pid-1", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
-        "--bind", str(directory), WRITABLE, "--ro-bind", str(installed), "/mnt", "--chdir", WRITABLE,
+        "--bind", str(directory), WRITABLE, "--ro-bind", str(installed), "/mnt", *mounts,
+        "--chdir", WRITABLE,
         sys.executable, "-m", "windlass.services.cli", process, *arguments,
     ]  # fmt: skip
     environment = {

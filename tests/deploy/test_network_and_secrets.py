@@ -19,7 +19,7 @@ from tests.deploy.manifests import (
 )
 
 every_pod = pytest.mark.parametrize("pod", all_pods(), ids=str)
-both_overlays = pytest.mark.parametrize("overlay", OVERLAYS)
+every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
 METADATA_SERVICE = "169.254.169.254"
 
@@ -27,13 +27,13 @@ METADATA_SERVICE = "169.254.169.254"
 # Who speaks to whom
 
 
-@both_overlays
+@every_overlay
 def test_nobody_speaks_to_anybody_unless_it_is_written_down(overlay: str) -> None:
     deny = of_kind(overlay, "NetworkPolicy")["nobody"]["spec"]
     assert deny == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
 
-@both_overlays
+@every_overlay
 def test_workers_reach_the_internet_and_nothing_private(overlay: str) -> None:
     (rule,) = of_kind(overlay, "NetworkPolicy")["to-the-internet"]["spec"]["egress"]
     blocks = [each["ipBlock"] for each in rule["to"]]
@@ -54,14 +54,14 @@ def reaches(blocks: list[Manifest], address: str) -> bool:
     return any(inside(block["cidr"]) and not any(map(inside, block["except"])) for block in blocks)
 
 
-@both_overlays
+@every_overlay
 def test_only_those_who_have_to_are_let_out(overlay: str) -> None:
     let_out = {pod.name for pod in pods(overlay) if pod.labels.get("windlass.dev/egress") == "internet"}
     providers = {"actors-media-leonardo", "actors-media-midjourney", "actors-summarize-openrouter"}
     assert let_out == providers | ({"api"} if overlay == "production" else set())  # it reads the bucket
 
 
-@both_overlays
+@every_overlay
 def test_only_an_ingress_reaches_the_api_and_the_api_never_the_broker(overlay: str) -> None:
     policies = of_kind(overlay, "NetworkPolicy")
     (rule,) = policies["to-the-api"]["spec"]["ingress"]
@@ -74,7 +74,7 @@ def test_only_an_ingress_reaches_the_api_and_the_api_never_the_broker(overlay: s
 # Secrets
 
 
-@both_overlays
+@every_overlay
 def test_there_is_no_secret_in_the_tree(overlay: str) -> None:
     assert not of_kind(overlay, "Secret")
     text = "\n".join(str(each) for each in rendered(overlay))
@@ -89,7 +89,7 @@ def test_what_is_secret_comes_from_a_secret(pod: Pod) -> None:
                 assert "secretKeyRef" in each.get("valueFrom", {}), each["name"]
 
 
-@both_overlays
+@every_overlay
 def test_each_pool_gets_the_keys_of_its_own_provider(overlay: str) -> None:
     for pod in pools(overlay):
         pool = pod.labels["windlass.dev/pool"]
@@ -98,7 +98,7 @@ def test_each_pool_gets_the_keys_of_its_own_provider(overlay: str) -> None:
         assert names == {f"windlass-keys-{pool}"} | media
 
 
-@both_overlays
+@every_overlay
 def test_what_is_configured_is_there(overlay: str) -> None:
     """A pod that names a ConfigMap or an account which is missing never starts."""
     maps = of_kind(overlay, "ConfigMap").keys()
@@ -109,7 +109,7 @@ def test_what_is_configured_is_there(overlay: str) -> None:
         assert named <= maps
 
 
-@both_overlays
+@every_overlay
 def test_a_change_of_settings_restarts_whom_it_concerns(overlay: str) -> None:
     """Their names have a hash of what they hold, so the pods' templates change with it."""
     for config_map in of_kind(overlay, "ConfigMap").values():

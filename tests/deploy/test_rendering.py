@@ -36,14 +36,23 @@ def test_rendering_again_gives_what_is_committed(overlay: str) -> None:
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_every_object_of_the_sources_is_in_what_was_rendered(overlay: str) -> None:
     """Also where nothing can be rendered: whoever adds or renames an object and forgets to render is told."""
-    expected = named_in(KUBERNETES / "base" / "kustomization.yaml")
-    expected |= named_in(KUBERNETES / "overlays" / overlay / "kustomization.yaml")
+    expected = named_in(KUBERNETES / "overlays" / overlay / "kustomization.yaml")
     found = {
         (each["kind"], each["metadata"]["name"])
         for each in rendered(overlay)
         if each["kind"] != "ConfigMap" or is_a_dashboard(each)
     }
     assert found == expected
+
+
+def layers(overlay: str) -> list[Path]:
+    """What it is made of: itself, the overlay that it stands on, if it does, and the base."""
+    found = [KUBERNETES / "overlays" / overlay]
+    while (
+        first := found[-1] / yaml.safe_load((found[-1] / "kustomization.yaml").read_text())["resources"][0]
+    ).is_dir():
+        found.append(first.resolve())
+    return found
 
 
 def named_in(file: Path) -> set[tuple[str, str]]:
@@ -59,12 +68,18 @@ def named_in(file: Path) -> set[tuple[str, str]]:
             (pool,) = read_all((path / "pool.yaml").read_text())
             kinds = ("Deployment", "ScaledObject", "PodDisruptionBudget")
             found |= {(kind, f"actors-{pool['metadata']['name']}") for kind in kinds}
+        else:
+            found |= named_in(path / "kustomization.yaml")
+    for patch in kustomization.get("patches", []):
+        if patch.get("options", {}).get("allowNameChange"):
+            kind, ((changed),) = patch["target"]["kind"], yaml.safe_load(patch["patch"])
+            found = {each for each in found if each[0] != kind} | {(kind, changed["value"])}
     return found
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_what_a_pool_says_is_what_was_rendered(overlay: str) -> None:
-    for file in (KUBERNETES / "base" / "pools").glob("*/pool.yaml"):
+    for file in (file for layer in layers(overlay) for file in layer.glob("pools/*/pool.yaml")):
         (pool,) = read_all(file.read_text())
         said, name = pool["spec"], f"actors-{pool['metadata']['name']}"
         deployment, scaled = of_kind(overlay, "Deployment")[name], of_kind(overlay, "ScaledObject")[name]
@@ -81,12 +96,12 @@ def test_what_a_pool_says_is_what_was_rendered(overlay: str) -> None:
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_settings_and_files_are_those_of_the_sources(overlay: str) -> None:
-    folder = KUBERNETES / "overlays" / overlay
     settings = dict(
         line.split("=", 1) for line in (KUBERNETES / "base" / "settings.env").read_text().splitlines() if line
     )
-    for generator in yaml.safe_load((folder / "kustomization.yaml").read_text())["configMapGenerator"]:
-        settings |= dict(line.split("=", 1) for line in generator.get("literals", []))
-    toml = next(path for path in (folder / "windlass.toml", KUBERNETES / "base" / "windlass.toml") if path.exists())
+    for layer in layers(overlay)[::-1]:
+        for generator in yaml.safe_load((layer / "kustomization.yaml").read_text())["configMapGenerator"]:
+            settings |= dict(line.split("=", 1) for line in generator.get("literals", []))
+    toml = next(path for layer in layers(overlay) if (path := layer / "windlass.toml").exists())
     held = {key: value for each in of_kind(overlay, "ConfigMap").values() for key, value in each["data"].items()}
     assert {**settings, "windlass.toml": toml.read_text()}.items() <= held.items()

@@ -12,10 +12,10 @@ from windlass.shared.toml_tables import AgentLimits
 COMMANDS = {"first_key.py", "after_restore.py"}
 """Run once, by hand or before the service itself."""
 
-both_overlays = pytest.mark.parametrize("overlay", OVERLAYS)
+every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
 
-@both_overlays
+@every_overlay
 def test_an_agent_s_pod_has_room_for_what_an_agent_may_take(overlay: str) -> None:
     limits = our_pod(overlay, "actors-agent-local").spec["containers"][0]["resources"]["limits"]
     allowed = AgentLimits()
@@ -41,7 +41,7 @@ def test_the_connections_of_each_process_are_those_of_the_design() -> None:
     }
 
 
-@both_overlays
+@every_overlay
 def test_postgres_has_connections_for_all_of_them(overlay: str) -> None:
     """At their largest, in the middle of a rollout, with every pod that is leaving still there."""
     (scaler,) = of_kind(overlay, "HorizontalPodAutoscaler").values()

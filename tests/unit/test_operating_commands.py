@@ -1,11 +1,13 @@
-"""What the operators' commands make of the API's answers: a queue's pace, and servers that are too old."""
+"""What the operators' commands make of the API's answers: a queue's pace, old servers, queues that are broken."""
 
 import pytest
 
 from windlass import Health, Queues
-from windlass.client.operations import Component, Queue
+from windlass.client.operations import Component, Queue, Worker
+from windlass.client.task import Listing
 from windlass.services.cli.commands.top import Look, pace
-from windlass.services.cli.doctor.there import numbers_in, versions
+from windlass.services.cli.commands.workers import workers_table
+from windlass.services.cli.doctor.there import broken, numbers_in, versions
 
 
 def a_look(at: float, **ended: int) -> Look:
@@ -46,3 +48,18 @@ def test_a_server_that_is_too_old_is_named_with_its_remedy(
 
 def test_versions_are_read_as_far_as_they_are_numbers() -> None:
     assert [numbers_in(text) for text in ("3.13.7", "16", "unknown")] == [(3, 13, 7), (16,), ()]
+
+
+def test_a_queue_that_a_worker_cannot_serve_is_told_with_its_reason_and_what_to_do() -> None:
+    why = "[actors.translate]: module our_actors needs deepl, which is not installed here"
+    new = Worker(worker_id="n", state="active", hostname="new", broken={"translate.translate": why})
+    old = Worker(worker_id="o", state="active", hostname="old", queues=("translate.translate",))
+    gone = Worker(worker_id="g", state="stopped", hostname="gone", broken={"resize.resize": why})
+    (alone,) = broken([new, gone])
+    assert (alone.name, alone.state) == ("queue translate.translate", "bad")
+    assert alone.detail == f"a worker at new cannot serve it: {why}"
+    assert "windlass actors check" in alone.remedy
+    table = workers_table(Listing(items=(new, old)))
+    assert [row[table.columns.index("CANNOT SERVE")] for row in table.rows] == ["translate.translate", ""]
+    (beside,) = broken([new, old, gone])
+    assert beside.state == "note", "another serves it"

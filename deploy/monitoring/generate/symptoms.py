@@ -121,6 +121,29 @@ def workers() -> tuple[Alert, ...]:
     )
 
 
+def actors() -> tuple[Alert, ...]:
+    return (
+        Alert(
+            "WindlassActorBroken",
+            TICKET,
+            "sum by (queue) (windlass_queue_broken) > 0",
+            "5m",
+            "Workers cannot serve {{ $labels.queue }}",
+            "{{ $value }} workers that live were to serve {{ $labels.queue }} and cannot, for its actor cannot be "
+            "loaded there; they serve their other queues.",
+        ),
+        Alert(
+            "WindlassActorVersionsDiffer",
+            TICKET,
+            f"{of_the_cluster('windlass_actor_versions', 'actor')} > 1",
+            "1h",
+            "Workers run different versions of {{ $labels.actor }}",
+            "{{ $value }} versions of the actor {{ $labels.actor }} have run side by side for an hour: only what all "
+            "of them take is accepted.",
+        ),
+    )
+
+
 def parts() -> tuple[Alert, ...]:
     return (
         Alert(
@@ -211,5 +234,6 @@ def groups() -> tuple[Group, ...]:
         Group("windlass-queues", queues()),
         Group("windlass-providers", providers()),
         Group("windlass-workers", workers()),
+        Group("windlass-actors", actors()),
         Group("windlass-parts", parts()),
     )

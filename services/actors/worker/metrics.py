@@ -1,10 +1,11 @@
-"""What a worker says to Prometheus: how its attempts end, how its threads are, what its calls to providers come to."""
+"""What a worker says to Prometheus: its attempts and their steps, its queues and threads, its calls to providers."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from windlass.shared.errors import ERROR_TYPES, NetworkTimeout, RateLimited, ServiceUnavailable, TaskError, TimedOut
+from windlass.shared.metrics.actors import FOR_ANOTHER_VERSION, QUEUE_BROKEN, STEPS
 from windlass.shared.metrics.declaring import Kept
 from windlass.shared.metrics.providers import CALL_SECONDS_TAKEN, CALLS, COST_USD, TOKENS
 from windlass.shared.metrics.seam import counted_afterwards
@@ -28,13 +29,23 @@ FAILED = {"retrying": "retried", "dead": "buried"}
 _finished, _run, _errors = Kept(ATTEMPTS_FINISHED), Kept(RUN_SECONDS), Kept(ATTEMPT_ERRORS)
 
 
-def begin(queues: Iterable[str]) -> None:
-    """What has not happened yet has happened 0 times, as far as somebody may be woken by the first time."""
+STEP_RESULTS = ("run", "given_back")
+
+
+def begin(queues: Iterable[str], broken: Iterable[str]) -> None:
+    """What has not happened yet has happened 0 times, as far as somebody may be woken by the first time. What is broken
+    stays so until the process is replaced."""
     for queue in queues:
         actor, _, provider = queue.partition(".")
+        QUEUE_BROKEN.labels(queue).set(0)
+        FOR_ANOTHER_VERSION.labels(actor).inc(0)
+        for result in STEP_RESULTS:
+            STEPS.labels(actor, result).inc(0)
         _errors[actor, provider, "OutOfMemory", "buried"].inc(0)
         for outcome in OUTCOMES.values():
             _finished[actor, provider, outcome].inc(0)
+    for queue in broken:
+        QUEUE_BROKEN.labels(queue).set(1)
 
 
 @counted_afterwards
@@ -44,6 +55,14 @@ def attempt_ended(task: Claimed, ending: Ending, status: str | None, *, seconds:
     if ending.error is not None and status in FAILED:
         error_type = ending.error["type"] if ending.error["type"] in ERROR_TYPES else "other"
         _errors[task.actor, task.provider, error_type, FAILED[status]].inc()
+
+
+def step_ended(actor: str, result: str) -> None:
+    STEPS.labels(actor, result).inc()
+
+
+def left_to_another_version(actor: str) -> None:
+    FOR_ANOTHER_VERSION.labels(actor).inc()
 
 
 def watch_threads(*, all_of_them: int, busy: Callable[[], int], heartbeat_age: Callable[[], float]) -> None:

@@ -5,6 +5,7 @@ import logging
 import msgspec
 
 from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.metrics import left_to_another_version
 from windlass.shared.actors.definition import Definition
 from windlass.shared.actors.schemas import UnfitSchema
 from windlass.shared.actors.versions import Sibling, Version, after_a_refusal
@@ -33,6 +34,7 @@ def refusal_of(context: Context, own: str, why: str, *, heard_within_seconds: fl
     if refusal is not None:
         return refusal
     log.info("task %s: version %s of %s hands it back, for another takes it (%s)", task.task_id, own, task.actor, why)
+    left_to_another_version(task.actor)
     return ForAnotherVersion()
 
 

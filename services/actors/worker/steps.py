@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from windlass.services.actors.worker.metrics import step_ended
 from windlass.shared.actors import step_rules
 from windlass.shared.actors.step_rules import StepBook, as_kept, inside
 from windlass.shared.store.tasks.steps import results_of_steps, save_step
@@ -43,8 +44,7 @@ class Steps:
             result = step_rules.refuse_awaitable(name, function(*arguments, **options))
         written = self._book.fit(name, result)
         # Kept before anybody asks whether to stop: the work is done, and may have been paid for.
-        if not self._context.ask(save_step, *self._saving(name, written, began)):
-            self._context.stop("lost")
+        self._ended(is_kept=self._context.ask(save_step, *self._saving(name, written, began)))
         self._context.check()
         return as_kept(written)
 
@@ -64,8 +64,7 @@ class Steps:
         with inside(name):
             result = await function(*arguments, **options)
         written = self._book.fit(name, result)
-        if not await self._context.ask_async(save_step, *self._saving(name, written, began)):
-            self._context.stop("lost")
+        self._ended(is_kept=await self._context.ask_async(save_step, *self._saving(name, written, began)))
         self._context.check()
         return as_kept(written)
 
@@ -78,7 +77,15 @@ class Steps:
 
     def _given(self, name: str) -> Any:
         assert self._earlier is not None
+        step_ended(self._context.task.actor, "given_back")
         return self._earlier[name]
+
+    def _ended(self, *, is_kept: bool) -> None:
+        """What was not kept is no longer this attempt's to do."""
+        if is_kept:
+            step_ended(self._context.task.actor, "run")
+        else:
+            self._context.stop("lost")
 
     def _saving(self, name: str, written: bytes, began: float) -> tuple[Any, ...]:
         return self._context.task, name, written.decode(), round((time.monotonic() - began) * 1000)

@@ -74,6 +74,7 @@ class ClusterMetrics:
         if self._read.unaccounted is not None:
             yield family(cluster.UNACCOUNTED, [([], self._read.unaccounted)])
         yield family(cluster.UNTOLD, [([], self._read.untold)])
+        yield family(cluster.ACTOR_VERSIONS, [([row.actor], row.versions) for row in self._read.actors])
 
     def _of_queues(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
         rows = [

@@ -24,11 +24,12 @@ def workers_table(answer: Listing[Worker]) -> Table:
         (
             each.worker_id, each.state, f"{each.running}/{each.capacity}", age(each.started_at),
             age(each.heartbeat_at), known(each.queues), known(each.stop_reason),
+            known(tuple(each.broken)),
         )
         for each in answer.items
     ]  # fmt: skip
     return Table(
-        columns=("WORKER", "STATE", "RUNNING", "UP", "HEARD OF", "QUEUES", "STOPPED BECAUSE"),
+        columns=("WORKER", "STATE", "RUNNING", "UP", "HEARD OF", "QUEUES", "STOPPED BECAUSE", "CANNOT SERVE"),
         rows=rows,
         empty="no worker has ever reported; `windlass actors` starts one",
         wide=frozenset({"QUEUES"}),

@@ -1,26 +1,32 @@
-"""The Windlass that answers: key, parts, migration, clock, and queues that nobody serves."""
+"""The Windlass that answers: key, parts, migration, clock, and queues that nobody serves, or cannot."""
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from windlass import Client, Forbidden, Health, Unauthorized, Unreachable, WindlassError
 from windlass.client.errors import ApiError
+from windlass.client.operations import Worker
 from windlass.services.cli.doctor.finding import Finding, bad, note, ok
 
 MOST_CLOCK_SECONDS: Final = 2.0
 OLDEST: Final = {"postgres": ("Postgres", (15,)), "broker": ("RabbitMQ", (3, 10))}
 """What Windlass is tried on: with older servers nobody knows."""
 MIGRATIONS: Final = Path(__file__).parents[3] / "shared" / "migrations" / "versions"
+SERVE: Final = "start one for these queues: `WINDLASS_QUEUES=… windlass actors`"
+MEND: Final = (
+    "mend it and restart that worker; `windlass actors check` there, with its settings, says it without a server"
+)
 REMEDIES: Final = {
     "postgres": "see that it runs, has room and lets Windlass in; `windlass migrate` brings its schema",
     "broker": "see that RabbitMQ runs and has memory and disk; tasks are accepted meanwhile",
     "dispatcher": "start one: `windlass dispatcher`",
     "janitor": "start one: `windlass janitor`",
-    "workers": "start one for these queues: `WINDLASS_QUEUES=… windlass actors`",
+    "workers": f"{SERVE}; one that is broken has a line of its own",
     "breakers": "`windlass providers` says why; it tries again by itself",
 }
 
@@ -46,6 +52,8 @@ def look_there(url: str, client: Client) -> Iterator[Finding]:
     yield from versions(health)
     yield migration(health)
     yield from queues(client)
+    with suppress(Unauthorized, Forbidden):  # who works for everybody is not for users
+        yield from broken(client.workers())
 
 
 def clock(health: Health, asked_at: datetime, took: float) -> Finding:
@@ -115,8 +123,19 @@ def queues(client: Client) -> Iterator[Finding]:
     waiting = [each.queue for each in answer.queues if not each.workers and each.fresh + each.retry]
     idle = [each.queue for each in answer.queues if not each.workers and each.queue not in waiting]
     if waiting:
-        yield bad("queues", f"tasks wait where no worker serves: {', '.join(waiting)}", REMEDIES["workers"])
+        yield bad("queues", f"tasks wait where no worker serves: {', '.join(waiting)}", SERVE)
     elif idle:
-        yield note("queues", f"nobody serves {', '.join(idle)}; nothing waits there", REMEDIES["workers"])
+        yield note("queues", f"nobody serves {', '.join(idle)}; nothing waits there", SERVE)
     else:
         yield ok("queues", "each has a worker")
+
+
+def broken(workers: Sequence[Worker]) -> Iterator[Finding]:
+    """Queues that a worker was to serve and cannot: to be mended at once where no other serves them."""
+    living = [each for each in workers if each.state == "active"]
+    served = {queue for each in living for queue in each.queues}
+    reasons = {queue: reason for each in living for queue, reason in each.broken.items()}
+    for queue, reason in sorted(reasons.items()):
+        hosts = ", ".join(sorted({each.hostname for each in living if queue in each.broken}))
+        say = note if queue in served else bad
+        yield say(f"queue {queue}", f"a worker at {hosts} cannot serve it: {reason}", MEND)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from windlass.shared.db import Database
 from windlass.shared.store.functions import named
-from windlass.shared.store.operating import queues, room
+from windlass.shared.store.operating import queues, registry, room
 from windlass.shared.store.operating.queues import QueueStatus
 from windlass.shared.store.record import Record, fetch
 from windlass.shared.store.tasks import untold
@@ -26,7 +26,7 @@ class ProviderState(Record):
 @dataclass(frozen=True)
 class ClusterState:
     """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, why nothing can be
-    stored, if that is so, and what went untold."""
+    stored, if that is so, what went untold, and how many versions of each actor there are."""
 
     queues: list[QueueStatus]
     providers: list[ProviderState]
@@ -35,6 +35,7 @@ class ClusterState:
     refusal: room.Refusal | None
     untold: int
     """Moves that could not be told to whom they concern."""
+    actors: list[registry.VersionsAlive]
 
 
 async def read(db: Database, *, workers_within_seconds: float, janitors_within_seconds: float) -> ClusterState:
@@ -62,4 +63,5 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         unaccounted=providers[0].unaccounted if providers else None,
         refusal=await room.refusal(db),
         untold=await untold.count(db),
+        actors=await registry.alive(db, heard_within_seconds=workers_within_seconds),
     )

@@ -31,6 +31,13 @@ class RegisteredVersion(Record):
     is_last: bool
 
 
+class VersionsAlive(Record):
+    """How many versions of an actor are at work."""
+
+    actor: str
+    versions: int
+
+
 class Served(Record):
     """A queue, whose provider may have no table."""
 
@@ -117,6 +124,24 @@ async def read(db: Database, *, heard_within_seconds: float, actor: str | None =
         """,
         heard_within_seconds,
         actor,
+    )
+
+
+async def alive(db: Database, *, heard_within_seconds: float) -> list[VersionsAlive]:
+    """Of every actor that is known, also of those that nobody runs."""
+    return await fetch(
+        db,
+        VersionsAlive,
+        """
+        WITH run AS (
+            SELECT DISTINCT each.key AS actor, each.value AS version
+            FROM workers AS w CROSS JOIN LATERAL jsonb_each_text(w.actor_versions) AS each
+            WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)
+        )
+        SELECT known.actor, (SELECT count(*) FROM run WHERE run.actor = known.actor) AS versions
+        FROM (SELECT DISTINCT actor FROM actor_versions) AS known ORDER BY known.actor
+        """,
+        heard_within_seconds,
     )
 
 

@@ -18,6 +18,7 @@ def dashboard() -> Dashboard:
             Row("Are there enough?", enough()),
             Row("Do they live?", alive()),
             Row("Do they get their work, and write it down?", work()),
+            Row("Own actors", own_actors()),
             Row("Does the janitor do its duties?", janitor()),
             Row("What do the processes take?", processes(NOT_THE_API)),
         ],
@@ -142,6 +143,37 @@ def work() -> list[Panel]:
             unit="s",
             steps=[(1, YELLOW)],
             width=8,
+        ),
+    ]
+
+
+def own_actors() -> list[Panel]:
+    return [
+        graph(
+            "Versions of each actor that run",
+            "Good: 1, and 2 while a new version is rolled out; 0 where a pool is at none. 2 for long: workers of "
+            "before were left behind, and only what both versions take is accepted.",
+            Query(of_the_cluster("windlass_actor_versions", "actor"), "{{actor}}"),
+        ),
+        graph(
+            "Workers that cannot serve a queue",
+            "Good: 0. The actor's code cannot be loaded there: `windlass doctor` has the sentence that says why.",
+            Query("sum by (queue) (windlass_queue_broken)", "{{queue}}"),
+            leads_to="queue",
+        ),
+        graph(
+            "Durable steps",
+            "`run` are steps whose result was kept, `given_back` those that a later attempt did not have to run again: "
+            "many of them mean that attempts often do not come to their end.",
+            Query(per_second("windlass_steps_total", "result"), "{{result}}"),
+            unit="reqps",
+        ),
+        graph(
+            "Left to another version",
+            "Tasks whose payload the version that claimed them refuses, and another takes: handed back, free. Good: 0, "
+            "but for a rollout that changes what an actor takes.",
+            Query(per_second("windlass_tasks_for_another_version_total", "actor"), "{{actor}}"),
+            unit="reqps",
         ),
     ]
 
