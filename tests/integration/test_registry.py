@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from tests.support.engine.running_versions import comes
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.actors.registry import Registry
 from windlass.shared.actors.built_in import built_in
@@ -27,15 +28,6 @@ def translate(*fields: str, **options: Any) -> Definition:
 
 
 OLD, NEW = translate("text"), translate("text", "tone")
-
-
-async def comes(engine: Engine, worker_id: str, definition: Definition) -> None:
-    """A worker that runs this version, as one registers itself."""
-    await registry.announce(engine.pool, [definition])
-    await workers.register(engine.pool, worker_id, hostname="h", pid=1, queues=["translate.translate"], capacity=1)
-    versions = {definition.name: definition.version}
-    statement = "UPDATE workers SET actor_versions = $2::text::jsonb WHERE worker_id = $1"
-    await engine.pool.execute(statement, worker_id, as_json(versions))
 
 
 async def versions_of(engine: Engine) -> list[tuple[str, list[str], bool]]:

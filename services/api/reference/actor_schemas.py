@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from windlass.services.api.actors.registry import Actors
-from windlass.services.api.tasks.submission import OPTIONS
+from windlass.shared.submission.known import Actors
+from windlass.shared.submission.rules import OPTIONS
 
 COMPONENT = "#/components/schemas/{name}"
 ITS_OWN = {"$id", "$schema", "$defs"}

@@ -5,12 +5,10 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.shared.actors.definition import Definition
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetchrow
-from windlass.shared.store.rows import ActorVersionRow
 from windlass.shared.store.tasks.claiming import Claimed
 from windlass.shared.store.tasks.fencing import fence
 from windlass.shared.store.tasks.submitting import Submission, UnknownDependency
@@ -42,10 +40,3 @@ async def submit_child(db: Database, parent: Claimed, place: str, submission: Su
 def _without_user(submission: Submission) -> dict[str, Any]:
     said: dict[str, Any] = msgspec.to_builtins(submission)
     return {name: value for name, value in said.items() if name != "user_id"}
-
-
-async def latest_definition(db: Database, actor: str) -> Definition | None:
-    """What the version of an actor that was registered last takes and promises; none if there is none."""
-    query = "SELECT definition FROM actor_versions WHERE actor = $1 ORDER BY registered_at DESC NULLS LAST LIMIT 1"
-    row = await db.fetchrow(query, actor, record_class=ActorVersionRow)
-    return None if row is None else msgspec.convert(row.definition, Definition)
