@@ -8,6 +8,7 @@ import msgspec
 from uuid_utils.compat import uuid7
 
 from windlass.shared.actors.new_task import NewTask
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
 from windlass.shared.concurrency_keys import LONGEST_KEY, key_of
 from windlass.shared.retry_delays import stored_delays
@@ -25,9 +26,6 @@ AS_THEY_ARE = {
     "depends_on", "dedupe_key",
 }  # fmt: skip
 """Only what somebody has said is handed on: a default written out would be read again by Postgres."""
-
-OPTIONS = NewTask.model_fields.keys() - {"actor", "payload"}
-"""What is the task's own where the payload's fields stand among them."""
 
 
 _encode = msgspec.json.Encoder().encode

@@ -9,8 +9,8 @@ from tests.support.engine.submissions import ACTORS, SETTINGS, USER, accepted, p
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.submission import accept
 from windlass.shared.actors.payloads import PAYLOADS
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.settings import Settings
-from windlass.shared.submission.rules import OPTIONS
 
 # Actors
 

@@ -17,10 +17,10 @@ from windlass.services.api.reference.operations import OPERATIONS
 from windlass.services.api.reference.task_operations import NewBatch
 from windlass.services.api.tasks.schemas import NewTask
 from windlass.services.api.tasks.submission import accept, batch_of
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.settings import Settings
 from windlass.shared.submission.known import built_in_actors
 from windlass.shared.submission.refusal import escape
-from windlass.shared.submission.rules import OPTIONS
 
 SETTINGS = Settings()
 ADMIN = Caller("key", "admin", "ann")

@@ -7,6 +7,7 @@ import msgspec
 from pydantic import ValidationError
 
 from windlass.shared.actors.new_task import NewTask
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.db import Database
 from windlass.shared.errors import InvalidInput
 from windlass.shared.settings import Settings
@@ -14,7 +15,7 @@ from windlass.shared.store.operating import registry
 from windlass.shared.store.tasks import Submission
 from windlass.shared.submission.known import Actors, known_actors
 from windlass.shared.submission.refusal import Refused, wrong_fields
-from windlass.shared.submission.rules import OPTIONS, submission_of
+from windlass.shared.submission.rules import submission_of
 from windlass.shared.submission.storing import refuse_unstorable
 from windlass.shared.wording import did_you_mean
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.submission.known import Actors
-from windlass.shared.submission.rules import OPTIONS
 
 COMPONENT = "#/components/schemas/{name}"
 ITS_OWN = {"$id", "$schema", "$defs"}

@@ -12,12 +12,13 @@ from windlass.services.api.http.bodies import field_problem
 from windlass.services.api.http.errors import invalid_fields, problem_of
 from windlass.services.api.tasks.schemas import NewTask
 from windlass.shared import tracing
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.scrubbing import withhold_label
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
 from windlass.shared.submission.known import Actors
 from windlass.shared.submission.refusal import Refused, escape
-from windlass.shared.submission.rules import OPTIONS, submission_of
+from windlass.shared.submission.rules import submission_of
 
 MOST_PER_BATCH = 1000
 

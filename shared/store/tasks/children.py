@@ -8,7 +8,8 @@ import msgspec
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.functions import named
-from windlass.shared.store.record import Record, fetchrow
+from windlass.shared.store.record import Record, fetch, fetchrow
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks.claiming import Claimed
 from windlass.shared.store.tasks.fencing import fence
 from windlass.shared.store.tasks.submitting import Submission, UnknownDependency
@@ -35,6 +36,15 @@ async def submit_child(db: Database, parent: Claimed, place: str, submission: Su
     if child.is_new:
         counting.submitted([submission])
     return child
+
+
+async def children_of(db: Database, task_id: UUID) -> list[TaskRow]:
+    """All that its attempts have made, the oldest first."""
+    query = """
+        SELECT t.* FROM task_children AS c JOIN tasks AS t ON t.task_id = c.child_id
+        WHERE c.task_id = $1 ORDER BY t.task_id
+    """
+    return await fetch(db, TaskRow, query, task_id)
 
 
 def _without_user(submission: Submission) -> dict[str, Any]:
