@@ -1,12 +1,14 @@
 """The registry is rows: what is registered stays, what workers bring counts while they live, and the rest goes."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 
 from tests.support.engine.running_versions import comes
-from tests.support.engine.store import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine, until
 from windlass.services.api.actors.registry import Registry
+from windlass.services.api.streams.hub import Hub
 from windlass.shared.actors.built_in import built_in
 from windlass.shared.actors.definition import Definition
 from windlass.shared.db import as_json
@@ -113,6 +115,40 @@ async def test_an_own_actor_has_a_provider_without_a_limit_and_a_queue_unless_a_
     assert await engine.pool.fetchval(limit) == 3
     await registry.announce(engine.pool, [translate("text", name="polish", provider="deepl", concurrency_limit=9)])
     assert await engine.pool.fetchval(limit) == 3, "what is registered goes before what a worker brings"
+
+
+@on_the_engine
+async def test_an_api_is_told_at_once_what_is_registered_and_who_comes_with_what(engine: Engine) -> None:
+    """Not by its own looks: there is none for an hour."""
+    settings = Settings(database_url=engine.database_url, safety_poll_seconds=3600)
+    api = Registry(settings, engine.pool)
+    hub = Hub(settings, {registry.CHANNEL: api.heard})
+    running = [asyncio.create_task(hub.run()), asyncio.create_task(api.run())]
+
+    async def knows(name: str, *expected: tuple[Definition, int]) -> None:
+        """Waits for these versions, each with so many workers."""
+
+        async def known() -> bool:
+            actor = api.actors.get(name)
+            versions = [(each.version.definition, len(each.workers)) for each in actor.versions] if actor else []
+            return versions == list(expected)
+
+        await until(known)
+
+    try:
+        with hub.subscribe(None) as subscription:
+            assert await subscription.news(10), "it hears"
+        await registry.register(engine.pool, [OLD])
+        await knows("translate", (OLD, 0))
+        await comes(engine, "w-new", NEW)
+        await knows("translate", (OLD, 0), (NEW, 1))
+        polish = translate("text", name="polish", provider="polish")
+        await registry.announce(engine.pool, [polish])
+        await knows("polish", (polish, 0))
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 @on_the_engine
