@@ -173,5 +173,7 @@ async def test_broken_queues_are_those_of_workers_that_live(engine: Engine) -> N
     ] == [*broken.items()]
     (worker,) = await workers.newest(engine.pool)
     assert (worker.actor_versions, worker.broken) == ({"translate": OLD.version}, broken)
+    await engine.pool.execute("UPDATE workers SET heartbeat_at = now() - interval '1 hour'")
+    assert await workers.broken_queues(engine.pool, heard_within_seconds=HEARD) == [], "it was not heard of for long"
     await workers.leave(engine.pool, "w", state="stopped", reason="told to")
     assert await workers.broken_queues(engine.pool, heard_within_seconds=HEARD) == []
