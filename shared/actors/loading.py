@@ -12,6 +12,7 @@ from windlass.actors.payload import Payload, payload_of, result_schema_of
 from windlass.shared.actors.built_in import built_in, without_titles
 from windlass.shared.actors.definition import Definition
 from windlass.shared.actors.importing import NotLoaded, actors_in, object_at
+from windlass.shared.actors.schemas import UnfitSchema, compiled
 from windlass.shared.actors.taking_over import taken_over
 from windlass.shared.settings import OWN, Settings
 from windlass.shared.toml_tables import DEFAULT_ACTORS, ActorSettings, Concurrency, ProviderSettings
@@ -142,6 +143,10 @@ def _examined(loaded: Loaded, actor: Actor[..., Any], module: str) -> LoadedActo
         raise NotLoaded(f"an actor that is called {name} comes from {other}, too; give one of them another name")
     payload = payload_of(actor)
     definition = built_in()[name] if name in DEFAULT_ACTORS else _definition(loaded, actor, payload, module)
+    try:
+        compiled(definition.payload_schema)
+    except UnfitSchema as error:
+        raise NotLoaded(f"actor {name}: {error}") from None
     return LoadedActor(actor, payload, definition)
 
 

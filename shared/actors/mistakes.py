@@ -1,14 +1,9 @@
 """What is wrong with a definition, whoever wrote it: found before it is registered, and said in a sentence each."""
 
-import re
-
+from windlass.actors.names import fault_of, has_shape
 from windlass.shared.actors.definition import Definition
 from windlass.shared.actors.schemas import UnfitSchema, compiled
 from windlass.shared.concurrency_keys import is_pointer
-
-NAME = re.compile(r"[a-z][a-z0-9-]{0,40}")
-RESERVED = {"batch", "bulk", "requeue-orphaned"}
-"""Paths below `/tasks` that mean something else."""
 
 
 def mistakes_in(definition: Definition) -> list[str]:
@@ -17,11 +12,9 @@ def mistakes_in(definition: Definition) -> list[str]:
 
 def _found_in(definition: Definition) -> list[str]:
     found = []
-    if not NAME.fullmatch(definition.name):
-        found.append("an actor's name begins with a letter and has small letters, digits and hyphens, 41 at most")
-    if definition.name in RESERVED:
-        found.append(f"no actor can be called that, for `POST /tasks/{definition.name}` means something else")
-    if definition.provider is not None and not NAME.fullmatch(definition.provider):
+    if fault := fault_of(definition.name):
+        found.append(f"an actor's name {fault}")
+    if definition.provider is not None and not has_shape(definition.provider):
         found.append(f"its provider {definition.provider!r} cannot be called that: small letters, digits and hyphens")
     found += [
         f'its concurrency key {pointer!r} is no JSON Pointer; write "/account", or "/customer/account"'

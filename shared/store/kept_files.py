@@ -6,6 +6,8 @@ from uuid import UUID
 
 from windlass.shared.db import Database, as_json
 from windlass.shared.store.functions import named
+from windlass.shared.store.record import fetch
+from windlass.shared.store.rows import ContentRow
 from windlass.shared.store.tasks import Claimed
 from windlass.shared.store.tasks.fencing import fence
 
@@ -37,6 +39,15 @@ async def keep_file(db: Database, task: Claimed, file: OwnFile) -> bool:
     query = f"SELECT {named('keep_file')}($1::text::jsonb, $2::text::jsonb)"
     kept: bool = await db.fetchval(query, fence(task), as_json(asdict(file)))
     return kept
+
+
+async def files_of(db: Database, task_id: UUID) -> list[ContentRow]:
+    """All that its attempts have kept, the oldest first."""
+    query = """
+        SELECT c.* FROM contents AS c JOIN generations AS g USING (generation_id)
+        WHERE g.task_id = $1 AND g.operation = 'store' ORDER BY c.created_at, c.content_id
+    """
+    return await fetch(db, ContentRow, query, task_id)
 
 
 def _id_from(task_id: UUID, *parts: str) -> UUID:

@@ -17,13 +17,13 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.schemas import BaseSchema
 
 from tests.support.installation import KEY, Client, Windlass
-from windlass.services.api.actors.registry import built_in_actors
 from windlass.services.api.main import create_app
 from windlass.services.api.reference.actor_operations import shortcuts
 from windlass.services.api.reference.operations import OPERATIONS
 from windlass.services.api.reference.page import anchor
 from windlass.services.api.reference.problems import PROBLEMS
 from windlass.shared.settings import Settings
+from windlass.shared.submission.known import built_in_actors
 
 EVERYTHING = OPERATIONS | {("POST", path): said for path, said in shortcuts(built_in_actors(), Settings()).items()}
 ENDLESS = {path for _, path in OPERATIONS if path.endswith("/stream")}

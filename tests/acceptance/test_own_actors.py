@@ -4,9 +4,9 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -22,9 +22,13 @@ from tests.support.waiting import wait_until
 from windlass.services.cli.doctor.there import look_there
 from windlass.services.laptop.ports import free_port
 from windlass.shared import db
+from windlass.shared.actors.definition import Definition
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
+from windlass.shared.store.operating import registry, workers
 from windlass.shared.store.tasks import Submission
+
+T = TypeVar("T")
 
 OUR_ACTORS = '''
 import asyncio
@@ -63,6 +67,7 @@ def count(words: list[str], *, context: Context) -> dict[str, object]:
 
 @actor
 async def translate(text: str, notes: str, seconds: float = 0, *, context: AsyncContext) -> str:
+    context.usage(cost_usd=0.25, prompt_tokens=10)
     note(notes, f"attempt {context.attempt} of {context.user_id}")
     try:
         await context.rate()
@@ -132,15 +137,21 @@ def lines(notes: Path) -> list[str]:
 
 def submit(windlass: Windlass, actor: str, payload: dict[str, Any], **fields: Any) -> str:
     """As the api stores what it has accepted."""
+    task = {"provider": actor, "user_id": "ann", "timeout_seconds": 60.0, **fields}
+    submission = Submission(task_id=uuid7(), actor=actor, payload=payload, **task)
+    (row,) = ask(windlass, lambda pool: tasks.submit(pool, [submission]))
+    return str(row["task_id"])
 
-    async def store() -> str:
+
+def ask(windlass: Windlass, intent: Callable[[db.Database], Awaitable[T]]) -> T:
+    async def asked() -> T:
         pool = await db.open_pool(Settings(database_url=windlass.environment["WINDLASS_DATABASE_URL"]), "tests", most=1)
-        task = {"provider": actor, "user_id": "ann", "timeout_seconds": 60.0, **fields}
-        (row,) = await tasks.submit(pool, [Submission(task_id=uuid7(), actor=actor, payload=payload, **task)])
-        await pool.close()
-        return str(row["task_id"])
+        try:
+            return await intent(pool)
+        finally:
+            await pool.close()
 
-    return asyncio.run(store())
+    return asyncio.run(asked())
 
 
 def finished(client: Client, task_id: str) -> Task:
@@ -173,6 +184,26 @@ def test_what_this_version_does_not_take_is_told_with_its_place(own: Windlass) -
     task = finished(own.client, submit(own, "count", {"words": 3, "wrods": []}))
     assert (task["status"], task["error"]["type"]) == ("dead", "InvalidInput")
     assert "/words: must be a list; /wrods: there is no such field" in task["error"]["message"]
+
+
+def test_what_another_version_takes_is_handed_back_for_free_while_that_one_lives(own: Windlass, notes: Path) -> None:
+    other = Definition(name="translate", module="theirs", provider="translate", payload_schema={"type": "object"})
+
+    async def comes(pool: db.Database) -> None:
+        await registry.announce(pool, [other])
+        worker: dict[str, Any] = {"hostname": "h", "pid": 1, "queues": ["translate.translate"], "capacity": 1}
+        await workers.register(pool, "theirs", **worker, actor_versions={"translate": other.version})
+        await pool.execute("UPDATE workers SET heartbeat_at = now() + interval '1 hour' WHERE worker_id = 'theirs'")
+
+    ask(own, comes)
+    task_id = submit(own, "translate", {"text": "hi", "notes": str(notes), "tone": "dry"})
+    wait_until("handed back, and again", lambda: own.client.story(task_id).count("interrupt") > 1)
+    task = own.client.get(task_id)
+    assert (task["retry_count"], task["error"]) == (0, None)
+    ask(own, lambda pool: workers.leave(pool, "theirs", state="stopped", reason="told to"))
+    task = finished(own.client, task_id)
+    assert (task["status"], task["error"]["type"], task["retry_count"]) == ("dead", "InvalidInput", 0)
+    assert f"version {other.version} would take it, and no worker runs that any more" in task["error"]["message"]
 
 
 def test_a_cancel_reaches_a_coroutine_where_it_awaits(own: Windlass, notes: Path) -> None:
@@ -249,14 +280,16 @@ def test_a_worker_that_can_serve_nothing_lives_and_says_so(own: Windlass) -> Non
     assert found["queue painter.painter"].detail.endswith(broken["painter.painter"])
 
 
-def test_after_kill_9_of_the_worker_it_is_finished_once(own: Windlass, notes: Path) -> None:
+def test_after_kill_9_of_the_worker_it_is_finished_once_and_what_it_cost_is_kept(own: Windlass, notes: Path) -> None:
     task_id = submit(own, "translate", {"text": "hi", "notes": str(notes), "seconds": 300})
     wait_until("it is at work", lambda: "attempt 1 of ann" in lines(notes))
+    wait_until("what it cost is known", lambda: own.client.get(task_id)["usage"])
     (worker,) = own.workers()
     own.kill(worker["pid"])
     task = finished(own.client, task_id)
     assert (task["status"], task["result"], task["attempt"]) == ("completed", "HI", 2)
     assert lines(notes).count("finished") == 1
+    assert task["usage"] == {"cost_usd": 0.5, "prompt_tokens": 20, "completion_tokens": None}
 
 
 def test_a_coroutine_that_does_not_stop_takes_its_process_along(own: Windlass, notes: Path) -> None:

@@ -1,5 +1,7 @@
 """One task on its way through every process, seen by a client."""
 
+import re
+
 import pytest
 
 from tests.support.installation import Client, Windlass
@@ -114,6 +116,8 @@ def test_health_tells_each_part(client: Client) -> None:
     document = client.http.get("/health").json()
     assert document["status"] == "healthy"
     assert set(document["components"]) >= {"postgres", "broker", "dispatcher", "janitor", "workers"}
+    for server in ("postgres", "broker"):
+        assert re.match(r"\d+\.\d+", document["components"][server]["version"]), "that of the server itself"
     assert "windlass_unaccounted_tasks 0.0" in client.http.get("/metrics").text
 
 

@@ -29,10 +29,10 @@ def database(servers: Servers, migrated_template: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def apis(database: str, servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Client, Client]]:
-    """Two apis on one database; nobody runs what they accept."""
+    """Two apis on one database; nobody runs what they accept. The second learns nothing that it is not told."""
     windlass = Windlass(database, servers.amqp_url, tmp_path_factory.mktemp("submitting"))
     try:
-        first, second = windlass.start_api(), windlass.start_api()
+        first, second = windlass.start_api(), windlass.start_api(WINDLASS_SAFETY_POLL_SECONDS="600")
         yield first, second
     finally:
         windlass.stop()

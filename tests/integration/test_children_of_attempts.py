@@ -10,13 +10,15 @@ import msgspec
 import pytest
 
 from tests.support.engine.attempting import Worker, a_worker
+from tests.support.engine.running_versions import comes
 from tests.support.engine.store import Engine, empty_database
 from tests.support.engine.store_from_threads import ask
 from tests.support.servers.private_servers import Servers
 from windlass.services.actors.worker.context import Context, Stopped
+from windlass.shared.actors.built_in import built_in
 from windlass.shared.actors.definition import Definition
-from windlass.shared.db import as_json
 from windlass.shared.errors import InvalidInput, InvalidStep
+from windlass.shared.store.operating import registry
 from windlass.shared.store.rows import TaskRow
 
 TRANSLATE = Definition(
@@ -140,7 +142,20 @@ def test_another_actor_at_the_same_place_is_told(worker: Worker, parent: Context
         ("probe", {}, {"seconds": 1}, "there is no option seconds"),
         ("probe", {}, {"priority": 12}, "/priority: "),
         ("probe", {}, {"provider": "nobody"}, "no provider nobody does probe tasks"),
-        ("probe", {"outcome": "crash"}, {}, "an admin's"),
+        ("probe", {"outcome": "crash"}, {}, "/payload/outcome: `crash` and `hang` need an admin"),
+        ("probe", {"outcome": "hang"}, {}, "need an admin"),
+        ("probe", {"outcome": "transient", "error_type": "RateLimited"}, {}, "pauses the provider for everybody"),
+        ("probe", {"result": "a\0b"}, {}, "/payload/result: a string must not contain the character NUL"),
+        ("probe", {"result": 2**70}, {}, "must fit into 64 bits|too large|out of range"),
+        ("probe", {}, {"webhook_url": "http://x"}, "webhooks are not built yet"),
+        ("media", {"action": "txt2img", "prompt": "x"}, {}, "no default provider; choose one of"),
+        ("media", {"action": "img2vid", "prompt": "x"}, {"provider": "leonardo"}, "/payload/source_image: img2vid beg"),
+        (
+            "media",
+            {"action": "txt2img", "prompt": "x", "params": {"sise": 1}},
+            {"provider": "leonardo"},
+            "/payload/params/sise: leonardo takes no such parameter",
+        ),
         ("probe", {}, {"dedupe_key": "k"}, "takes no dedupe_key: a child is made once by itself"),
         ("probe", {}, {"user_id": "bob"}, "takes no user_id"),
         ("probe", {"result": object()}, {}, "must be JSON"),
@@ -161,11 +176,43 @@ def test_what_rest_would_refuse_is_refused(
     assert children_of(worker) == 0
 
 
-def register(worker: Worker) -> None:
-    """As `windlass actors register` does it."""
-    query = "INSERT INTO actor_versions (actor, version, definition) VALUES ($1, $2, $3::text::jsonb)"
-    values = TRANSLATE.name, TRANSLATE.version, as_json(msgspec.to_builtins(TRANSLATE))
-    ask(worker.engine_url, lambda engine: engine.sql(query, *values))
+def test_a_payload_among_the_options_is_named_where_it_stands(parent: Context) -> None:
+    with pytest.raises(InvalidInput, match="/secnds: there is no such field; did you mean `seconds`") as refused:
+        parent.submit("probe", secnds=1)
+    assert refused.value.details["code"] == "invalid-payload"
+
+
+def register(worker: Worker, definition: Definition = TRANSLATE) -> None:
+    ask(worker.engine_url, lambda engine: registry.register(engine.pool, [definition]))
+
+
+def test_a_child_is_one_that_every_version_at_work_takes(worker: Worker, parent: Context) -> None:
+    """As over REST: whoever claims it can do it."""
+    register(worker)
+    properties = {**TRANSLATE.payload_schema["properties"], "tone": {"type": "string"}}
+    newer = msgspec.structs.replace(TRANSLATE, payload_schema={**TRANSLATE.payload_schema, "properties": properties})
+    ask(worker.engine_url, lambda engine: comes(engine, "w-newer", newer))
+    with pytest.raises(InvalidInput, match=f"/tone: .*says version {TRANSLATE.version}, which still runs"):
+        parent.submit("translate", text="hi", tone="dry")
+    assert row_of(worker, parent.submit("translate", text="hi")).actor == "translate"
+    register(worker, newer)
+    again = worker.take_back(parent)
+    assert row_of(worker, again.submit("translate", text="hi", tone="dry")).payload == {"text": "hi", "tone": "dry"}
+
+
+def test_a_version_of_a_built_in_actor_that_somebody_runs_counts_as_well(worker: Worker, parent: Context) -> None:
+    ours = built_in()["probe"]
+    strict = msgspec.structs.replace(ours, payload_schema={**ours.payload_schema, "required": ["steps"]})
+    ask(worker.engine_url, lambda engine: comes(engine, "w-strict", strict))
+    with pytest.raises(InvalidInput, match=f"/payload/steps: must be given .*{strict.version}"):
+        parent.submit("probe", {})
+    assert row_of(worker, parent.submit("probe", steps=1)).payload == {"steps": 1}
+
+
+def test_who_makes_many_children_asks_once_who_takes_them(worker: Worker, parent: Context) -> None:
+    for _ in range(3):
+        parent.submit("probe")
+    assert worker.asked == 4
 
 
 def test_an_actor_of_somebody_s_own_is_known_from_its_row(worker: Worker, parent: Context) -> None:

@@ -1,11 +1,14 @@
 """The registry is rows: what is registered stays, what workers bring counts while they live, and the rest goes."""
 
+import asyncio
 from typing import Any
 
 import msgspec
 
-from tests.support.engine.store import Engine, on_the_engine
+from tests.support.engine.running_versions import comes
+from tests.support.engine.store import Engine, on_the_engine, until
 from windlass.services.api.actors.registry import Registry
+from windlass.services.api.streams.hub import Hub
 from windlass.shared.actors.built_in import built_in
 from windlass.shared.actors.definition import Definition
 from windlass.shared.db import as_json
@@ -27,15 +30,6 @@ def translate(*fields: str, **options: Any) -> Definition:
 
 
 OLD, NEW = translate("text"), translate("text", "tone")
-
-
-async def comes(engine: Engine, worker_id: str, definition: Definition) -> None:
-    """A worker that runs this version, as one registers itself."""
-    await registry.announce(engine.pool, [definition])
-    await workers.register(engine.pool, worker_id, hostname="h", pid=1, queues=["translate.translate"], capacity=1)
-    versions = {definition.name: definition.version}
-    statement = "UPDATE workers SET actor_versions = $2::text::jsonb WHERE worker_id = $1"
-    await engine.pool.execute(statement, worker_id, as_json(versions))
 
 
 async def versions_of(engine: Engine) -> list[tuple[str, list[str], bool]]:
@@ -124,6 +118,40 @@ async def test_an_own_actor_has_a_provider_without_a_limit_and_a_queue_unless_a_
 
 
 @on_the_engine
+async def test_an_api_is_told_at_once_what_is_registered_and_who_comes_with_what(engine: Engine) -> None:
+    """Not by its own looks: there is none for an hour."""
+    settings = Settings(database_url=engine.database_url, safety_poll_seconds=3600)
+    api = Registry(settings, engine.pool)
+    hub = Hub(settings, {registry.CHANNEL: api.heard})
+    running = [asyncio.create_task(hub.run()), asyncio.create_task(api.run())]
+
+    async def knows(name: str, *expected: tuple[Definition, int]) -> None:
+        """Waits for these versions, each with so many workers."""
+
+        async def known() -> bool:
+            actor = api.actors.get(name)
+            versions = [(each.version.definition, len(each.workers)) for each in actor.versions] if actor else []
+            return versions == list(expected)
+
+        await until(known)
+
+    try:
+        with hub.subscribe(None) as subscription:
+            assert await subscription.news(10), "it hears"
+        await registry.register(engine.pool, [OLD])
+        await knows("translate", (OLD, 0))
+        await comes(engine, "w-new", NEW)
+        await knows("translate", (OLD, 0), (NEW, 1))
+        polish = translate("text", name="polish", provider="polish")
+        await registry.announce(engine.pool, [polish])
+        await knows("polish", (polish, 0))
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+@on_the_engine
 async def test_a_row_that_this_build_cannot_read_takes_nobody_else_down(engine: Engine) -> None:
     await registry.register(engine.pool, [OLD])
     insert = "INSERT INTO actor_versions (actor, version, definition) VALUES ($1, 'v', $2::text::jsonb)"
@@ -145,5 +173,7 @@ async def test_broken_queues_are_those_of_workers_that_live(engine: Engine) -> N
     ] == [*broken.items()]
     (worker,) = await workers.newest(engine.pool)
     assert (worker.actor_versions, worker.broken) == ({"translate": OLD.version}, broken)
+    await engine.pool.execute("UPDATE workers SET heartbeat_at = now() - interval '1 hour'")
+    assert await workers.broken_queues(engine.pool, heard_within_seconds=HEARD) == [], "it was not heard of for long"
     await workers.leave(engine.pool, "w", state="stopped", reason="told to")
     assert await workers.broken_queues(engine.pool, heard_within_seconds=HEARD) == []

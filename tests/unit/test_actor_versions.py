@@ -79,8 +79,8 @@ def test_a_refused_task_is_handed_back_exactly_while_somebody_lives_who_takes_it
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"name": "Translate"}, "begins with a letter"),
-        ({"name": "batch"}, "means something else"),
+        ({"name": "Translate"}, "must be small letters, digits and hyphens, a letter first"),
+        ({"name": "batch"}, "is reserved, as bulk and requeue-orphaned are"),
         ({"provider": "No One"}, "its provider 'No One'"),
         ({"concurrency_key": ("account",)}, "is no JSON Pointer"),
         ({"payload_schema": {"type": "string"}}, "not that of an object"),

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.services.api.http.bodies import is_harmless, is_storable, refuse_other_types, refuse_unstorable
+from windlass.services.api.http.bodies import is_harmless, refuse_other_types, refuse_unstorable
 from windlass.services.api.http.errors import Problem
 from windlass.shared.settings import Settings
+from windlass.shared.submission.storing import is_storable
 
 SETTINGS = Settings()
 

@@ -1,36 +1,23 @@
 """`@actor`: what it keeps of a function, what it makes of its annotations, and what it refuses."""
 
 import asyncio
-import subprocess
-import sys
 from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
 
+from tests.support.blocked_packages import OF_THE_SERVER, run_without
 from windlass import AsyncContext, Context, actor, group
 from windlass.actors import Actor, Misdeclared, WorkflowsNotBuilt
 from windlass.actors.payload import Misfit, payload_of, result_schema_of
 
-BLOCKED = (
-    "alembic asyncpg dramatiq httptools jsonschema_rs litestar pika prometheus_client pydantic pydantic_settings rich "
-    "sqlalchemy sqlmodel uvicorn uvloop"
-)
-
 PLUG_IN = """
-import sys
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {blocked!r}.split():
-            raise ModuleNotFoundError(name, name=name)
-sys.meta_path.insert(0, Blocked())
-
 from windlass import Context, InvalidInput, RateLimited, actor
 from windlass.actors.errors import NotFound, TaskError
 
-@actor(throws=(ValueError,), timeout_seconds=600, concurrency={{"key": "/text", "limit": 2}})
+@actor(throws=(ValueError,), timeout_seconds=600, concurrency={"key": "/text", "limit": 2})
 def translate(text: str, to: str = "en", *, context: Context) -> str:
-    return f"{{text}} in {{to}}"
+    return f"{text} in {to}"
 
 assert translate("hi", to="de", context=None) == "hi in de"
 assert issubclass(InvalidInput, TaskError)
@@ -39,9 +26,7 @@ print("imported")
 
 
 def test_a_plug_in_is_imported_without_any_of_the_server_s_packages() -> None:
-    code = PLUG_IN.format(blocked=BLOCKED)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "imported\n", done.stderr
+    assert run_without(OF_THE_SERVER, PLUG_IN) == "imported\n"
 
 
 class Order(BaseModel):

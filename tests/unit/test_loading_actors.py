@@ -171,6 +171,7 @@ def test_a_dramatiq_actor_brings_its_options(place: Place) -> None:
 
 
 TABLE = "HERE/windlass.toml: [actors.translate]"
+FIELDS = "from typing import Annotated\nfrom pydantic import Field\nfrom windlass import actor\n@actor\n"
 
 
 @pytest.mark.parametrize(
@@ -194,6 +195,11 @@ TABLE = "HERE/windlass.toml: [actors.translate]"
          f"{TABLE}: actor translate: isolate is not built yet; leave it out, and it runs beside the others"),
         ("from windlass import actor\n@actor(name='bulk')\ndef translate() -> None: ...", 'module = "m_reserved"',
          f"{TABLE}: module m_reserved cannot be imported: Misdeclared: the actor's name 'bulk' is reserved"),
+        (FIELDS + "def translate(text: Annotated[str, Field(description='x' * 65536)]) -> None: ...",
+         'module = "m_long"',
+         f"{TABLE}: actor translate: its payload's schema has 65,"),
+        (FIELDS + "def translate(text: Annotated[str, Field(json_schema_extra={'pattern': '(?=a)'})]) -> None: ...",
+         'module = "m_look"', f"{TABLE}: actor translate: its payload's schema cannot be used: "),
         (None, 'function = "our_actors:nothing"', f"{TABLE}: our_actors has nothing that is called nothing"),
         (None, 'function = "our_actors:translate"',
          f"{TABLE}: our_actors:translate is declared by @actor already; give its module as `module`"),

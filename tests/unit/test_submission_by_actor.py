@@ -7,8 +7,9 @@ import pytest
 
 from tests.support.engine.submissions import ACTORS, SETTINGS, USER, accepted, pointers, refused
 from windlass.services.api.http.errors import Problem
-from windlass.services.api.tasks.submission import OPTIONS, accept
+from windlass.services.api.tasks.submission import accept
 from windlass.shared.actors.payloads import PAYLOADS
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.settings import Settings
 
 # Actors

@@ -1,15 +1,21 @@
 """`windlass.testing` without servers: the same rules as in a worker, and an accident wherever a test wants one."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel, Field
 
+from tests.support.blocked_packages import OF_THE_SERVER, run_without
+from windlass import Context
+from windlass import actor as declared_actor
+from windlass.actors import Misdeclared
+from windlass.shared.actors.new_task import NewTask
 from windlass.shared.actors.stopped import Stopped
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.errors import InvalidInput, InvalidStep, ResultTooLarge, TimedOut
 from windlass.testing import Crashed, Misused, NotCompleted, attempt
 
@@ -233,6 +239,7 @@ def test_children_files_and_checkpoints_are_kept_over_attempts(is_async: bool, t
             run.crash_after("last").again()
         result = run.result
         assert [child["task_id"] for child in run.children] == result["ids"]
+        assert [child["payload"] for child in run.children] == [{"seconds": 1}, {"seconds": 2}]
         assert run.files == {result["file"]: b"hello"}
         assert run.checkpoint == {"seen": 2 if is_async else 1}
 
@@ -254,13 +261,82 @@ def test_an_async_test_runs_an_async_function() -> None:
     assert asyncio.run(test()) == "<<hi>en>"
 
 
-def test_it_needs_none_of_the_server_s_packages() -> None:
-    code = """
-import sys
+WITHOUT = """
+from windlass import Context, actor
 from windlass.testing import attempt
-with attempt(lambda context: context.step("one", lambda: 1)) as run:
-    assert run.result == 1
-heavy = {"pydantic", "asyncpg", "dramatiq", "litestar", "obstore", "uvloop", "sqlalchemy"} & set(sys.modules)
-assert not heavy, heavy
+
+@actor
+def count(words: list[str], times: int = 1, *, context: Context) -> int:
+    return context.step("count", lambda: len(words) * times)
+
+with attempt(count, words=["a"], times="2") as run:
+    print(run.status, run.error or run.result)
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_it_needs_none_of_the_server_s_packages() -> None:
+    assert run_without(OF_THE_SERVER, WITHOUT) == "completed 2\n", "nobody here reads declarations"
+
+
+def test_with_pydantic_alone_a_payload_is_read_as_a_worker_reads_it() -> None:
+    of_pydantic = {"pydantic", "pydantic_core"}
+    assert run_without(OF_THE_SERVER - of_pydantic, WITHOUT) == "completed 2\n"
+    wrong = WITHOUT.replace('times="2"', 'times="two"')
+    said = "count refuses the payload: /times: must be a valid integer, unable to parse string as an integer"
+    assert run_without(OF_THE_SERVER - of_pydantic, wrong) == f"dead {said}\n"
+
+
+@declared_actor
+def repeat(text: str, until: date | None = None, times: Annotated[int, Field(ge=1)] = 1, *, context: Context) -> str:
+    context.check()
+    return f"{text * times} until {until!r}"
+
+
+class Repeated(BaseModel):
+    text: str
+    times: int = 1
+
+
+def repeat_model(wanted: Repeated) -> str:
+    return wanted.text * wanted.times
+
+
+@pytest.mark.parametrize("actor", [repeat, repeat_model])
+@pytest.mark.parametrize(
+    ("payload", "said"),
+    [
+        ({"text": 3}, "/text: must be text in quotes"),
+        ({"text": "a", "times": "2"}, "/times: must be a whole number"),
+        ({"text": "a", "tmies": 2}, "/tmies: there is no such field"),
+        ({}, "/text: must be given"),
+    ],
+)
+def test_a_payload_of_another_type_fails_as_it_would_in_production(
+    actor: Any, payload: dict[str, Any], said: str
+) -> None:
+    with attempt(actor, payload) as run:
+        assert isinstance(run.error, InvalidInput)
+        assert said in str(run.error)
+        assert run.status == "dead"
+
+
+def test_a_payload_is_read_as_it_is_declared() -> None:
+    with attempt(repeat, text="a", until=date(2030, 1, 31), times=2) as run:
+        assert run.result == "aa until datetime.date(2030, 1, 31)"
+    with attempt(repeat, text="a", times=0) as run:
+        assert "/times: must be greater than or equal to 1" in str(run.error)
+    with attempt(repeat_model, text="a", times=3) as run:
+        assert run.result == "aaa"
+
+
+def test_an_actor_that_is_misdeclared_is_told_so() -> None:
+    @declared_actor
+    def bare(text) -> str:  # type: ignore[no-untyped-def]
+        return str(text)
+
+    with pytest.raises(Misdeclared, match="parameter text has no annotation"), attempt(bare, text="a"):
+        pass
+
+
+def test_the_names_of_a_task_s_own_fields_are_all_of_them() -> None:
+    assert NewTask.model_fields.keys() - {"actor", "payload"} == OPTIONS

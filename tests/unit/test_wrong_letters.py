@@ -9,16 +9,18 @@ import pytest
 from pydantic import ValidationError
 
 from windlass.services.api.access.auth import Caller
-from windlass.services.api.actors.registry import built_in_actors
-from windlass.services.api.http.errors import Problem, escape, invalid_fields
+from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.main import create_app
 from windlass.services.api.reference.actor_operations import SHORTCUT, shortcuts
 from windlass.services.api.reference.openapi import complete
 from windlass.services.api.reference.operations import OPERATIONS
 from windlass.services.api.reference.task_operations import NewBatch
 from windlass.services.api.tasks.schemas import NewTask
-from windlass.services.api.tasks.submission import OPTIONS, accept, batch_of
+from windlass.services.api.tasks.submission import accept, batch_of
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.settings import Settings
+from windlass.shared.submission.known import built_in_actors
+from windlass.shared.submission.refusal import escape
 
 SETTINGS = Settings()
 ADMIN = Caller("key", "admin", "ann")

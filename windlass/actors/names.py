@@ -7,9 +7,13 @@ RESERVED = frozenset({"batch", "bulk", "requeue-orphaned"})
 """Words that `POST /tasks/…` has another meaning for."""
 
 
+def has_shape(name: str) -> bool:
+    return re.fullmatch(PATTERN, name) is not None
+
+
 def fault_of(name: str) -> str | None:
     """What is wrong with a name, as the rest of a sentence; none if it is good."""
-    if not re.fullmatch(PATTERN, name):
+    if not has_shape(name):
         return "must be small letters, digits and hyphens, a letter first, 41 at most"
     if name in RESERVED:
         return f"is reserved, as {' and '.join(sorted(RESERVED - {name}))} are; choose another name"

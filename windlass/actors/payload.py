@@ -18,8 +18,6 @@ from windlass.actors.context import is_context
 from windlass.actors.declaration import Actor, Misdeclared
 from windlass.shared.wording import NOT_KNOWN, in_words
 
-LARGEST_SCHEMA_BYTES = 65_536
-
 CANNOT_DRAW = (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError)
 
 FIELD = "its_"
@@ -67,8 +65,6 @@ class Payload:
             raise Misdeclared(f"actor {self.actor}: no JSON Schema can be drawn: {_first_line(error)}") from None
         if "extra" not in self.model.model_config:
             drawn["additionalProperties"] = False
-        if (size := len(json.dumps(drawn))) > LARGEST_SCHEMA_BYTES:
-            raise Misdeclared(f"actor {self.actor}: its schema has {size:,} bytes, and {LARGEST_SCHEMA_BYTES:,} can be")
         return drawn
 
 

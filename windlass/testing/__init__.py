@@ -8,8 +8,9 @@ with attempt(translate, text="hi") as run:
     assert run.result == "…"
     assert [step.name for step in run.steps] == ["draft", "polish"]
 
-No servers, and none of the server's packages: the rules of the context are the real ones, kept in memory. With
-`database_url=…`, a database that `windlass migrate` has seen, the same test runs under real claims.
+No servers, and none of the server's packages: the rules of the context are the real ones, kept in memory. Where
+pydantic is installed the payload is read by the declaration's own rules, and one of the wrong type fails as it would in
+production. With `database_url=…`, a database that `windlass migrate` has seen, the same test runs under real claims.
 """
 
 from windlass.testing.memory import Step

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -23,13 +23,20 @@ class Called:
     context_parameter: str | None
     throws: tuple[type[BaseException], ...]
     timeout_seconds: float
+    read: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """How a worker reads its payload, where that is known."""
+
+    def read_by(self, read: Callable[[dict[str, Any]], dict[str, Any]] | None) -> "Called":
+        return replace(self, read=read)
 
     def arguments(self, payload: dict[str, Any], context: Any) -> dict[str, Any]:
         """As a worker gives them: the payload as JSON has it, one model whole, and the context where it is wanted."""
         signature = inspect.signature(self.function)
         given: dict[str, Any] = as_json_has_it(payload)
         taken = [each for each in signature.parameters.values() if each.name != self.context_parameter]
-        if len(taken) == 1 and hasattr(taken[0].annotation, "model_validate"):
+        if self.read is not None:
+            given = self.read(given)
+        elif len(taken) == 1 and hasattr(taken[0].annotation, "model_validate"):
             given = {taken[0].name: taken[0].annotation.model_validate(given)}
         if self.context_parameter is not None:
             given[self.context_parameter] = context

@@ -13,6 +13,7 @@ from uuid import UUID, uuid4, uuid5
 from windlass.shared.actors import step_rules
 from windlass.shared.actors.step_rules import StepBook, as_kept, inside, step_under_way
 from windlass.shared.actors.stopped import Stopped
+from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.errors import InvalidStep, PermanentError, TimedOut
 from windlass.testing.calling import Called, as_json_has_it
 
@@ -169,8 +170,10 @@ class MemoryChildren:
         name = actor if isinstance(actor, str) else getattr(actor, "name", None)
         if not isinstance(name, str):
             raise InvalidStep(f"`submit` takes an actor or its name, and not {actor!r}")
-        said = {"actor": name, "payload": None if payload is None else dict(payload), "options": dict(options)}
-        child = {"task_id": str(uuid5(self._context.task_id, place)), **as_json_has_it(said)}
+        fields = {field: value for field, value in options.items() if field not in OPTIONS}
+        own = {option: value for option, value in options.items() if option in OPTIONS}
+        said = as_json_has_it({"actor": name, "payload": {**(payload or {}), **fields}, "options": own})
+        child = {"task_id": str(uuid5(self._context.task_id, place)), **said}
         task_id: str = self._context.kept.children.setdefault(place, child)["task_id"]
         return task_id
 

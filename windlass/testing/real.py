@@ -16,13 +16,20 @@ from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.mirror import StateMirror
 from windlass.services.actors.worker.results import fitting
 from windlass.services.actors.worker.writing.writer import Writer
+from windlass.shared.actors.task_options import OPTIONS
+from windlass.shared.db import Database
 from windlass.shared.errors import PermanentError, Thrown
 from windlass.shared.retry_delays import RetrySettings, stored_delays
 from windlass.shared.settings import Settings
 from windlass.shared.states import State
+from windlass.shared.storage import open_storage
 from windlass.shared.store import tasks
+from windlass.shared.store.kept_files import files_of
 from windlass.shared.store.reading import events
+from windlass.shared.store.record import columns_of
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import Submission
+from windlass.shared.store.tasks.children import children_of
 from windlass.shared.store.tasks.steps import finished_steps, results_of_steps
 from windlass.testing.calling import Called
 from windlass.testing.memory import Kept, Step
@@ -117,6 +124,7 @@ class RealMachine:
         told = self._writer.call(
             lambda pool: events.page(pool, task_id, after=0, most_rows=MOST_EVENTS, most_bytes=MOST_BYTES)
         )
+        children = self._writer.call(lambda pool: children_of(pool, task_id))
         return Kept(
             task_id=task_id,
             attempt=row.attempt,
@@ -127,7 +135,17 @@ class RealMachine:
             checkpoint=row.checkpoint,
             steps={each.name: Step(each.name, each.attempt, each.elapsed_ms, results[each.name]) for each in steps},
             events=[{"type": each.type, "attempt": each.attempt, "data": each.data} for each in told],
+            children={str(each.task_id): _child(each) for each in children},
+            files=self._writer.call(self._files),
         )
+
+    async def _files(self, pool: Database) -> dict[str, bytes]:
+        """As the storage has them."""
+        storage = open_storage(self._settings)
+        return {
+            str(each.content_id): b"".join([piece async for piece in storage.read(each.place, 0, each.size_bytes)])
+            for each in await files_of(pool, self._task_id)
+        }
 
     def close(self) -> None:
         self._calls.close()
@@ -135,3 +153,9 @@ class RealMachine:
 
     def _row(self) -> Any:
         return self._writer.call(lambda pool: tasks.get(pool, self._task_id))
+
+
+def _child(row: TaskRow) -> dict[str, Any]:
+    """What was asked for, by what became of it: of the options all that its row has, said or not."""
+    options = {name: row[name] for name in columns_of(TaskRow) if name in OPTIONS}
+    return {"task_id": str(row.task_id), "actor": row.actor, "payload": row.payload, "options": options}

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
@@ -14,6 +14,8 @@ from windlass.shared.storable import storable
 from windlass.testing.calling import Called, called
 from windlass.testing.memory import Kept, MemoryMachine, Step
 from windlass.testing.views import Accidents, AsyncView, Crashed, View
+
+NEEDED_TO_READ = {"pydantic", "pydantic_core"}
 
 
 class NotCompleted(AssertionError):
@@ -240,6 +242,17 @@ def _fitting(result: Any) -> Any:
         raise ValueError(f"what the function returned cannot be stored: {error}") from error
 
 
+def _reader_of(function: Any, about: Called) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """By the declaration's own rules, where there is what reads them."""
+    try:
+        from windlass.testing.reading import reader_of  # noqa: PLC0415 - needs pydantic
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] in NEEDED_TO_READ:
+            return None
+        raise
+    return reader_of(function, about)
+
+
 @contextmanager
 def attempt(
     function: Any,
@@ -253,6 +266,7 @@ def attempt(
     """A run of an actor, or of a plain function, with this payload. In memory; with a `database_url`, one that
     `windlass migrate` has seen, under real claims. What was not asked for by the end of the block runs then."""
     about = called(function)
+    about = about.read_by(_reader_of(function, about))
     seconds = timeout_seconds or about.timeout_seconds
     given = dict(payload) if payload is not None else fields
     machine: Machine

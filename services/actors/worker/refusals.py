@@ -2,15 +2,12 @@
 
 import logging
 
-import msgspec
-
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.metrics import left_to_another_version
-from windlass.shared.actors.definition import Definition
-from windlass.shared.actors.schemas import UnfitSchema
-from windlass.shared.actors.versions import Sibling, Version, after_a_refusal
+from windlass.shared.actors.versions import Sibling, after_a_refusal
 from windlass.shared.store.operating import registry
 from windlass.shared.store.operating.registry import RegisteredVersion
+from windlass.shared.submission.known import version_of
 
 
 class ForAnotherVersion(Stopped):
@@ -40,7 +37,5 @@ def refusal_of(context: Context, own: str, why: str, *, heard_within_seconds: fl
 
 def takes(row: RegisteredVersion, payload: object) -> bool:
     """One that cannot be read here takes nothing that we know of."""
-    try:
-        return Version.of(msgspec.convert(row.definition, Definition), row.version).takes(payload)
-    except (UnfitSchema, msgspec.ValidationError):
-        return False
+    version = version_of(row)
+    return version is not None and version.takes(payload)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from windlass.services.api.actors.registry import KnownActor
 from windlass.shared.actors.definition import Definition
 from windlass.shared.settings import Settings
+from windlass.shared.submission.known import KnownActor
 
 
 def summary(known: KnownActor, settings: Settings) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from litestar import Request
 from litestar.exceptions import ClientException
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
-from windlass.services.api.http.errors import Problem, escape
+from windlass.services.api.http.errors import Problem, problem_of
 from windlass.shared.settings import Settings
+from windlass.shared.submission import storing
+from windlass.shared.submission.refusal import Refused
 
 SUSPICIOUS = re.compile(rb"\\u0000|[0-9]{19}")
-LEAST_INTEGER, GREATEST_INTEGER = -(2**63), 2**64 - 1
 
 PLAIN = "identity"
 CURLS_WORD = "application/x-www-form-urlencoded"
@@ -39,10 +40,10 @@ async def read_json(
     except msgspec.ValidationError as error:
         raise Problem(422, "number-too-large", f"a number in the body is too large: {error}") from error
     except RecursionError as error:
-        raise too_deep("", settings) from error
+        raise problem_of(storing.too_deep("", settings)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Problem(400, "malformed-json", f"the body is not JSON in UTF-8: {error}") from error
-    if not (is_harmless(content, settings.deepest_json) or is_storable(value, settings.deepest_json)):
+    if not (is_harmless(content, settings.deepest_json) or storing.is_storable(value, settings.deepest_json)):
         refuse_unstorable(value, settings)
     if content.count(b":") != count_names(value):
         refuse_repeated_names(content)
@@ -107,43 +108,12 @@ def is_harmless(content: bytes, deepest: int) -> bool:
     return content.count(b"[") + content.count(b"{") <= deepest and SUSPICIOUS.search(content) is None
 
 
-def is_storable(value: Any, depth_left: int) -> bool:
-    """The quick look, without the names of what it finds."""
-    kind = type(value)
-    if kind is str:
-        return "\0" not in value
-    if kind is int:
-        return bool(LEAST_INTEGER <= value <= GREATEST_INTEGER)
-    if kind is not dict and kind is not list:
-        return True
-    if depth_left <= 0 or (kind is dict and "\0" in "".join(value)):
-        return False
-    for below in value.values() if kind is dict else value:  # noqa: SIM110 - a generator takes twice as long
-        if not is_storable(below, depth_left - 1):
-            return False
-    return True
-
-
-def refuse_unstorable(value: Any, settings: Settings, pointer: str = "", depth: int = 0) -> None:
-    """Names what the quick look has found. Postgres can store no NUL, neither in a text nor in JSON; integers beyond 64
-    bits come back as something else in most languages; and nobody means to nest that deep."""
-    if isinstance(value, dict | list) and depth >= settings.deepest_json:
-        raise too_deep(pointer, settings)
-    if isinstance(value, str) and "\0" in value:
-        raise field_problem(pointer, "nul-character", "a string must not contain the character NUL")
-    if isinstance(value, int) and not LEAST_INTEGER <= value <= GREATEST_INTEGER:
-        raise field_problem(pointer, "number-too-large", "an integer must fit into 64 bits")
-    if isinstance(value, dict):
-        for key, below in value.items():
-            refuse_unstorable(key, settings, pointer, depth)
-            refuse_unstorable(below, settings, f"{pointer}/{escape(key)}", depth + 1)
-    if isinstance(value, list):
-        for number, below in enumerate(value):
-            refuse_unstorable(below, settings, f"{pointer}/{number}", depth + 1)
-
-
-def too_deep(pointer: str, settings: Settings) -> Problem:
-    return field_problem(pointer, "nested-too-deep", f"JSON may be nested {settings.deepest_json} levels deep")
+def refuse_unstorable(value: Any, settings: Settings) -> None:
+    """Names what the quick look has found."""
+    try:
+        storing.refuse_unstorable(value, settings)
+    except Refused as refused:
+        raise problem_of(refused) from refused
 
 
 def field_problem(pointer: str, code: str, detail: str, *, status: int = 422) -> Problem:

@@ -1,19 +1,17 @@
 """Errors as RFC 9457 problem documents: a stable code, what happened, and which fields were wrong."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from windlass.shared import db
-from windlass.shared.retry_delays import TAGS
 from windlass.shared.scrubbing import scrub, scrub_document
-from windlass.shared.wording import NOT_KNOWN, did_you_mean, in_words, names_at
+from windlass.shared.submission.refusal import Refused, Wrong, wrong_fields
 
 log = logging.getLogger("api")
 
@@ -24,6 +22,10 @@ FIELDS_TOLD = 3
 
 CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
 
+REFUSALS = {"forbidden": 403, "payload-too-large": 413}
+"""What a refused task is answered with, where it is not 422."""
+NOT_AS_THEY_SHOULD_BE = {"invalid-payload", "invalid-task"}
+"""Where several fields may be wrong at once."""
 
 THINGS = {
     "/api/v1/tasks/": ("task", "task-not-found"),
@@ -53,33 +55,25 @@ class Problem(Exception):
 
 
 def invalid_fields(
-    error: ValidationError, code: str, model: type[BaseModel], *, below: str = "", beside: Iterable[str] = ()
+    error: ValidationError, code: str, model: type[BaseModel], *, below: str = "", beside: Collection[str] = ()
 ) -> Problem:
     """A failed check, each field named by a JSON pointer; `beside` are names that stand next to the model's own."""
-    errors = []
-    for each in error.errors(include_url=False):
-        place = [part for part in each["loc"] if part not in TAGS]
-        detail = _said_of(each, place, model, beside)
-        errors.append({"pointer": below + "".join(f"/{escape(part)}" for part in place), "detail": detail})
-    return not_as_they_should_be(code, errors)
+    return not_as_they_should_be(code, wrong_fields(error, model, below=below, beside=beside))
 
 
-def _said_of(each: ErrorDetails, place: list[int | str], model: type[BaseModel], beside: Iterable[str]) -> str:
-    if each["type"] not in NOT_KNOWN:
-        return in_words(each)
-    known = [*names_at(model, place[:-1]), *(beside if len(place) == 1 else ())]
-    return f"there is no such field; {did_you_mean(str(place[-1]), known)}"
+def problem_of(refused: Refused) -> Problem:
+    if refused.code in NOT_AS_THEY_SHOULD_BE:
+        return not_as_they_should_be(refused.code, refused.wrong)
+    (wrong,) = refused.wrong
+    return Problem(REFUSALS.get(refused.code, 422), refused.code, wrong.detail, errors=[wrong._asdict()])
 
 
-def not_as_they_should_be(code: str, errors: list[dict[str, str]]) -> Problem:
+def not_as_they_should_be(code: str, wrong: Sequence[Wrong]) -> Problem:
     """The first few in full: whoever reads only the detail is helped as well."""
-    named = "; ".join(f"{each['pointer'] or '/'}: {each['detail']}" for each in errors[:FIELDS_TOLD])
-    more = f"; and {len(errors) - FIELDS_TOLD} more" if len(errors) > FIELDS_TOLD else ""
-    return Problem(422, code, f"not as it should be: {named}{more}", errors=errors)
-
-
-def escape(part: int | str) -> str:
-    return str(part).replace("~", "~0").replace("/", "~1")
+    named = "; ".join(f"{each.pointer or '/'}: {each.detail}" for each in wrong[:FIELDS_TOLD])
+    more = f"; and {len(wrong) - FIELDS_TOLD} more" if len(wrong) > FIELDS_TOLD else ""
+    detail = f"not as it should be: {named}{more}"
+    return Problem(422, code, detail, errors=[each._asdict() for each in wrong])
 
 
 def problem_response(request: Request[Any, Any, Any], problem: Problem) -> Response[dict[str, Any]]:

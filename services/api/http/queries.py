@@ -6,7 +6,8 @@ from typing import Any
 from litestar import Litestar, Request
 from litestar.routes import HTTPRoute
 
-from windlass.services.api.http.errors import Problem, escape
+from windlass.services.api.http.errors import Problem
+from windlass.shared.submission.refusal import escape
 from windlass.shared.wording import did_you_mean
 
 Known = tuple[frozenset[str], frozenset[str]]

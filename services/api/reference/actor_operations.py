@@ -6,12 +6,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from windlass.services.api.actors.documents import example_payload
-from windlass.services.api.actors.registry import Actors, KnownActor
 from windlass.services.api.reference.actor_schemas import shortcut_of
 from windlass.services.api.reference.documents import Document
 from windlass.services.api.reference.operation import Answer, Operation
 from windlass.services.api.reference.task_operations import SUBMIT
 from windlass.shared.settings import Settings
+from windlass.shared.submission.known import Actors, KnownActor
 
 SHORTCUT = "/api/v1/tasks/{actor}"
 ABOUT_A_SHORTCUT = "The payload's fields stand at the top level, beside the task's own."

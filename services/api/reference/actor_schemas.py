@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from windlass.services.api.actors.registry import Actors
-from windlass.services.api.tasks.submission import OPTIONS
+from windlass.shared.actors.task_options import OPTIONS
+from windlass.shared.submission.known import Actors
 
 COMPONENT = "#/components/schemas/{name}"
 ITS_OWN = {"$id", "$schema", "$defs"}

@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from windlass.services.api.actors.registry import Actors
 from windlass.services.api.http.errors import PROBLEM_JSON
 from windlass.services.api.reference.actor_operations import ABOUT_A_SHORTCUT, shortcuts
 from windlass.services.api.reference.actor_schemas import with_actors
@@ -15,6 +14,7 @@ from windlass.services.api.reference.documents import ProblemDocument
 from windlass.services.api.reference.operation import PARAMETERS, PROBLEMS, Operation
 from windlass.services.api.reference.operations import OPERATIONS
 from windlass.shared.settings import Settings
+from windlass.shared.submission.known import Actors
 
 REFERENCE = "#/components/schemas/{model}"
 PREFIX = "/api/v1"

@@ -7,8 +7,8 @@ from litestar.enums import MediaType
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, OpenAPIRenderPlugin
 
-from windlass.services.api.actors.registry import Actors
 from windlass.shared.settings import Settings
+from windlass.shared.submission.known import Actors
 
 
 class CompletedDocument(JsonRenderPlugin):

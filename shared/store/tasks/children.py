@@ -5,12 +5,11 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.shared.actors.definition import Definition
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.functions import named
-from windlass.shared.store.record import Record, fetchrow
-from windlass.shared.store.rows import ActorVersionRow
+from windlass.shared.store.record import Record, fetch, fetchrow
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks.claiming import Claimed
 from windlass.shared.store.tasks.fencing import fence
 from windlass.shared.store.tasks.submitting import Submission, UnknownDependency
@@ -39,13 +38,15 @@ async def submit_child(db: Database, parent: Claimed, place: str, submission: Su
     return child
 
 
+async def children_of(db: Database, task_id: UUID) -> list[TaskRow]:
+    """All that its attempts have made, the oldest first."""
+    query = """
+        SELECT t.* FROM task_children AS c JOIN tasks AS t ON t.task_id = c.child_id
+        WHERE c.task_id = $1 ORDER BY t.task_id
+    """
+    return await fetch(db, TaskRow, query, task_id)
+
+
 def _without_user(submission: Submission) -> dict[str, Any]:
     said: dict[str, Any] = msgspec.to_builtins(submission)
     return {name: value for name, value in said.items() if name != "user_id"}
-
-
-async def latest_definition(db: Database, actor: str) -> Definition | None:
-    """What the version of an actor that was registered last takes and promises; none if there is none."""
-    query = "SELECT definition FROM actor_versions WHERE actor = $1 ORDER BY registered_at DESC NULLS LAST LIMIT 1"
-    row = await db.fetchrow(query, actor, record_class=ActorVersionRow)
-    return None if row is None else msgspec.convert(row.definition, Definition)

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from windlass.services.api.access.auth import Caller
-from windlass.services.api.actors.registry import built_in_actors
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.submission import accept
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
+from windlass.shared.submission.known import built_in_actors
 
 ADMIN = Caller("a", "admin", "root")
 USER = Caller("u", "user", "ann")

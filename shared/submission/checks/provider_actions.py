@@ -4,14 +4,14 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from windlass.services.api.http.errors import escape, not_as_they_should_be
 from windlass.shared.errors import TaskError
 from windlass.shared.settings import Settings
+from windlass.shared.submission.refusal import Refused, Wrong, pointer_to
 
 if TYPE_CHECKING:
     from windlass.shared.providers.params import Params
 
-log = logging.getLogger("api")
+log = logging.getLogger("submission")
 
 
 def refuse_what_it_does_not_take(
@@ -19,7 +19,7 @@ def refuse_what_it_does_not_take(
 ) -> None:
     """Names every parameter that the action does not know. An adapter that cannot be loaded here is the worker's to
     complain of, which looks at the same declaration before it orders anything."""
-    # An api that makes no media does without the adapters and what they import.
+    # Whoever makes no media does without the adapters and what they import.
     from windlass.shared.providers.params import faults_of  # noqa: PLC0415
 
     try:
@@ -32,11 +32,7 @@ def refuse_what_it_does_not_take(
         return
     faults = faults_of(provider, actions, action, params)
     if faults:
-        errors = [
-            {"pointer": below + "".join(f"/{escape(part)}" for part in fault.path), "detail": fault.detail}
-            for fault in faults
-        ]
-        raise not_as_they_should_be("invalid-payload", errors)
+        raise Refused("invalid-payload", [Wrong(pointer_to(each.path, below), each.detail) for each in faults])
 
 
 def _actions(settings: Settings, provider: str) -> "Mapping[str, type[Params]] | None":

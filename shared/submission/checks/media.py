@@ -1,10 +1,10 @@
 """A picture to begin with has to be there and to be had, and the provider has to know what it is asked for."""
 
-from windlass.services.api.http.errors import not_as_they_should_be
-from windlass.services.api.tasks.checks.asking import Asking, Gives
-from windlass.services.api.tasks.checks.provider_actions import refuse_what_it_does_not_take
 from windlass.shared.actors.payloads import check_source_image
 from windlass.shared.scrubbing import withhold_label
+from windlass.shared.submission.checks.asking import Asking, Gives
+from windlass.shared.submission.checks.provider_actions import refuse_what_it_does_not_take
+from windlass.shared.submission.refusal import refusal
 
 FOUND_BY = ("workflow_run_id", "interaction_id")
 """What lists find media by stands in columns of its own as well."""
@@ -15,8 +15,7 @@ def check(asking: Asking) -> Gives:
     try:
         check_source_image(payload["action"], payload.get("source_image"))
     except ValueError as error:
-        fault = {"pointer": f"{asking.below}/source_image", "detail": str(error)}
-        raise not_as_they_should_be("invalid-payload", [fault]) from error
+        raise refusal(f"{asking.below}/source_image", "invalid-payload", str(error)) from error
     refuse_what_it_does_not_take(
         payload["action"], payload.get("params", {}), asking.provider, asking.settings, asking.below
     )

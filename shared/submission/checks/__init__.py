@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from windlass.services.api.tasks.checks import agent, media, probe
-from windlass.services.api.tasks.checks.asking import Asking, Gives
+from windlass.shared.submission.checks import agent, media, probe
+from windlass.shared.submission.checks.asking import Asking, Gives
 
 Check = Callable[[Asking], Gives]
-"""Raises a Problem, or returns the fields of the submission that follow from the payload."""
+"""Raises Refused, or returns the fields of the submission that follow from the payload."""
 
 CHECKS: dict[str, Check] = {"agent": agent.check, "media": media.check, "probe": probe.check}

@@ -1,0 +1,131 @@
+"""From a task that somebody wants to one that can be stored: everything that can be checked without asking anybody."""
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from uuid_utils.compat import uuid7
+
+from windlass.shared.actors.new_task import NewTask
+from windlass.shared.actors.task_options import OPTIONS
+from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
+from windlass.shared.concurrency_keys import LONGEST_KEY, key_of
+from windlass.shared.retry_delays import stored_delays
+from windlass.shared.scrubbing import withhold
+from windlass.shared.settings import Settings
+from windlass.shared.store.tasks import Submission
+from windlass.shared.submission.checks import CHECKS
+from windlass.shared.submission.checks.asking import Asker, Asking, Gives
+from windlass.shared.submission.known import Actors, KnownActor
+from windlass.shared.submission.refusal import Refused, Wrong, pointer_to, refusal
+from windlass.shared.wording import meant
+
+AS_THEY_ARE = {
+    "task_type", "priority", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",
+    "depends_on", "dedupe_key",
+}  # fmt: skip
+"""Only what somebody has said is handed on: a default written out would be read again by Postgres."""
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def submission_of(
+    wanted: NewTask,
+    asker: Asker,
+    settings: Settings,
+    actors: Actors,
+    *,
+    below: str = "",
+    among_options: bool = False,
+    traceparent: str | None = None,
+) -> Submission:
+    """Raises Refused with what is wrong, and where: `below` is where the task was said, and its payload in there, or
+    among the task's own fields."""
+    if wanted.user_id is not None and not asker.is_admin:
+        raise refusal(f"{below}/user_id", "forbidden", "only an admin submits for somebody else")
+    if wanted.webhook_url is not None:
+        detail = "webhooks are not built yet: leave webhook_url out and follow the task's stream, or use ?wait="
+        raise refusal(f"{below}/webhook_url", "not-supported-yet", detail)
+    actor = wanted.actor
+    known = actors.get(actor)
+    if known is None:
+        detail = f"no actor is called {actor}; {meant(actor, actors)}"
+        raise refusal(f"{below}/actor", "unknown-actor", detail)
+    provider = choose_provider(wanted, known, settings, below)
+    below_payload = below if among_options else f"{below}/payload"
+    check_payload(wanted.payload, known, settings, below_payload, OPTIONS if among_options else ())
+    check = CHECKS.get(actor)
+    given: Gives = {}
+    if check is not None:
+        given = check(Asking(wanted.payload, provider, asker, settings, below_payload, wanted.timeout_seconds))
+    stored_payload = withhold(wanted.payload)
+    terms = known.terms(settings)
+    said = {name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set}
+    if terms.concurrency_key:
+        said |= keyed(terms.concurrency_key, stored_payload, below_payload)
+    return Submission(
+        task_id=uuid7(),
+        actor=actor,
+        provider=provider,
+        payload=stored_payload,
+        user_id=wanted.user_id or asker.user_id,
+        timeout_seconds=given.pop("timeout_seconds", None) or wanted.timeout_seconds or terms.timeout_seconds,
+        max_retries=terms.max_retries if wanted.max_retries is None else wanted.max_retries,
+        max_age_seconds=wanted.max_age_seconds or terms.max_age_seconds,
+        dedupe_ttl_seconds=wanted.dedupe_ttl_seconds or settings.defaults.dedupe_ttl_seconds,
+        retry_delays=None if wanted.retry_delays is None else stored_delays(wanted.retry_delays),
+        run_at=time_to_come(wanted.run_at),
+        reach=None if asker.is_admin else asker.user_id,
+        traceparent=traceparent,
+        **said,
+        **given,
+    )
+
+
+def choose_provider(wanted: NewTask, known: KnownActor, settings: Settings, below: str) -> str:
+    provider = wanted.provider or known.definition.provider
+    if provider is None or not known.is_served_by(provider, settings):
+        able = known.providers(settings)
+        choice = f"choose one of: {', '.join(able)}" if able else f"none is configured for {wanted.actor}"
+        if provider is None:
+            detail = f"{wanted.actor} tasks have no default provider; {choice}"
+            raise refusal(f"{below}/provider", "provider-required", detail)
+        configured = settings.providers.get(provider)
+        serves = f"; {provider} serves {', '.join(configured.actors)}" if configured else ""
+        likely = meant(provider, able) if able and configured is None else choice
+        detail = f"no provider {provider} does {wanted.actor} tasks{serves}; {likely}"
+        raise refusal(f"{below}/provider", "unknown-provider", detail)
+    return provider
+
+
+def check_payload(
+    payload: dict[str, Any], known: KnownActor, settings: Settings, below: str, beside: Collection[str]
+) -> None:
+    """`beside` are the task's own fields, where the payload's stand among them."""
+    size = len(_encode(payload))
+    if size > settings.largest_payload_bytes:
+        detail = f"a payload may have {settings.largest_payload_bytes:,} bytes as JSON; this one has {size:,}"
+        raise refusal(below, "payload-too-large", detail)
+    faults = known.faults_of(payload, beside)
+    if faults:
+        raise Refused("invalid-payload", [Wrong(pointer_to(at, below), detail) for at, detail in faults])
+
+
+def time_to_come(run_at: datetime | None) -> str | None:
+    """A time that is past means now: written down as it is, it would go before everybody who waits."""
+    return run_at.isoformat() if run_at is not None and run_at > datetime.now(UTC) else None
+
+
+def keyed(pointers: Sequence[str], payload: dict[str, Any], below: str) -> dict[str, Any]:
+    """The task's concurrency key, if it has one, and what its moves must know for it."""
+    key = key_of(payload, pointers)
+    if key is None:
+        return {}
+    if len(key) > LONGEST_KEY:
+        detail = (
+            f"it is the task's concurrency key, which has {LONGEST_KEY} characters at most; this one has {len(key)}"
+        )
+        raise refusal(f"{below}{pointers[0]}", "concurrency-key-too-long", detail)
+    return {"concurrency_key": key, "concerns": Concern.KEY.value, "level": LEVEL_OF_A_KEY}
