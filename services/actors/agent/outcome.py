@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from windlass.services.actors.agent.output import Output
-from windlass.services.actors.agent.watcher import MEGABYTE
+from windlass.services.actors.subprocess.watcher import MEGABYTE
 from windlass.shared.errors import InvalidInput, OutOfMemory, SubprocessFailed, TaskError
 from windlass.shared.toml_tables import AgentLimits, AgentSettings
 

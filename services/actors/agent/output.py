@@ -3,8 +3,8 @@
 import json
 from typing import Any, Final, Never
 
-from windlass.services.actors.agent.lines import LONGEST_LINE, Lines
 from windlass.services.actors.agent.remarks import Progress, Usage, without_remarks
+from windlass.services.actors.subprocess.lines import LONGEST_LINE, Lines
 from windlass.services.actors.worker.context import Context
 from windlass.shared.errors import ResultTooDeep, ResultTooLarge
 from windlass.shared.storable import storable_text

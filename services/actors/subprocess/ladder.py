@@ -6,8 +6,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from windlass.services.actors.agent.run import Run
-from windlass.services.actors.agent.signals import Notes, group_of, kill, now
+from windlass.services.actors.subprocess.run import Run
+from windlass.services.actors.subprocess.signals import Notes, group_of, kill, now
 from windlass.shared.process.procfs import ProcessIdentity, descendants, direct_children
 
 SETTLE_SECONDS = 0.2

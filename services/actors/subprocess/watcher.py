@@ -2,8 +2,8 @@
 
 import time
 
-from windlass.services.actors.agent.footprint import Footprint
-from windlass.services.actors.agent.tree import Usage, usage_below
+from windlass.services.actors.subprocess.footprint import Footprint
+from windlass.services.actors.subprocess.tree import Usage, usage_below
 from windlass.shared.process.procfs import data_bytes, fair_share_bytes
 
 WATCH_SECONDS = 0.1

@@ -11,13 +11,11 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from windlass.services.actors.agent.output import Output
+from typing import Any, Protocol
 
 ROOT = Path(__file__).parents[4]
 # Isolated and without site-packages it starts in a few milliseconds, and nothing in its environment can bend it.
-KEEPER = "import sys; sys.path.append(sys.argv[1]); from windlass.services.actors.agent.keeper import main; main()"
+KEEPER = "import sys; sys.path.append(sys.argv[1]); from windlass.services.actors.subprocess.keeper import main; main()"
 AT_ONCE = 65_536
 SHORTEST_WAIT_SECONDS = 0.001
 
@@ -26,6 +24,15 @@ QUICKLY_SECONDS = 0.02
 REST_SECONDS = 0.01
 """Where a little comes quickly after a little, the pipes are left alone for so long and then read once: to be woken
 for each line costs many times what the line does. It is reported a few times a second, so nobody sees it later."""
+
+
+class Output(Protocol):
+    """Takes what is printed."""
+
+    def take_stdout(self, chunk: bytes) -> None: ...
+    def take_stderr(self, chunk: bytes) -> None: ...
+    def finish(self) -> None:
+        """Nothing more will come."""
 
 
 @dataclass(frozen=True)

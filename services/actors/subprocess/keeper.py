@@ -14,9 +14,9 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from windlass.services.actors.agent.outside import WayOut
-from windlass.services.actors.agent.signals import Notes, kill
-from windlass.services.actors.agent.watcher import WATCH_SECONDS, Watcher
+from windlass.services.actors.subprocess.outside import WayOut
+from windlass.services.actors.subprocess.signals import Notes, kill
+from windlass.services.actors.subprocess.watcher import WATCH_SECONDS, Watcher
 from windlass.shared.process import kernel
 from windlass.shared.process.procfs import ProcessIdentity, descendants, volunteer_to_go
 
