@@ -26,6 +26,18 @@ REST_SECONDS = 0.01
 for each line costs many times what the line does. It is reported a few times a second, so nobody sees it later."""
 
 
+class Peer(Protocol):
+    """Somebody to speak with beside the pipes."""
+
+    @property
+    def is_open(self) -> bool: ...
+    def interests(self) -> dict[int, int]:
+        """What to wait for: events of `poll`, by descriptor."""
+
+    def move(self) -> None:
+        """Moves what can be moved, and waits for nothing."""
+
+
 class Output(Protocol):
     """Takes what is printed."""
 
@@ -52,6 +64,8 @@ class Order:
     """The same where the keeper has to see to it; a sandbox does so itself."""
     way_out: str | None = None
     """The slirp4netns by which its network leads outside."""
+    handed_over: int | None = None
+    """A descriptor that it is to have, beside the pipes, under the same number."""
 
     def as_line(self) -> bytes:
         return json.dumps(vars(self)).encode() + b"\n"
@@ -60,8 +74,9 @@ class Order:
 class Run:
     """Nothing here blocks: `pump` moves what can be moved, and waits at most as long as it is told."""
 
-    def __init__(self, order: Order, stdin: bytes, output: Output) -> None:
+    def __init__(self, order: Order, stdin: bytes, output: Output, peer: Peer | None = None) -> None:
         self._output = output
+        self._peer = peer
         self._unwritten = memoryview(stdin)
         self._news = b""
         self._read_at = 0.0
@@ -78,7 +93,7 @@ class Run:
         self.keeper_is_gone = False
         self._control, theirs = socket.socketpair()
         try:
-            self.keeper = _start_keeper(theirs.fileno())
+            self.keeper = _start_keeper(theirs.fileno(), order.handed_over)
         except BaseException:
             self._control.close()
             raise
@@ -113,19 +128,26 @@ class Run:
                 poll.register(descriptor, select.POLLIN)
         if not self.keeper_is_gone:
             poll.register(self._control, select.POLLIN)
+        for descriptor, events in self._peer.interests().items() if self._peer else ():
+            poll.register(descriptor, events)
         for descriptor, _event in poll.poll(max(seconds, SHORTEST_WAIT_SECONDS) * 1000):
-            if descriptor == self._control.fileno():
-                self._listen()
-            elif descriptor == self._stdin:
-                self._write()
-            else:
-                self._read(descriptor)
+            self._move(descriptor)
+
+    def _move(self, descriptor: int) -> None:
+        if descriptor == self._control.fileno():
+            self._listen()
+        elif descriptor == self._stdin:
+            self._write()
+        elif descriptor in self._open:
+            self._read(descriptor)
+        elif self._peer is not None:
+            self._peer.move()
 
     def drain(self, *, until: float) -> None:
         """Reads what is still in the pipes: nobody is left who could add to it."""
         self._shut(self._stdin)
         self._may_rest, self._rests_until = False, 0.0
-        while self._open and time.monotonic() < until:
+        while (self._open or (self._peer and self._peer.is_open)) and time.monotonic() < until:
             self.pump(0)
         self._output.finish()
 
@@ -201,7 +223,7 @@ class Run:
         self.none_left = news.get("none_left", self.none_left)
 
 
-def _start_keeper(control: int) -> subprocess.Popen[bytes]:
+def _start_keeper(control: int, handed_over: int | None) -> subprocess.Popen[bytes]:
     """It dies with the thread that starts it, which is the attempt's own and lives as long as the worker."""
     command = [sys.executable, "-I", "-S", "-c", KEEPER, str(ROOT), str(control), str(os.getpid())]
     pipe = subprocess.PIPE
@@ -211,7 +233,7 @@ def _start_keeper(control: int) -> subprocess.Popen[bytes]:
         stdout=pipe,
         stderr=pipe,
         bufsize=0,
-        pass_fds=[control],
+        pass_fds=[control] if handed_over is None else [control, handed_over],
         start_new_session=True,
         cwd="/",
         env={},
