@@ -34,6 +34,11 @@ class WindlassUp:
         self._output = directory.with_name(f"{directory.name}.out")
         self._log = directory.with_name(f"{directory.name}.log")
         self._process: subprocess.Popen[bytes] | None = None
+        self._arguments: tuple[str, ...] = ()
+
+    def with_arguments(self, *arguments: str) -> Self:
+        self._arguments = arguments
+        return self
 
     def with_settings(self, **settings: str) -> Self:
         self._environment |= settings
@@ -61,7 +66,7 @@ class WindlassUp:
         leash = [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), str(int(signal.SIGTERM)), "-"]
         with self._output.open("wb") as stdout, self._log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [*leash, str(WINDLASS), "up"],
+                [*leash, str(WINDLASS), "up", *self._arguments],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout if output is None else output,

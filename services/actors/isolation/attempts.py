@@ -108,6 +108,7 @@ class Isolated:
             "checkpoint": task.checkpoint,
             "deadline": context.deadline,
             "timeout_seconds": task.timeout_seconds,
+            "log_level": logging.getLogger().getEffectiveLevel(),
         }
 
     def _order(self, line: int) -> Order:

@@ -33,7 +33,7 @@ def main() -> None:
         assert isinstance(stream, io.TextIOWrapper)
         stream.reconfigure(line_buffering=True, errors="replace")
     context = IsolatedContext(order, line)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[Lines(line)])
+    logging.basicConfig(level=order["log_level"], format="%(message)s", handlers=[Lines(line)])
     signal.signal(signal.SIGTERM, lambda *_: _told_to_end(context))
     line.listen()
     end = _attempt(order, context)
