@@ -29,7 +29,7 @@ from windlass import actor
 def greet(name: str = "you") -> str:
     return f"{WORD}, {name}"
 """
-READY_SECONDS = 30
+READY_SECONDS = 90
 
 
 @pytest.fixture
