@@ -171,6 +171,12 @@ def describe(error: BaseException, attempt: int) -> dict[str, Any]:
         "kind": error.kind if isinstance(error, TaskError) else "transient",
         "message": scrub(str(told)) or type(told).__name__,
         "details": scrub_document(told.details) if isinstance(told, TaskError) else {},
-        "stack_trace": scrub("".join(traceback.format_exception(told))),
+        "stack_trace": scrub(_trace_of(told)),
         "attempt": attempt,
     }
+
+
+def _trace_of(error: BaseException) -> str:
+    """Of one that was raised in another process: where it was raised there."""
+    elsewhere: str | None = getattr(error, "trace_elsewhere", None)
+    return elsewhere or "".join(traceback.format_exception(error))

@@ -208,7 +208,9 @@ class ActorSettings(Table):
         None, description="Who does the work of tasks that name nobody; if left out, one of the actor's own name."
     )
     isolate: bool | None = Field(
-        None, description="Whether its attempts run in a process of their own; this version refuses it."
+        None,
+        description="Whether each attempt runs in a process of its own, which is killed if it does not stop; what the "
+        "code declares if left out.",
     )
     timeout_seconds: Annotated[float, Field(gt=0, le=7 * 86400)] = Field(
         300, description="How long one attempt may take; what the code declares if left out."

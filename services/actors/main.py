@@ -104,7 +104,7 @@ class WorkerProcess:
         self.pulse = Pulse(settings, lives=self.lives)
         self.stop_reason: str | None = None
         self._stop = threading.Event()
-        self._hurry = threading.Event()
+        self._is_hurried = False
 
     def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -181,10 +181,12 @@ class WorkerProcess:
             self._told_to_stop(f"condemned: {reason}")
 
     def _told_to_stop(self, reason: str, *, at_once: bool = False) -> None:
-        self.stop_reason = self.stop_reason or reason
-        self._stop.set()
-        if at_once:
-            self._hurry.set()
+        """Signals come two at once, and in the middle of each other: only the first may touch the event, whose lock
+        this very thread may hold by the second, on its way out of waiting for it."""
+        self._is_hurried = self._is_hurried or at_once
+        if self.stop_reason is None:
+            self.stop_reason = reason
+            self._stop.set()
 
     async def _register(self) -> None:
         settings = self.settings
@@ -258,18 +260,18 @@ class WorkerProcess:
 
     def _drain(self, seconds: float) -> None:
         """Lets what runs come to its end, unless somebody is in a hurry."""
-        if (running := len(self.attempts)) and seconds > 0 and not self._hurry.is_set():
+        if (running := len(self.attempts)) and seconds > 0 and not self._is_hurried:
             until = datetime.now().astimezone() + timedelta(seconds=seconds)
             what = "1 task runs: it" if running == 1 else f"{running} tasks run: they"
             told = "%s may end until %s and %s handed back then; told again, at once"
             log.info(told, what, f"{until:%H:%M:%S}", "is" if running == 1 else "are")
-        self._wait_for_attempts(seconds, unless=self._hurry)
-        if (left := len(self.attempts)) and self._hurry.is_set():
+        self._wait_for_attempts(seconds, unless=lambda: self._is_hurried)
+        if (left := len(self.attempts)) and self._is_hurried:
             log.info("told again: handing %d back at once", left)
 
-    def _wait_for_attempts(self, seconds: float, *, unless: threading.Event | None = None) -> None:
+    def _wait_for_attempts(self, seconds: float, *, unless: Callable[[], bool] = lambda: False) -> None:
         until = time.monotonic() + seconds
-        while len(self.attempts) and time.monotonic() < until and not (unless and unless.is_set()):
+        while len(self.attempts) and time.monotonic() < until and not unless():
             time.sleep(0.02)
 
 

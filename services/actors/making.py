@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from windlass.actors.payload import Misfit, Payload, plain
+from windlass.services.actors.isolation.attempts import Isolated
 from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.refusals import refusal_of
@@ -66,6 +67,15 @@ class Worker:
         return AsyncAttempt(context)
 
 
+@dataclass(frozen=True)
+class IsolatedWorker(Worker):
+    """One whose attempts have processes of their own: `call` starts them."""
+
+    def run(self, context: Context) -> Any:
+        self._arguments(context)  # what it does not take is refused here, where another version can be asked for
+        return self.call(context)
+
+
 def wanted(settings: Settings) -> set[str] | None:
     """The actors of the queues that this process is to serve; none for all, and `own` for all of somebody's own."""
     return {queue.partition(".")[0] for queue in settings.queues} if settings.queues else None
@@ -84,12 +94,15 @@ def make(loaded: Loaded, settings: Settings, served: Collection[str]) -> dict[st
 
 
 def _made(loaded: LoadedActor, settings: Settings) -> Worker:
-    actor = loaded.actor
+    actor, definition = loaded.actor, loaded.definition
+    about = (loaded.payload, actor.is_async, actor.throws, definition.version, settings.lease_seconds)
+    if loaded.isolate:
+        return IsolatedWorker(Isolated(definition, settings, function=settings.actors[actor.name].function), *about)
     call: Callable[..., Any] = actor.fn
     if actor.is_class:
         takes = inspect.signature(actor.fn).parameters
         call = actor.fn(settings) if "settings" in takes else actor.fn()
-    return Worker(call, loaded.payload, actor.is_async, actor.throws, loaded.definition.version, settings.lease_seconds)
+    return Worker(call, *about)
 
 
 def unknown_queues(settings: Settings) -> dict[str, str]:

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.command == "up":
         if parsed.actors:
             os.environ["WINDLASS_ACTORS"] = ",".join(map(_from_anywhere, parsed.actors))
-        return _become("windlass.services.laptop")
+        return _become("windlass.services.laptop", *(["--reload"] if parsed.reload else []))
     if parsed.command in PROCESSES and not hasattr(parsed, "run"):
         return _become(
             PROCESSES[parsed.command][0], *(f"--{each}" for each in MIGRATING if getattr(parsed, each, False))
@@ -80,13 +80,18 @@ def build_parser() -> "Parser":
     up = commands.add_parser(
         "up",
         help="run everything here, with a Postgres and a RabbitMQ of its own",
-        example="windlass up --actors our_actors.py",
+        example="windlass up --actors our_actors.py --reload",
     )
     up.add_argument(
         "--actors",
         metavar="FILE",
         action="append",
         help="serve all actors that this file, or module, declares; can be given several times",
+    )
+    up.add_argument(
+        "--reload",
+        action="store_true",
+        help="start the actors again when a file beside them changes; what runs is handed back",
     )
     for name, (_, duty) in PROCESSES.items():
         process = commands.add_parser(name, help=duty, example=f"windlass {name}")

@@ -31,6 +31,20 @@ class ApiHealth:
         except httpx.HTTPError:
             return False
 
+    async def until_workers(self, are_there: Callable[[set[int]], bool]) -> None:
+        """Returns when the processes that take tasks are those that are waited for."""
+        while True:
+            if are_there(await self._workers()):
+                return
+            await asyncio.sleep(0.1)
+
+    async def _workers(self) -> set[int]:
+        try:
+            listed = (await self._client.get("/api/v1/workers")).raise_for_status().json()["items"]
+        except (httpx.HTTPError, ValueError, KeyError):
+            return set()
+        return {worker["pid"] for worker in listed if worker["state"] == "active"}
+
     async def until_healthy(self, say: Callable[[str], None]) -> None:
         """Returns when a task that is submitted now will be carried out; says what is missing until then."""
         try:

@@ -1,10 +1,13 @@
 """One data directory and everything that runs on it, in the order in which the parts need each other."""
 
+import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from windlass.services.laptop.address import Address, choose_address
@@ -13,6 +16,9 @@ from windlass.services.laptop.data_directory import locked
 from windlass.services.laptop.fake_providers import answers, are_needed, choose_url
 from windlass.services.laptop.metrics_targets import MetricsTargets
 from windlass.services.laptop.ports import LOOPBACK
+from windlass.services.laptop.reloading.registering import mistake_in, register
+from windlass.services.laptop.reloading.reload import UNCACHED, Reload
+from windlass.services.laptop.reloading.sources import named, places_of
 from windlass.services.laptop.runfile import RunFile
 from windlass.services.laptop.servers.choice import Server, choose_postgres, choose_rabbitmq
 from windlass.services.laptop.supervision.children import Children
@@ -21,14 +27,17 @@ from windlass.services.laptop.supervision.leftovers import ProcessNotes, clear_l
 from windlass.services.laptop.supervision.service import Service
 from windlass.services.laptop.supervision.supervisor import Supervisor
 from windlass.services.laptop.supervision.unit import StartFailure, ending
+from windlass.shared.process.procfs import descendants
 from windlass.shared.settings import OWN, Settings
 
 STOP_SECONDS: Final = 10.0
+AGENTS: Final = "agents"
 
 
 class Installation:
-    def __init__(self, settings: Settings, console: Console) -> None:
+    def __init__(self, settings: Settings, console: Console, *, reload: bool = False) -> None:
         self._settings = settings
+        self._reload = Reload(_places(settings), console.say) if reload else None
         self._console = console
         self._directory = settings.data_dir.absolute()
         self._notes = ProcessNotes(self._directory / "processes.json")
@@ -36,6 +45,7 @@ class Installation:
         self._targets = MetricsTargets(self._directory / "metrics-targets.json")
         self._children = Children(self._notes.write, self._notes.mark)
         self._actors: tuple[Service, ...] = ()
+        self._services_environment: dict[str, str] = {}
 
     async def serve(self) -> None:
         """Runs until it is cancelled, and ends when nothing that it started runs any more."""
@@ -52,7 +62,8 @@ class Installation:
                     self._run_file.write()
                     self._targets.write()
                     self._console.announce(f"windlass ready {address.url} key={address.key}")
-                    await supervisor.keep(on_restart=self._run_file.renew)
+                    async with self._reloading(supervisor, health):
+                        await supervisor.keep(on_restart=self._run_file.renew)
             finally:
                 await supervisor.stop()
                 await self._children.end_all()
@@ -60,6 +71,26 @@ class Installation:
                 self._targets.remove()
                 self._notes.remove()
                 self._console.say("everything has stopped")
+
+    @asynccontextmanager
+    async def _reloading(self, supervisor: Supervisor, health: ApiHealth) -> AsyncIterator[None]:
+        """Beside all else, for who wants it."""
+        if self._reload is None:
+            yield
+            return
+
+        async def start_again() -> None:
+            pools = [each for each in self._actors if each.name != AGENTS]
+            await asyncio.gather(*(supervisor.start_again(each, each.hand_back()) for each in pools))
+            await health.until_workers(lambda pids: all(_is_at_work(each, pids) for each in pools))
+
+        renew = partial(register, self._children, self._services_environment)
+        watching = asyncio.create_task(self._reload.run(renew, start_again))
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
     def hand_back(self) -> None:
         """For those in a hurry: workers wait for no running task any more, and the next start goes on with them."""
@@ -78,7 +109,7 @@ class Installation:
         await supervisor.start(postgres, rabbitmq)
 
         fake_url = choose_url(settings, directory)
-        environment = self._environment(address, postgres, rabbitmq, fake_url)
+        environment = self._services_environment = self._environment(address, postgres, rabbitmq, fake_url)
         await self._migrate(environment)
 
         if fake_url:
@@ -141,8 +172,13 @@ class Installation:
     async def _migrate(self, environment: Mapping[str, str]) -> None:
         self._console.say("migrating the database")
         command = [sys.executable, "-m", "windlass.services.admin.migrate", "--register"]
-        on_line = partial(self._console.line, "migrate")
-        finished = await self._children.run(command, environment=environment, on_line=on_line)
+
+        def hear(line: str) -> None:
+            self._console.line("migrate", line)
+            if self._reload is not None and (mistake := mistake_in(line)) is not None:
+                self._reload.wrong_before.add(mistake)
+
+        finished = await self._children.run(command, environment=environment, on_line=hear)
         if finished.code != 0:
             raise StartFailure(f"the migration failed ({ending(finished.code)})")
 
@@ -165,6 +201,7 @@ class Installation:
             # Their lines go through a pipe and are still for people.
             "WINDLASS_LOG_FORMAT": "text" if settings.log_format == "auto" else settings.log_format,
             **({"WINDLASS_FAKE_PROVIDERS_URL": fake_url} if fake_url else {}),
+            **({} if self._reload is None else UNCACHED),
         }
 
 
@@ -177,7 +214,7 @@ def actor_services(settings: Settings) -> dict[str, list[str]]:
     others = [queue for queue in queues if queue not in agents]
     count = settings.actor_processes
     names = ["actors"] if count == 1 else [f"actors-{number}" for number in range(1, count + 1)]
-    found = {**dict.fromkeys(names, others), "agents": agents}
+    found = {**dict.fromkeys(names, others), AGENTS: agents}
     return {name: served for name, served in found.items() if served}
 
 
@@ -186,3 +223,15 @@ def names_of_everyone(settings: Settings) -> list[str]:
     actors = actor_services(settings)
     fake = ["providers"] if are_needed(settings) else []
     return ["postgres", "rabbitmq", "migrate", *fake, "api", "dispatcher", *actors, "janitor"]
+
+
+def _places(settings: Settings) -> list[Path]:
+    places = places_of(named(settings))
+    if not places:
+        raise StartFailure("--reload watches the files of your actors, and none are named: give --actors, too")
+    return places
+
+
+def _is_at_work(pool: Service, workers: set[int]) -> bool:
+    """Whether one of these is a worker of that pool."""
+    return pool.pid is not None and any(process.pid in workers for process in descendants(pool.pid))

@@ -17,13 +17,13 @@ PRIVATE: Final = 0o077
 """The umask of everything that is started here: media, books and logs are nobody else's."""
 
 
-def up() -> int:
+def up(*, reload: bool = False) -> int:
     """Returns the exit code: 0 when it was told to stop, 1 when it could not start."""
     os.umask(PRIVATE)
     settings = settings_or_exit()
     console = Console(sys.stderr.fileno(), sys.stdout.fileno(), names_of_everyone(settings))
     try:
-        asyncio.run(_until_stopped(settings, console))
+        asyncio.run(_until_stopped(settings, console, reload=reload))
     except StartFailure as failure:
         console.say(str(failure))
         return 1
@@ -32,8 +32,8 @@ def up() -> int:
     return 0
 
 
-async def _until_stopped(settings: Settings, console: Console) -> None:
-    installation = Installation(settings, console)
+async def _until_stopped(settings: Settings, console: Console, *, reload: bool) -> None:
+    installation = Installation(settings, console, reload=reload)
     serving = asyncio.create_task(installation.serve())
 
     def stop(reason: str) -> None:

@@ -3,6 +3,7 @@
 Only workers and `windlass actors` do so: it runs foreign code.
 """
 
+import inspect
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +12,9 @@ from windlass.actors import Actor, Misdeclared
 from windlass.actors.payload import Payload, payload_of, result_schema_of
 from windlass.shared.actors.built_in import built_in, without_titles
 from windlass.shared.actors.definition import Definition
-from windlass.shared.actors.importing import NotLoaded, actors_in, object_at
+from windlass.shared.actors.finding import find
+from windlass.shared.actors.importing import NotLoaded, actors_in
 from windlass.shared.actors.schemas import UnfitSchema, compiled
-from windlass.shared.actors.taking_over import taken_over
 from windlass.shared.settings import OWN, Settings
 from windlass.shared.toml_tables import DEFAULT_ACTORS, ActorSettings, Concurrency, ProviderSettings
 from windlass.shared.wording import did_you_mean
@@ -28,6 +29,8 @@ class LoadedActor:
     actor: Actor[..., Any]
     payload: Payload
     definition: Definition
+    isolate: bool = False
+    """Whether each attempt has a process of its own."""
 
 
 @dataclass
@@ -102,22 +105,11 @@ def _is_asked_for(name: str, only: Collection[str] | None) -> bool:
 def _load_table(loaded: Loaded, name: str, table: ActorSettings) -> None:
     where = f"{_file(loaded.settings)}[actors.{name}]"
     try:
-        if table.function:
-            actor = taken_over(name, object_at(table.function), table.function)
-        else:
-            actor = _named(name, str(table.module))
+        actor = find(name, module=table.module, function=table.function)
     except (NotLoaded, Misdeclared) as error:
         loaded.broken[name] = f"{where}: {error}"
     else:
         _add(loaded, actor, table.function or str(table.module), where)
-
-
-def _named(name: str, module: str) -> Actor[..., Any]:
-    found = actors_in(module)
-    if name not in found:
-        there = f"; {did_you_mean(name, found)}" if found else ""
-        raise NotLoaded(f"{module} declares no actor that is called {name}{there}")
-    return found[name]
 
 
 def _add(loaded: Loaded, actor: Actor[..., Any], module: str, where: str) -> None:
@@ -142,19 +134,28 @@ def _examined(loaded: Loaded, actor: Actor[..., Any], module: str) -> LoadedActo
         other = there.definition.module
         raise NotLoaded(f"an actor that is called {name} comes from {other}, too; give one of them another name")
     payload = payload_of(actor)
+    isolate = _is_isolated(loaded, actor)
     definition = built_in()[name] if name in DEFAULT_ACTORS else _definition(loaded, actor, payload, module)
     try:
         compiled(definition.payload_schema)
     except UnfitSchema as error:
         raise NotLoaded(f"actor {name}: {error}") from None
-    return LoadedActor(actor, payload, definition)
+    return LoadedActor(actor, payload, definition, isolate)
+
+
+def _is_isolated(loaded: Loaded, actor: Actor[..., Any]) -> bool:
+    table = loaded.settings.actors.get(actor.name, ActorSettings())
+    isolate = actor.isolate if table.isolate is None else table.isolate
+    if isolate and actor.name in DEFAULT_ACTORS:
+        raise NotLoaded(f"{actor.name} comes with Windlass, and isolate is for actors of your own")
+    if isolate and actor.is_class and "settings" in inspect.signature(actor.fn).parameters:
+        raise NotLoaded(f"actor {actor.name} wants the settings, and there are none in the process of an isolated one")
+    return isolate
 
 
 def _definition(loaded: Loaded, actor: Actor[..., Any], payload: Payload, module: str) -> Definition:
     """What the code declares, and over it what the table says."""
     table = loaded.settings.actors.get(actor.name, ActorSettings())
-    if actor.isolate if table.isolate is None else table.isolate:
-        raise NotLoaded(f"actor {actor.name}: isolate is not built yet; leave it out, and it runs beside the others")
     declared = 300 if actor.timeout_seconds is None else actor.timeout_seconds
     key, limit = actor.concurrency_key, actor.concurrency_limit
     if table.concurrency is not None:

@@ -14,8 +14,9 @@ from uuid_utils.compat import uuid7
 
 import windlass
 from tests.acceptance.conftest import a_windlass_apart
+from tests.support import metrics
 from tests.support.installation import KEY, Client, Task, Windlass
-from tests.support.metrics import Said, ask
+from tests.support.metrics import Said
 from tests.support.pages import files_of
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
@@ -269,7 +270,7 @@ def test_a_worker_that_can_serve_nothing_lives_and_says_so(own: Windlass) -> Non
     broken = wait_until("it says so", says_so)
     assert broken.keys() == {"painter.painter", "translate.nowhere"}
     assert broken["translate.nowhere"] == "WINDLASS_QUEUES names translate.nowhere, and no provider serves it"
-    told = Said(ask(port), own.client.http.get("/metrics").text)
+    told = Said(metrics.ask(port), own.client.http.get("/metrics").text)
     for queue in broken:
         assert told.values("windlass_queue_broken", queue=queue) == [1]
     assert told.values("windlass_actor_versions", actor="translate") == [1]

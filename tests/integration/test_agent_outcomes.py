@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.agents_at_work import at_work, finished, settings_for
 from tests.support.waiting import wait_until
-from windlass.services.actors.agent.run import REST_SECONDS
+from windlass.services.actors.subprocess.run import REST_SECONDS
 from windlass.services.actors.worker.context import Context
 from windlass.shared.errors import InvalidInput, SubprocessFailed, TaskError, TimedOut
 

@@ -76,5 +76,5 @@ def test_guardian_and_worker_are_private(open_path: Path) -> None:
 
 def test_a_keeper_is_private(open_path: Path) -> None:
     with running("-c", KEEPING, str(open_path)) as worker:
-        keeper = child_of(worker, "windlass.services.actors.agent.keeper")
+        keeper = child_of(worker, "windlass.services.actors.subprocess.keeper")
         wait_until("the keeper is private", lambda: not can_be_looked_into(keeper))

@@ -37,6 +37,11 @@ class WindlassUp:
         self._output = directory.with_name(f"{directory.name}.out")
         self._log = directory.with_name(f"{directory.name}.log")
         self._process: subprocess.Popen[bytes] | None = None
+        self._arguments: tuple[str, ...] = ()
+
+    def with_arguments(self, *arguments: str) -> Self:
+        self._arguments = arguments
+        return self
 
     def in_environment(self, variables: Mapping[str, str]) -> Self:
         """Instead of the tests' own."""
@@ -70,7 +75,7 @@ class WindlassUp:
         leash = [sys.executable, "-I", "-S", str(LEASH), str(os.getpid()), str(int(signal.SIGTERM)), "-"]
         with self._output.open("wb") as stdout, self._log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [*leash, *self._command],
+                [*leash, *self._command, *self._arguments],
                 cwd=self._cwd,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,

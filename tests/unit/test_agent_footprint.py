@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.servers.private_servers import open_directory
-from windlass.services.actors.agent import footprint
-from windlass.services.actors.agent.footprint import DEEPEST, Footprint
+from windlass.services.actors.subprocess import footprint
+from windlass.services.actors.subprocess.footprint import DEEPEST, Footprint
 from windlass.shared.process.accounts import account_for_agents
 
 MEGABYTE = 2**20
@@ -89,7 +89,7 @@ SHUT = """
 import os, sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
-from windlass.services.actors.agent.footprint import Footprint
+from windlass.services.actors.subprocess.footprint import Footprint
 if len(sys.argv) > 3:
     os.setresgid(*[int(sys.argv[4])] * 3)
     os.setresuid(*[int(sys.argv[3])] * 3)

@@ -29,6 +29,16 @@ async def resize(url: str) -> None: ...
 '''
 
 
+A_CLASS = """
+from windlass import actor
+
+
+@actor(isolate=True, name="translate")
+class Own:
+    def __call__(self, text: str) -> None: ...
+"""
+
+
 class Place:
     """A directory with modules of the user's own, and the settings that name them."""
 
@@ -191,8 +201,8 @@ FIELDS = "from typing import Annotated\nfrom pydantic import Field\nfrom windlas
          f"{TABLE}: m_other declares no actor that is called translate; did you mean `transalte`?"),
         ("from windlass import actor\n@actor\ndef translate(text) -> None: ...", 'module = "m_bare"',
          f"{TABLE}: actor translate: parameter text has no annotation; give it one, as in `text: str`"),
-        ("from windlass import actor\n@actor(isolate=True)\ndef translate() -> None: ...", 'module = "m_isolated"',
-         f"{TABLE}: actor translate: isolate is not built yet; leave it out, and it runs beside the others"),
+        (f"{A_CLASS}\n    def __init__(self, settings: object) -> None: ...", 'module = "m_isolated"',
+         f"{TABLE}: actor translate wants the settings, and there are none in the process of an isolated one"),
         ("from windlass import actor\n@actor(name='bulk')\ndef translate() -> None: ...", 'module = "m_reserved"',
          f"{TABLE}: module m_reserved cannot be imported: Misdeclared: the actor's name 'bulk' is reserved"),
         (FIELDS + "def translate(text: Annotated[str, Field(description='x' * 65536)]) -> None: ...",
@@ -334,3 +344,22 @@ def test_middleware_that_cannot_work_here_is_told_in_one_sentence(place: Place, 
         invite(settings)
     assert str(refused.value).startswith(f"windlass: {place.config}: [worker] middleware: {sentence}")
     invite(place.settings('[worker]\nmiddleware = ["m_ware:Ours"]\n'))
+
+
+@pytest.mark.parametrize(("declared", "table", "isolate"), [
+    ("", "", False),
+    ("(isolate=True)", "", True),
+    ("(isolate=True)", "isolate = false", False),
+    ("", "isolate = true", True),
+])  # fmt: skip
+def test_the_table_has_the_last_word_about_isolation(place: Place, declared: str, table: str, isolate: bool) -> None:
+    place.write("our_isolated.py", f"from windlass import actor\n@actor{declared}\ndef draw() -> None: ...")
+    loaded = place.load(f'[actors.draw]\nmodule = "our_isolated"\n{table}')
+    assert loaded.actors["draw"].isolate is isolate
+
+
+def test_what_comes_with_windlass_is_not_isolated(place: Place) -> None:
+    loaded = load(place.settings("[actors.probe]\nisolate = true"), only=["probe"])
+    assert loaded.broken == {
+        "probe": f"{place.config}: [actors.probe]: probe comes with Windlass, and isolate is for actors of your own"
+    }

@@ -106,3 +106,25 @@ def test_a_unit_that_ends_later_is_cleared_away_and_started_again() -> None:
     story, said = asyncio.run(scenario())
     assert story == ["start api", "stop api", "start api", "stop api"]
     assert "api ended (exit code 3): starting it again in 0.2 s" in said
+
+
+def test_what_is_ended_on_purpose_is_started_again_without_a_complaint() -> None:
+    async def scenario() -> tuple[list[str], list[str]]:
+        story: list[str] = []
+        said: list[str] = []
+        supervisor, actors = Supervisor(said.append), Toy("actors", story)
+
+        async def end() -> None:
+            story.append("hand back")
+            actors.end()
+
+        await supervisor.start(actors)
+        keeping = asyncio.create_task(supervisor.keep(on_restart=lambda unit: story.append(f"told of {unit.name}")))
+        await asyncio.sleep(0)
+        await asyncio.wait_for(supervisor.start_again(actors, end()), 10)
+        keeping.cancel()
+        return story, said
+
+    story, said = asyncio.run(scenario())
+    assert story == ["start actors", "hand back", "stop actors", "start actors", "told of actors"]
+    assert said == ["starting actors", "actors runs again (process 1)"]

@@ -13,7 +13,10 @@ class Became(BaseException):
 
 
 def test_files_and_modules_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def execv(_path: str, _arguments: list[str]) -> None:
+    became: list[str] = []
+
+    def execv(_path: str, arguments: list[str]) -> None:
+        became[:] = arguments[1:]
         raise Became
 
     monkeypatch.setattr(os, "execv", execv)
@@ -22,3 +25,7 @@ def test_files_and_modules_are_passed_on(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(Became):
         main(["up", "--actors", "our_actors.py", "--actors", "our_app.actors"])
     assert os.environ["WINDLASS_ACTORS"] == f"{tmp_path}/our_actors.py,our_app.actors"
+    assert became == ["-m", "windlass.services.laptop"]
+    with pytest.raises(Became):
+        main(["up", "--actors", "our_actors.py", "--reload"])
+    assert became == ["-m", "windlass.services.laptop", "--reload"]

@@ -115,7 +115,8 @@ def actor(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
     `throws` are errors that trying again cannot mend. `provider` does the work, by its own name and without a limit
     unless it is told otherwise. `concurrency={"key": "/account", "limit": 2}` runs so many at once with the same value
-    at that place of the payload. The TOML file's `[actors.NAME]` has the last word about all but `throws`.
+    at that place of the payload. `isolate=True` gives each attempt a process of its own, which is killed if it does
+    not stop. The TOML file's `[actors.NAME]` has the last word about all but `throws`.
     """
     if fn is not None:
         return Actor(fn)

@@ -11,16 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from windlass.actors import actor
-from windlass.services.actors.agent import outside, sandbox
-from windlass.services.actors.agent.ladder import Ladder
+from windlass.services.actors.agent import sandbox
 from windlass.services.actors.agent.limits import for_the_kernel, for_the_watcher, lowered
 from windlass.services.actors.agent.notices import notices
-from windlass.services.actors.agent.outcome import Ended, exit_code_of, result_of, with_last_words
+from windlass.services.actors.agent.outcome import Ended, result_of
 from windlass.services.actors.agent.output import Output
 from windlass.services.actors.agent.programs import closed_to
-from windlass.services.actors.agent.run import Order, Run
 from windlass.services.actors.agent.sandbox import Network, Sandbox
 from windlass.services.actors.agent.workplace import Workplaces
+from windlass.services.actors.subprocess import outside
+from windlass.services.actors.subprocess.endings import exit_code_of, with_last_words
+from windlass.services.actors.subprocess.ladder import Ladder
+from windlass.services.actors.subprocess.run import Order, Run
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.shared.actors.payloads import AgentPayload
 from windlass.shared.errors import InvalidInput, SubprocessFailed, TimedOut

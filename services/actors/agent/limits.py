@@ -3,7 +3,7 @@
 import resource
 from pathlib import Path
 
-from windlass.services.actors.agent.watcher import MEGABYTE
+from windlass.services.actors.subprocess.watcher import MEGABYTE
 from windlass.shared.actors.payloads import AgentLimits as WantedLimits
 from windlass.shared.process.procfs import threads_of
 from windlass.shared.toml_tables import AgentLimits

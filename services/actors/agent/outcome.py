@@ -1,14 +1,12 @@
 """How an agent's run ended, in the words that tasks end with: its result, or the error that says what to do next."""
 
-import os
 import re
-import signal
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from windlass.services.actors.agent.output import Output
-from windlass.services.actors.agent.watcher import MEGABYTE
+from windlass.services.actors.subprocess.endings import signal_name_of, with_last_words
+from windlass.services.actors.subprocess.watcher import MEGABYTE
 from windlass.shared.errors import InvalidInput, OutOfMemory, SubprocessFailed, TaskError
 from windlass.shared.toml_tables import AgentLimits, AgentSettings
 
@@ -16,12 +14,10 @@ NEAR_THE_LIMIT = 0.9
 LEAST_LIMIT_TO_JUDGE_BY_PEAK = 64 * MEGABYTE
 """A process has its keeper's size before it becomes the agent: below this its peak says nothing."""
 
-SAID_IN_MESSAGE = 500
 SAID_LAST = 2_000
 NO_MEMORY = re.compile(
     r"MemoryError|cannot allocate memory|out of memory|OutOfMemory|bad_alloc|memory exhausted", re.IGNORECASE
 )
-SIGNALLED = 128
 LIMIT_OF_SIGNAL = {"SIGXCPU": "cpu_seconds", "SIGXFSZ": "file_mb"}
 """How the kernel says that one process has used more than it may."""
 
@@ -41,19 +37,12 @@ class Ended:
 
     @property
     def signal_name(self) -> str | None:
-        with suppress(ValueError):
-            return signal.Signals(self.exit_code - SIGNALLED).name
-        return None
+        return signal_name_of(self.exit_code)
 
     @property
     def limit(self) -> str | None:
         """The limit that it was ended for, by whomever."""
         return self.exceeded or LIMIT_OF_SIGNAL.get(self.signal_name or "")
-
-
-def exit_code_of(status: int) -> int:
-    code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else SIGNALLED - code
 
 
 def result_of(name: str, agent: AgentSettings, limits: AgentLimits, ended: Ended, output: Output) -> dict[str, Any]:
@@ -103,8 +92,3 @@ def _error(kind: type[TaskError], message: str, ended: Ended, stderr: str, limit
     if (limit := "memory_mb" if kind is OutOfMemory else ended.limit) is not None:
         details |= {"limit": limit, "limit_value": getattr(limits, limit)}
     return kind(with_last_words(message, stderr), **details)
-
-
-def with_last_words(message: str, stderr: str) -> str:
-    said = stderr.strip()[-SAID_IN_MESSAGE:].strip()
-    return f"{message}: {said}" if said else message

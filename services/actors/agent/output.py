@@ -3,40 +3,15 @@
 import json
 from typing import Any, Final, Never
 
-from windlass.services.actors.agent.lines import LONGEST_LINE, Lines
 from windlass.services.actors.agent.remarks import Progress, Usage, without_remarks
+from windlass.services.actors.subprocess.lines import LONGEST_LINE, Lines
+from windlass.services.actors.subprocess.tail import STDERR_BYTES, Tail
 from windlass.services.actors.worker.context import Context
 from windlass.shared.errors import ResultTooDeep, ResultTooLarge
-from windlass.shared.storable import storable_text
 
-STDERR_BYTES: Final = 8_192
 PARSED_AT_MOST: Final = 4
 TRIED_AT_MOST: Final = 200
 """Text made of beginnings of JSON is not read over and over: so many times the whole, and so many of them, at most."""
-
-
-class Tail:
-    """The last bytes of a stream, however long it is."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes = most_bytes
-        self._kept = bytearray()
-        self.cut_off = False
-
-    def add(self, chunk: bytes) -> None:
-        self._kept += chunk
-        # Cut now and then rather than at every chunk: each cut copies what stays.
-        if len(self._kept) > 2 * self._most_bytes:
-            self._cut()
-
-    def text(self) -> str:
-        if len(self._kept) > self._most_bytes:
-            self._cut()
-        return storable_text(self._kept.decode(errors="replace"))
-
-    def _cut(self) -> None:
-        del self._kept[: len(self._kept) - self._most_bytes]
-        self.cut_off = True
 
 
 class Output:

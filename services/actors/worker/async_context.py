@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from windlass.services.actors.worker.context import Context
+if TYPE_CHECKING:
+    from windlass.services.actors.worker.context import Context
 
 
 class AsyncAttempt:
     """What does not wait is the attempt's own. Told to stop, the actor is cancelled where it awaits something."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: "Context") -> None:
         self._context = context
 
     def __getattr__(self, name: str) -> Any:

@@ -16,6 +16,7 @@ from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.children import Children
 from windlass.services.actors.worker.steps import Steps
 from windlass.services.actors.worker.stored_files import StoredFiles
+from windlass.services.actors.worker.stored_steps import StoredSteps
 from windlass.services.actors.worker.unreported_output import UnreportedOutput
 from windlass.shared import db
 from windlass.shared.actors.stopped import Stopped
@@ -151,7 +152,7 @@ class Context:
     def steps(self) -> Steps:
         """Made when it is asked for: most actors have none."""
         with self._lock:
-            self._steps = self._steps or Steps(self)
+            self._steps = self._steps or Steps(self, StoredSteps(self))
             return self._steps
 
     def step(self, name: str, function: Callable[..., Answer], /, *arguments: Any, **options: Any) -> Answer:
@@ -310,11 +311,12 @@ class Context:
         with self._news:
             self._news.notify_all()
 
-    def rate(self) -> None:
+    def rate(self, *, sleep: Callable[[float], None] | None = None) -> None:
         """Takes a place in the provider's rate; an actor that may make several calls in one attempt, each of which
         orders work, calls it before each. The first place is the claim's; who goes on waiting for an open job has none.
 
         The attempt's time stands still meanwhile: waiting is not failing, and must not end in `TimedOut`.
+        `sleep` is how to wait, for who has somebody else to look after.
         """
         if self._claims_place_is_left:
             self._claims_place_is_left = False
@@ -327,7 +329,7 @@ class Context:
                     self.progress(reason)
                 said = reason
                 again = LONGEST_WAIT_FOR_RATE_SECONDS if wait.again_seconds is None else wait.again_seconds
-                self.sleep(min(again, LONGEST_WAIT_FOR_RATE_SECONDS))
+                (sleep or self.sleep)(min(again, LONGEST_WAIT_FOR_RATE_SECONDS))
         if said:
             self.progress("Processing")
 

@@ -4,15 +4,29 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from windlass.services.actors.worker.metrics import step_ended
 from windlass.shared.actors import step_rules
 from windlass.shared.actors.step_rules import StepBook, as_kept, inside
-from windlass.shared.store.tasks.steps import results_of_steps, save_step
 
-if TYPE_CHECKING:
-    from windlass.services.actors.worker.context import Context
+
+class Attempt(Protocol):
+    """Whose steps they are."""
+
+    @property
+    def attempt(self) -> int: ...
+    def check(self) -> None: ...
+    def stop(self, reason: Any) -> None: ...
+
+
+class Kept(Protocol):
+    """Where steps are kept; false where the attempt may keep nothing any more."""
+
+    def earlier(self) -> dict[str, Any]: ...
+    async def earlier_async(self) -> dict[str, Any]: ...
+    def keep(self, name: str, written: bytes, elapsed_ms: int) -> bool: ...
+    async def keep_async(self, name: str, written: bytes, elapsed_ms: int) -> bool: ...
+    def given_back(self) -> None: ...
 
 
 class Steps:
@@ -22,10 +36,11 @@ class Steps:
     grow, over revivals, too.
     """
 
-    def __init__(self, context: "Context") -> None:
+    def __init__(self, context: Attempt, kept: Kept) -> None:
         self._context = context
+        self._kept = kept
         self._book = StepBook()
-        self._earlier: dict[str, Any] | None = {} if context.task.attempt == 1 else None
+        self._earlier: dict[str, Any] | None = {} if context.attempt == 1 else None
         self._loading = threading.Lock()
         self._loading_on_the_loop = asyncio.Lock()
 
@@ -36,7 +51,7 @@ class Steps:
         self._context.check()
         with self._loading:
             if self._earlier is None:
-                self._learn(self._context.ask(results_of_steps, self._context.task_id))
+                self._learn(self._kept.earlier())
         if self._is_finished(name):
             return self._given(name)
         began = time.monotonic()
@@ -44,7 +59,8 @@ class Steps:
             result = step_rules.refuse_awaitable(name, function(*arguments, **options))
         written = self._book.fit(name, result)
         # Kept before anybody asks whether to stop: the work is done, and may have been paid for.
-        self._ended(is_kept=self._context.ask(save_step, *self._saving(name, written, began)))
+        if not self._kept.keep(name, written, _since(began)):
+            self._context.stop("lost")
         self._context.check()
         return as_kept(written)
 
@@ -57,14 +73,15 @@ class Steps:
         self._context.check()
         async with self._loading_on_the_loop:
             if self._earlier is None:
-                self._learn(await self._context.ask_async(results_of_steps, self._context.task_id))
+                self._learn(await self._kept.earlier_async())
         if self._is_finished(name):
             return self._given(name)
         began = time.monotonic()
         with inside(name):
             result = await function(*arguments, **options)
         written = self._book.fit(name, result)
-        self._ended(is_kept=await self._context.ask_async(save_step, *self._saving(name, written, began)))
+        if not await self._kept.keep_async(name, written, _since(began)):
+            self._context.stop("lost")
         self._context.check()
         return as_kept(written)
 
@@ -77,15 +94,9 @@ class Steps:
 
     def _given(self, name: str) -> Any:
         assert self._earlier is not None
-        step_ended(self._context.task.actor, "given_back")
+        self._kept.given_back()
         return self._earlier[name]
 
-    def _ended(self, *, is_kept: bool) -> None:
-        """What was not kept is no longer this attempt's to do."""
-        if is_kept:
-            step_ended(self._context.task.actor, "run")
-        else:
-            self._context.stop("lost")
 
-    def _saving(self, name: str, written: bytes, began: float) -> tuple[Any, ...]:
-        return self._context.task, name, written.decode(), round((time.monotonic() - began) * 1000)
+def _since(began: float) -> int:
+    return round((time.monotonic() - began) * 1000)

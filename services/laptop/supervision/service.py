@@ -52,6 +52,11 @@ class Service:
         if self._child:
             self._child.send(signum)
 
+    async def hand_back(self) -> None:
+        """As `stop`, and a worker lets nothing that runs come to its end before."""
+        self.send(signal.SIGUSR1)
+        await self.stop()
+
     async def stop(self) -> None:
         if self._child and not await self._children.stop(self._child, signal.SIGTERM, self._stop_seconds):
             self._on_line(f"did not stop within {self._stop_seconds:g} s and was killed")

@@ -18,6 +18,7 @@ class Supervisor:
         self._stages: list[tuple[Unit, ...]] = []
         self._keepers: list[asyncio.Task[None]] = []
         self._on_restart: Callable[[Unit], None] | None = None
+        self._wanted_again: dict[str, asyncio.Future[None]] = {}
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def until_ready(self, start_everything: Coroutine[Any, Any, None]) -> None:
@@ -49,6 +50,12 @@ class Supervisor:
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from None
         self._keepers += [asyncio.create_task(self._keep(unit)) for unit in stage]
+
+    async def start_again(self, unit: Unit, end: Coroutine[Any, Any, None]) -> None:
+        """Ends a unit that is kept, on purpose, and returns when it was started again."""
+        again = self._wanted_again[unit.name] = asyncio.get_running_loop().create_future()
+        await end
+        await again
 
     async def stop(self) -> None:
         for keeper in self._keepers:
@@ -85,10 +92,12 @@ class Supervisor:
                 if not self._failed.done():
                     self._failed.set_exception(StartFailure(f"{unit.name} ended during the start ({how})"))
                 return
-            delay = backoff.after(asyncio.get_running_loop().time() - began)
-            self._say(f"{unit.name} ended ({how}): starting it again in {delay:g} s")
+            again = self._wanted_again.pop(unit.name, None)
+            if again is None:
+                delay = backoff.after(asyncio.get_running_loop().time() - began)
+                self._say(f"{unit.name} ended ({how}): starting it again in {delay:g} s")
             await unit.stop()  # whatever its end left over
-            await asyncio.sleep(delay)
+            await asyncio.sleep(delay if again is None else 0)
             try:
                 await self._start(unit)
             except (StartFailure, OSError) as failure:
@@ -97,6 +106,8 @@ class Supervisor:
             else:
                 self._say(f"{unit.name} runs again (process {unit.pid})")
                 self._on_restart(unit)
+            if again is not None:
+                again.set_result(None)
 
 
 def _names(units: Iterable[Unit]) -> str:

@@ -6,8 +6,8 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from windlass.services.actors.agent.run import Run
-from windlass.services.actors.agent.signals import Notes, group_of, kill, now
+from windlass.services.actors.subprocess.run import Run
+from windlass.services.actors.subprocess.signals import Notes, group_of, kill, now
 from windlass.shared.process.procfs import ProcessIdentity, descendants, direct_children
 
 SETTLE_SECONDS = 0.2
@@ -21,8 +21,18 @@ EMPTY_LOOKS = 3
 class Ladder:
     """For one run. While it waits, output is still read: an agent that says good-bye must not block on a full pipe."""
 
-    def __init__(self, run: Run, *, sandboxed: bool, grace_seconds: float, guardian_pid: int | None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        *,
+        sandboxed: bool,
+        grace_seconds: float,
+        guardian_pid: int | None,
+        called: str = "agent",
+    ) -> None:
+        """`called` is the process' name in the proof."""
         self._run = run
+        self._called = called
         self._sandboxed = sandboxed
         self._grace_seconds = grace_seconds
         self._guardian_pid = guardian_pid
@@ -43,7 +53,7 @@ class Ladder:
         signals = [*self._notes.entries, *run.signals]
         if run.none_left and not signals:
             return None
-        proof = {"reason": reason, "keeper": run.keeper.pid, "agent": run.agent_pid, "signals": signals}
+        proof = {"reason": reason, "keeper": run.keeper.pid, self._called: run.agent_pid, "signals": signals}
         return {**proof, **({} if run.none_left else {"keeper_was_killed": True}), "none_left_at": now()}
 
     def _wait(self, seconds: float) -> None:

@@ -11,13 +11,11 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from windlass.services.actors.agent.output import Output
+from typing import Any, Protocol
 
 ROOT = Path(__file__).parents[4]
 # Isolated and without site-packages it starts in a few milliseconds, and nothing in its environment can bend it.
-KEEPER = "import sys; sys.path.append(sys.argv[1]); from windlass.services.actors.agent.keeper import main; main()"
+KEEPER = "import sys; sys.path.append(sys.argv[1]); from windlass.services.actors.subprocess.keeper import main; main()"
 AT_ONCE = 65_536
 SHORTEST_WAIT_SECONDS = 0.001
 
@@ -26,6 +24,27 @@ QUICKLY_SECONDS = 0.02
 REST_SECONDS = 0.01
 """Where a little comes quickly after a little, the pipes are left alone for so long and then read once: to be woken
 for each line costs many times what the line does. It is reported a few times a second, so nobody sees it later."""
+
+
+class Peer(Protocol):
+    """Somebody to speak with beside the pipes."""
+
+    @property
+    def is_open(self) -> bool: ...
+    def interests(self) -> dict[int, int]:
+        """What to wait for: events of `poll`, by descriptor."""
+
+    def move(self) -> None:
+        """Moves what can be moved, and waits for nothing."""
+
+
+class Output(Protocol):
+    """Takes what is printed."""
+
+    def take_stdout(self, chunk: bytes) -> None: ...
+    def take_stderr(self, chunk: bytes) -> None: ...
+    def finish(self) -> None:
+        """Nothing more will come."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +64,8 @@ class Order:
     """The same where the keeper has to see to it; a sandbox does so itself."""
     way_out: str | None = None
     """The slirp4netns by which its network leads outside."""
+    handed_over: int | None = None
+    """A descriptor that it is to have, beside the pipes, under the same number."""
 
     def as_line(self) -> bytes:
         return json.dumps(vars(self)).encode() + b"\n"
@@ -53,8 +74,9 @@ class Order:
 class Run:
     """Nothing here blocks: `pump` moves what can be moved, and waits at most as long as it is told."""
 
-    def __init__(self, order: Order, stdin: bytes, output: Output) -> None:
+    def __init__(self, order: Order, stdin: bytes, output: Output, peer: Peer | None = None) -> None:
         self._output = output
+        self._peer = peer
         self._unwritten = memoryview(stdin)
         self._news = b""
         self._read_at = 0.0
@@ -71,7 +93,7 @@ class Run:
         self.keeper_is_gone = False
         self._control, theirs = socket.socketpair()
         try:
-            self.keeper = _start_keeper(theirs.fileno())
+            self.keeper = _start_keeper(theirs.fileno(), order.handed_over)
         except BaseException:
             self._control.close()
             raise
@@ -106,19 +128,26 @@ class Run:
                 poll.register(descriptor, select.POLLIN)
         if not self.keeper_is_gone:
             poll.register(self._control, select.POLLIN)
+        for descriptor, events in self._peer.interests().items() if self._peer else ():
+            poll.register(descriptor, events)
         for descriptor, _event in poll.poll(max(seconds, SHORTEST_WAIT_SECONDS) * 1000):
-            if descriptor == self._control.fileno():
-                self._listen()
-            elif descriptor == self._stdin:
-                self._write()
-            else:
-                self._read(descriptor)
+            self._move(descriptor)
+
+    def _move(self, descriptor: int) -> None:
+        if descriptor == self._control.fileno():
+            self._listen()
+        elif descriptor == self._stdin:
+            self._write()
+        elif descriptor in self._open:
+            self._read(descriptor)
+        elif self._peer is not None:
+            self._peer.move()
 
     def drain(self, *, until: float) -> None:
         """Reads what is still in the pipes: nobody is left who could add to it."""
         self._shut(self._stdin)
         self._may_rest, self._rests_until = False, 0.0
-        while self._open and time.monotonic() < until:
+        while (self._open or (self._peer and self._peer.is_open)) and time.monotonic() < until:
             self.pump(0)
         self._output.finish()
 
@@ -194,7 +223,7 @@ class Run:
         self.none_left = news.get("none_left", self.none_left)
 
 
-def _start_keeper(control: int) -> subprocess.Popen[bytes]:
+def _start_keeper(control: int, handed_over: int | None) -> subprocess.Popen[bytes]:
     """It dies with the thread that starts it, which is the attempt's own and lives as long as the worker."""
     command = [sys.executable, "-I", "-S", "-c", KEEPER, str(ROOT), str(control), str(os.getpid())]
     pipe = subprocess.PIPE
@@ -204,7 +233,7 @@ def _start_keeper(control: int) -> subprocess.Popen[bytes]:
         stdout=pipe,
         stderr=pipe,
         bufsize=0,
-        pass_fds=[control],
+        pass_fds=[control] if handed_over is None else [control, handed_over],
         start_new_session=True,
         cwd="/",
         env={},

@@ -2,8 +2,8 @@
 
 import time
 
-from windlass.services.actors.agent.footprint import Footprint
-from windlass.services.actors.agent.tree import Usage, usage_below
+from windlass.services.actors.subprocess.footprint import Footprint
+from windlass.services.actors.subprocess.tree import Usage, usage_below
 from windlass.shared.process.procfs import data_bytes, fair_share_bytes
 
 WATCH_SECONDS = 0.1
@@ -40,12 +40,14 @@ class Watcher:
             if place is not None and (file_mb, files) != (None, None)
             else None
         )
+        limits = (self._memory_bytes, self._cpu_seconds, self._processes, self._footprint)
+        self._has_limits = any(each is not None for each in limits)
         self._due_at = 0.0
         self.largest_data_bytes = 0
 
     def look(self) -> str | None:
         """The name of the limit that is exceeded, if it is time to look and one is."""
-        if time.monotonic() < self._due_at:
+        if not self._has_limits or time.monotonic() < self._due_at:
             return None
         usage = usage_below(self._keeper_pid)
         self._due_at = time.monotonic() + WATCH_SECONDS

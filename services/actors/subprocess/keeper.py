@@ -1,5 +1,7 @@
 """The keeper: a small process that one agent runs below, and that everything which the agent ever starts stays below.
 
+An attempt of an isolated actor does so, too: what is said of agents here goes for both.
+
 It becomes the one to whom orphans fall, starts the command under its limits, watches that all of it together stays
 within them, and says over its socket how it ended and when nothing is left. Only the kernel can say the latter without
 a race: a process that orphans fall to and that has no child has no descendant either.
@@ -14,9 +16,9 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from windlass.services.actors.agent.outside import WayOut
-from windlass.services.actors.agent.signals import Notes, kill
-from windlass.services.actors.agent.watcher import WATCH_SECONDS, Watcher
+from windlass.services.actors.subprocess.outside import WayOut
+from windlass.services.actors.subprocess.signals import Notes, kill
+from windlass.services.actors.subprocess.watcher import WATCH_SECONDS, Watcher
 from windlass.shared.process import kernel
 from windlass.shared.process.procfs import ProcessIdentity, descendants, volunteer_to_go
 
@@ -48,6 +50,8 @@ def main() -> None:
     if agent == 0:
         _become_the_agent(order, keeper_pid, control, way_out)
     _let_go_of_the_pipes()
+    if order["handed_over"] is not None:
+        os.close(order["handed_over"])
     keeper = Keeper(control, agent, watcher, way_out)
     if way_out is not None and (problem := way_out.open()) is not None:
         keeper.give_up(f"its network could not be made: {problem}")
