@@ -21,7 +21,12 @@ export interface Options {
 
 /** What happens to one task; `seq` counts from 1 and is the place to resume from. */
 export type StreamEvent = { seq: number; attempt: number } & (
-  | { type: "progress"; status: Task["status"]; progress: Progress; error?: TaskError | null }
+  | {
+      type: "progress";
+      status: Task["status"];
+      progress: Progress;
+      error?: TaskError | null;
+    }
   | { type: "output"; text?: string; data?: unknown }
   | { type: "step"; [name: string]: unknown }
   | { type: "complete"; result: unknown }
@@ -51,15 +56,25 @@ export class Windlass {
   constructor(options: Options = {}) {
     this.#options = options;
     this.#url = (options.url ?? "").replace(/\/$/, "");
-    this.rest = createClient<paths>({ baseUrl: this.#url, fetch: (request) => this.#fetch(request) });
+    this.rest = createClient<paths>({
+      baseUrl: this.#url,
+      fetch: (request) => this.#fetch(request),
+    });
     this.rest.use(this.#key());
   }
 
   /** Stores a task. It is safe to lose the answer: the repeated request finds the task that the first one made. */
   async createTask(task: NewTask, { idempotencyKey = crypto.randomUUID(), wait = 0 } = {}): Promise<Task> {
     const path = `/api/v1/tasks${wait ? `?wait=${wait}` : ""}`;
-    const headers = { "Content-Type": "application/json", "Idempotency-Key": idempotencyKey };
-    return (await this.#patiently(path, { method: "POST", headers, body: JSON.stringify(task) })) as Task;
+    const headers = {
+      "Content-Type": "application/json",
+      "Idempotency-Key": idempotencyKey,
+    };
+    return (await this.#patiently(path, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(task),
+    })) as Task;
   }
 
   async getTask(taskId: string, { wait = 0 } = {}): Promise<Task> {
@@ -70,8 +85,16 @@ export class Windlass {
   /** A task's story from its first event (or after a `seq`) to its end, each event once. */
   async *streamTask(taskId: string, options: Resuming = {}): AsyncGenerator<StreamEvent> {
     const path = `/api/v1/tasks/${encodeURIComponent(taskId)}/stream`;
-    for await (const { id, event, data } of resuming(this.#connect(path, taskId), ({ event }) => LAST.has(event), options))
-      yield { ...JSON.parse(data), type: event, seq: Number(id) } as StreamEvent;
+    for await (const { id, event, data } of resuming(
+      this.#connect(path, taskId),
+      ({ event }) => LAST.has(event),
+      options,
+    ))
+      yield {
+        ...JSON.parse(data),
+        type: event,
+        seq: Number(id),
+      } as StreamEvent;
   }
 
   /** What happens to many tasks from now on (or after a cursor), until the signal aborts. */
@@ -126,7 +149,10 @@ export class Windlass {
   }
 
   async #json(path: string, init: RequestInit): Promise<unknown> {
-    const request = new Request(this.#absolute(path), { ...init, headers: this.#headers(init.headers) });
+    const request = new Request(this.#absolute(path), {
+      ...init,
+      headers: this.#headers(init.headers),
+    });
     const answer = await this.#fetch(request).catch((error: unknown) => {
       throw new Unreachable(error);
     });

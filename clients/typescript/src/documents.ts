@@ -8,7 +8,10 @@ export type State = Schemas["State"];
 export type Task = Schemas["TaskDocument"];
 export type ListedTask = Schemas["ListedTaskDocument"];
 /** What an actor of one's own takes is known to its schema, not to this document. */
-export type NewTask = Omit<Schemas["NewTask"], "payload" | "actor"> & { actor: string; payload: Record<string, unknown> };
+export type NewTask = Omit<Schemas["NewTask"], "payload" | "actor"> & {
+  actor: string;
+  payload: Record<string, unknown>;
+};
 export type TaskError = Schemas["TaskErrorDocument"];
 export type Progress = Schemas["ProgressDocument"];
 export type TaskEvent = Schemas["EventDocument"];

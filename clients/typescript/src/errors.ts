@@ -51,5 +51,7 @@ function secondsIn(header: string | null): number | undefined {
 
 /** Whether the same request may succeed later: nobody there, or the API says that it cannot serve just now. */
 export function isPassing(trouble: unknown): boolean {
-  return trouble instanceof Unreachable || (trouble instanceof Refused && [429, 502, 503, 504].includes(trouble.status));
+  return (
+    trouble instanceof Unreachable || (trouble instanceof Refused && [429, 502, 503, 504].includes(trouble.status))
+  );
 }

@@ -24,7 +24,12 @@ export class Parser {
         continue;
       }
       // Whoever is interrupted between the two asks for the message again, rather than miss it.
-      if (this.#data.length) yield { id: this.#id, event: this.#event || "message", data: this.#data.join("\n") };
+      if (this.#data.length)
+        yield {
+          id: this.#id,
+          event: this.#event || "message",
+          data: this.#data.join("\n"),
+        };
       this.place = this.#id;
       this.#event = "";
       this.#data = [];

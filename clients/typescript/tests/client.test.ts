@@ -14,7 +14,9 @@ test("a stream that is torn goes on after the last event, without a gap or a dou
   const windlass = new Windlass({ url: await server.start(), key: "wl_a_b" });
   const seen = [];
   const states: string[] = [];
-  for await (const each of windlass.streamTask("t", { onConnection: (state) => states.push(state) }))
+  for await (const each of windlass.streamTask("t", {
+    onConnection: (state) => states.push(state),
+  }))
     seen.push([each.seq, each.type]);
   assert.deepEqual(seen, [
     [1, "progress"],
@@ -50,7 +52,10 @@ test("a stream token that has run out is renewed, and the stream goes on where i
     events(event(2, "cancelled", { attempt: 0 })),
   );
   let issued = 0;
-  const windlass = new Windlass({ url: await server.start(), streamToken: async () => `token-${++issued}` });
+  const windlass = new Windlass({
+    url: await server.start(),
+    streamToken: async () => `token-${++issued}`,
+  });
   const seen = await Array.fromAsync(windlass.streamTask("t"));
   assert.deepEqual(
     seen.map(({ seq }) => seq),
@@ -71,7 +76,10 @@ test("many tasks: the cursor stands also between events, and brings one back", a
   const windlass = new Windlass({ url: await server.start() });
   const places: string[] = [];
   const seen = [];
-  const options = { signal: stop.signal, onPlace: (id: string) => places.push(id) };
+  const options = {
+    signal: stop.signal,
+    onPlace: (id: string) => places.push(id),
+  };
   for await (const each of windlass.liveTasks({ task_id: ["a", "b"], only: "state" }, options)) {
     seen.push(each.type);
     if (each.type === "resync") stop.abort();
@@ -98,7 +106,9 @@ test("a submission whose answer is lost is repeated under the same key", async (
 test("a refusal says what the API said, and is not repeated", async () => {
   await using server = new Scripted(json(422, { code: "invalid-payload", detail: "prompt: is missing" }));
   const windlass = new Windlass({ url: await server.start() });
-  await assert.rejects(windlass.createTask({ actor: "media", payload: {} }), { message: "prompt: is missing" });
+  await assert.rejects(windlass.createTask({ actor: "media", payload: {} }), {
+    message: "prompt: is missing",
+  });
   assert.equal(server.seen.length, 1);
 });
 

@@ -6,7 +6,12 @@ import type { AddressInfo } from "node:net";
 export type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
 export class Scripted {
-  readonly seen: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[] = [];
+  readonly seen: {
+    method: string;
+    url: string;
+    headers: IncomingMessage["headers"];
+    body: string;
+  }[] = [];
   readonly #server: Server;
 
   /** The last answer is given again and again. */
@@ -15,7 +20,12 @@ export class Scripted {
       let body = "";
       request.on("data", (piece) => (body += piece));
       request.on("end", () => {
-        this.seen.push({ method: request.method ?? "", url: request.url ?? "", headers: request.headers, body });
+        this.seen.push({
+          method: request.method ?? "",
+          url: request.url ?? "",
+          headers: request.headers,
+          body,
+        });
         (answers.length > 1 ? answers.shift() : answers[0])!(request, response, body);
       });
     });
