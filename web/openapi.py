@@ -1,4 +1,4 @@
-"""Writes the OpenAPI document, with the actors that come with Windlass, to standard output: what the types are drawn from."""
+"""Writes the OpenAPI document, with the actors that come with Windlass: what the types are drawn from."""
 
 import json
 import sys
