@@ -30,6 +30,7 @@ check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m docs.draw --check
 	@$(BIN)/python -m deploy.monitoring.generate --check
+	@[ ! -e web/freshness.py ] || $(BIN)/python -m web.freshness
 
 fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the documents
 	@$(BIN)/ruff format .

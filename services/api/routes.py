@@ -1,6 +1,6 @@
 """Every handler under `/api/v1`."""
 
-from windlass.services.api.access import audit, keys
+from windlass.services.api.access import audit, keys, sessions
 from windlass.services.api.actors import handlers as actors
 from windlass.services.api.media import callbacks
 from windlass.services.api.media import handlers as media
@@ -23,6 +23,7 @@ ROUTES = [
     *providers.HANDLERS,
     *workers.HANDLERS,
     *stats.HANDLERS,
+    *sessions.HANDLERS,
     *keys.HANDLERS,
     *audit.HANDLERS,
 ]

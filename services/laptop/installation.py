@@ -15,6 +15,7 @@ from windlass.services.laptop.metrics_targets import MetricsTargets
 from windlass.services.laptop.ports import LOOPBACK
 from windlass.services.laptop.runfile import RunFile
 from windlass.services.laptop.servers.choice import Server, choose_postgres, choose_rabbitmq
+from windlass.services.laptop.sign_in import sign_in_link
 from windlass.services.laptop.supervision.children import Children
 from windlass.services.laptop.supervision.console import Console
 from windlass.services.laptop.supervision.leftovers import ProcessNotes, clear_leftovers
@@ -52,6 +53,8 @@ class Installation:
                     self._run_file.write()
                     self._targets.write()
                     self._console.announce(f"windlass ready {address.url} key={address.key}")
+                    if link := await sign_in_link(self._settings, address):
+                        self._console.announce(f"windlass page {link} (signs in once, within 15 minutes)")
                     await supervisor.keep(on_restart=self._run_file.renew)
             finally:
                 await supervisor.stop()

@@ -96,7 +96,14 @@ def test_a_revocation_holds_in_every_api_process_at_once(windlass: Windlass, adm
     made = make(admin, role="user", user_id="ann")
     other_api = windlass.start_api()
     here, there = admin.with_key(made["key"]), other_api.with_key(made["key"])
+    cookies = dict(here.http.post("/api/v1/session", json={"key": made["key"]}).cookies)
+    here.http.cookies.clear()
+
+    def by_session() -> int:
+        return httpx.get(f"{there.http.base_url}/api/v1/tasks", cookies=cookies, trust_env=False).status_code
+
     assert [each.http.get("/api/v1/tasks").status_code for each in (here, there)] == [200, 200]
+    assert by_session() == 200
     revoked = admin.http.delete(f"/api/v1/keys/{made['key_id']}")
     assert revoked.status_code == 200
     assert revoked.json()["revoked_at"] is not None
@@ -104,6 +111,7 @@ def test_a_revocation_holds_in_every_api_process_at_once(windlass: Windlass, adm
     # By word of Postgres, long before what is kept there would be looked up again.
     told = KEPT_SECONDS / 3
     wait_until("revoked there too", lambda: there.http.get("/api/v1/tasks").status_code == 401, seconds=told)
+    assert by_session() == 401, "sessions end with their key"
     again = admin.http.delete(f"/api/v1/keys/{made['key_id']}")
     assert (again.status_code, again.json()) == (200, revoked.json())
 

@@ -108,6 +108,11 @@ OPERATIONS: Mapping[str, Operation] = {
     f"PATCH {API}/providers/{{}}": Operation(May.OPERATE, "provider", body={}),
     f"GET {API}/workers": Operation(May.OVERSEE),
     f"GET {API}/stats": Operation(May.OVERSEE),
+    # sessions: anybody may try to sign in, and a link signs in as oneself
+    f"POST {API}/session": Operation(May.ANYBODY, body={}, fine=_statuses(422)),
+    f"GET {API}/session": Operation(May.READ),
+    f"DELETE {API}/session": Operation(May.READ, fine=_statuses(204)),
+    f"POST {API}/session-links": Operation(May.READ, fine=_statuses(201)),
     f"GET {API}/keys": Operation(May.OVERSEE),
     f"POST {API}/keys": Operation(May.OPERATE, body={"role": "user", "user_id": "carl"}, fine=_statuses(201)),
     f"DELETE {API}/keys/{{}}": Operation(May.OPERATE, "key"),

@@ -19,6 +19,7 @@ from windlass.client.operations import (
     NewKey,
     Provider,
     Queues,
+    SessionLink,
     Worker,
 )
 from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId
@@ -166,6 +167,10 @@ def create_key(role: Role, user_id: str, name: str | None, expires_in_seconds: f
 
 def delete_key(key_id: str) -> Call[Key]:
     return Call("DELETE", f"{API}/keys/{_part(key_id)}", Key)
+
+
+def session_link() -> Call[SessionLink]:
+    return Call("POST", f"{API}/session-links", SessionLink)
 
 
 def audit(page_size: int | None = None) -> Call[Listing[AuditEntry]]:

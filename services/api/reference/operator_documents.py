@@ -247,6 +247,7 @@ class WorkerDocument(Document):
     stop_reason: str | None
     actor_versions: Annotated[dict[str, str], Field(description="The version of each actor that it runs.")]
     broken: Annotated[dict[str, str], Field(description="The queues that it was to serve and cannot, and why.")]
+    drain_requested_at: Annotated[datetime | None, Field(description="When an operator told it to finish and go.")]
 
 
 class WorkerList(Document):

@@ -20,6 +20,11 @@ PROBLEMS: dict[str, Meaning] = {
         (408,), "The body did not arrive in time.", "Send it in one go, with the right Content-Length."
     ),
     "body-too-large": Meaning((413,), "The body is larger than it may be.", "Send less at once: several batches, say."),
+    "cross-site-request": Meaning(
+        (403,),
+        "A session's cookie came with a change that does not look as if our own page had asked for it.",
+        "From a page: same origin, and JSON with its Content-Type, also without a body. From a program: send a key.",
+    ),
     "database-unavailable": Meaning(
         (503,),
         "Postgres cannot be reached, or takes nothing at the moment. What was accepted before is safe.",
@@ -129,8 +134,9 @@ PROBLEMS: dict[str, Meaning] = {
     ),
     "unauthorized": Meaning(
         (401,),
-        "No valid key came with the request: none at all, a wrong one, or one that is revoked or expired.",
-        "Send `Authorization: Bearer wl_…`.",
+        "No valid key came with the request: none at all, a wrong one, or one that is revoked or expired. A "
+        "browser's session has ended, or a link has signed somebody in before.",
+        "Send `Authorization: Bearer wl_…`, or sign in again.",
     ),
     "unknown-actor": Meaning((422,), "No actor has this name.", "The detail lists those that there are."),
     "unknown-agent": Meaning((422,), "No agent has this name.", "The detail lists those that are configured."),

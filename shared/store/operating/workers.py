@@ -179,7 +179,7 @@ async def newest(db: Database, *, limit: int = 500) -> list[BusyWorker]:
         BusyWorker,
         """
         SELECT w.worker_id, w.hostname, w.pid, w.queues, w.capacity, w.state, w.started_at, w.heartbeat_at,
-               w.stop_reason, w.actor_versions, w.broken,
+               w.stop_reason, w.actor_versions, w.broken, w.drain_requested_at,
                (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id)
                AS running
         FROM workers w ORDER BY w.state IN ('active', 'stopping') DESC, w.started_at DESC LIMIT $1
