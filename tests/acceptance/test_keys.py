@@ -279,6 +279,34 @@ def test_what_is_done_in_somebody_else_s_name_is_in_the_audit_log(admin: Client)
     assert told[5][1] == "key.create", "what an admin does in its own name is no operator's action"
 
 
+def test_a_reason_is_kept_wherever_an_operator_gives_one(admin: Client) -> None:
+    ann = admin.with_key(new_key(admin, "user", "ann"))
+    hers = ann.submit(delay_seconds=3600)["task_id"]
+    because = {"reason": "she asked; her password=hunter22"}
+    made = make(admin, role="viewer", user_id="eve", **because)
+    answers = [
+        admin.http.delete(f"/api/v1/keys/{made['key_id']}", params=because),
+        admin.http.post(f"/api/v1/tasks/{hers}/cancel", json=because),
+        admin.http.post(f"/api/v1/tasks/{hers}/retry", json=because),
+        admin.http.delete(f"/api/v1/tasks/{hers}", params=because),
+        admin.http.post("/api/v1/tasks/requeue-orphaned", json=because),
+        admin.http.patch("/api/v1/providers/probe", json={"paused": False, **because}),
+        admin.http.patch("/api/v1/providers", json={"paused": False, **because}),
+        admin.http.post("/api/v1/tasks/bulk", json={"action": "cancel", "filter": {"tag": "none"}, **because}),
+        admin.http.post("/api/v1/queues/dlq/revive", json={"filter": {"tag": "none"}, **because}),
+    ]
+    assert [each.status_code for each in answers] == [200] * 7 + [202] * 2, [each.text for each in answers]
+    entries = admin.http.get("/api/v1/audit", params={"limit": len(answers) + 1}).json()["items"]
+    assert {each["details"].get("reason") for each in entries} == {"she asked; her password=[scrubbed]"}
+    assert len({each["action"] for each in entries}) == 9
+    for wrong in ({"reason": ""}, {"reason": "x" * 501}, {"reason": 7}, {"raeson": "x"}):
+        refused = admin.http.post(f"/api/v1/tasks/{hers}/cancel", json=wrong)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid-request")
+    assert admin.http.post(
+        f"/api/v1/tasks/{hers}/cancel", content=b"", headers={"Content-Type": "text/plain"}
+    ).is_success
+
+
 def bootstrap(database_url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [WINDLASS, "keys", "create", "--bootstrap", *arguments],

@@ -24,6 +24,7 @@ from tests.support.servers.private_servers import Servers
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
 from windlass.shared.store import tasks
+from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Claim, Claimed, Ending
 
 ROLES = ("nobody", "user", "viewer", "admin")
@@ -100,6 +101,8 @@ class World:
     def thing(self, about: str, whose: str) -> str:
         if about in {"provider", "actor"}:
             return "nowhere" if whose == "unknown" else "probe"
+        if about == "worker":
+            return "nobody" if whose == "unknown" else "a-worker"
         if about == "workflow-run":
             return "run-of-nobody" if whose == "unknown" else f"run-of-{whose}"
         if about == "key":
@@ -120,6 +123,7 @@ class World:
                 for _ in range(len(EVERYBODY)):
                     self.things["bulk", whose].append(str(await a_bulk_job(engine, owner)))
                     self.things["content", whose].append(str(await self._a_file(engine, owner, whose)))
+            await workers.register(engine.pool, "a-worker", hostname="h", pid=1, queues=["probe.probe"], capacity=1)
             holding = await engine.submit(user_id=OWNERS["foreign"])
             await engine.start(holding, worker="a-foreign-error-s-worker", lease_seconds=3600)
             await engine.sql("UPDATE tasks SET provider_job_id = $1 WHERE status = 'dead'", JOB_MARK)
@@ -158,7 +162,9 @@ class World:
         method, path = name.split(" ")
         thing = None if operation.about is None else self.thing(operation.about, str(whose))
         http = self.clients[role].http
-        with http.stream(method, path.replace("{}", str(thing)), json=operation.body) as answer:
+        picture = {"content": operation.body, "headers": {"Content-Type": "image/png"}}
+        body: dict[str, Any] = picture if isinstance(operation.body, bytes) else {"json": operation.body}
+        with http.stream(method, path.replace("{}", str(thing)), **body) as answer:
             endless = path.endswith("/v1/stream") and answer.status_code == 200
             text = "" if endless else answer.read().decode()
         if name == "DELETE /api/v1/session" and role in BROWSERS:

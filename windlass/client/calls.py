@@ -144,6 +144,14 @@ def set_provider(name: str, change: ProviderChange) -> Call[Provider]:
     return Call("PATCH", f"{API}/providers/{_part(name)}", Provider, body=dict(change))
 
 
+def set_every_provider(*, paused: bool, reason: str | None = None) -> Call[Listing[Provider]]:
+    return Call("PATCH", f"{API}/providers", Listing[Provider], body={"paused": paused, **_given({"reason": reason})})
+
+
+def drain_worker(worker_id: str, reason: str | None = None) -> Call[Worker]:
+    return Call("POST", f"{API}/workers/{_part(worker_id)}/drain", Worker, body=_given({"reason": reason}))
+
+
 def workers() -> Call[Listing[Worker]]:
     return Call("GET", f"{API}/workers", Listing[Worker])
 

@@ -94,6 +94,9 @@ def describe(operation: dict[str, Any], said: Operation, method: str, *, needs_a
         if said.example is not None:
             content["example"] = said.example
         operation["requestBody"] = {"required": said.body_required, "content": {"application/json": content}}
+    if said.raw_body is not None:
+        file = {"schema": {"type": "string", "format": "binary"}}
+        operation["requestBody"] = {"required": True, "content": {said.raw_body: file}}
     if needs_a_key:
         operation["security"] = [{"key": []}, {"session": []}]
     problems = {*said.problems, *(NEEDS_A_KEY if needs_a_key else ()), *(TAKES_A_BODY if said.takes_a_body else ())}

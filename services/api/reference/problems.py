@@ -103,6 +103,10 @@ PROBLEMS: dict[str, Meaning] = {
         "Another task lives under the same `dedupe_key`.",
         "The detail names it: wait for that one, or cancel it and revive this one then.",
     ),
+    "not-a-picture": Meaning(
+        (422,), "What was sent as a picture is none that could be used.", "Send a PNG, JPEG, WebP or GIF as it is."
+    ),
+    "not-running": Meaning((409,), "Nobody runs the task at the moment.", "Read the task again: it may have ended."),
     "not-revivable": Meaning(
         (409,), "Only a dead or cancelled task can be revived.", "Submit a new task to run the work again."
     ),
@@ -159,6 +163,10 @@ PROBLEMS: dict[str, Meaning] = {
         "The body is declared as something else than JSON: a form, for instance.",
         "Say `Content-Type: application/json`; `curl --json` does.",
     ),
+    "worker-not-found": Meaning(
+        (404,), "No worker has this id.", "`GET /api/v1/workers` lists those that have been heard of."
+    ),
+    "worker-not-running": Meaning((409,), "The worker has stopped or is lost.", "There is nothing to be drained."),
     "url-expired": Meaning((403,), "This media url was good for a while, which is over.", "Read its task again."),
 }
 
