@@ -2,6 +2,7 @@
 
 import { Refused } from "./client.ts";
 import { send } from "./api.ts";
+import { go } from "./router.svelte.ts";
 
 export interface Session {
   user_id: string;
@@ -46,7 +47,6 @@ export function isAdmin(): boolean {
 /** A link that signs in once carries its token behind the `#`, which no server's log sees; it leaves the address bar at once. */
 function tokenInUrl(): string | undefined {
   const token = new URLSearchParams(location.hash.slice(1)).get("link_token") ?? undefined;
-  if (token)
-    history.replaceState(null, "", location.pathname === "/sign-in" ? "/" : location.pathname + location.search);
+  if (token) go(location.pathname === "/sign-in" ? "/" : location.pathname + location.search, { replace: true });
   return token;
 }

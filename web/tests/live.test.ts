@@ -21,6 +21,7 @@ const live = (seq: number, text = `line ${seq}\n`): LiveEvent => ({
   attempt: 1,
   text,
 });
+const WHOLE = { whole: true };
 const seqs = (events: readonly TaskEvent[]): number[] => events.map(({ seq }) => seq);
 
 test("history and what is said live make one story in every order of arrival", () => {
@@ -32,8 +33,8 @@ test("history and what is said live make one story in every order of arrival", (
   for (let order = 0; order < 120; order++) {
     let story = EMPTY_STORY;
     const steps = [
-      () => (story = withPage(story, pages[0]!)),
-      () => (story = withPage(story, pages[1]!)),
+      () => (story = withPage(story, pages[0]!, WHOLE)),
+      () => (story = withPage(story, pages[1]!, WHOLE)),
       ...said.map((each) => () => (story = withLive(story, [each], "2026-01-01T00:00:01Z"))),
     ];
     for (let left = steps.length, dice = order; left > 0; dice = Math.floor(dice / left), left--)
@@ -42,6 +43,15 @@ test("history and what is said live make one story in every order of arrival", (
     assert.equal(story.readUpTo, 6);
     assert.equal(withOutput(NO_OUTPUT, story.events).attempts[0]?.chunks.join(""), "line 3\nline 4\nline 5\n");
   }
+});
+
+test("what was read without its output hides no gap: the whole is read on from where it was whole", () => {
+  let story = withPage(EMPTY_STORY, [event(1, "submit"), event(2)], WHOLE);
+  story = withLive(story, [live(5)], "2026-01-01T00:00:01Z");
+  story = withPage(story, [event(4, "progress"), event(6, "progress")], { whole: false });
+  assert.equal(story.readUpTo, 2);
+  story = withPage(story, [event(3), event(4, "progress"), event(5), event(6, "progress")], WHOLE);
+  assert.deepEqual([seqs(story.events), story.readUpTo], [[1, 2, 3, 4, 5, 6], 6]);
 });
 
 test("what is no output is asked of the history, which holds more", () => {

@@ -168,6 +168,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/media": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List media
+         * @description What was generated, and what was brought, newest first, each with its files.
+         */
+        get: operations["list_media"];
+        put?: never;
+        /**
+         * Bring a picture
+         * @description Keeps a picture, sent as it is, as yours: its `content_id` can be the `source_image` of a media task.
+         */
+        post: operations["upload_media"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/media/{content_id}": {
         parameters: {
             query?: never;
@@ -180,6 +204,27 @@ export interface paths {
          * @description One file, or with `Range` a part of it. A url from a task's result needs no key until it expires.
          */
         get: operations["get_media"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See what has happened
+         * @description How many tasks are in each state, and what has ended since: how, of what it died, and what it has cost. A user's
+         *     key hears of its own tasks.
+         */
+        get: operations["get_overview"];
         put?: never;
         post?: never;
         delete?: never;
@@ -205,7 +250,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Pause everything, or let it go on
+         * @description Pauses all of them, or lets all go on; answers with the providers as they are now.
+         */
+        patch: operations["change_every_provider"];
         trace?: never;
     };
     "/api/v1/providers/{name}": {
@@ -310,6 +359,54 @@ export interface paths {
         get: operations["queue_status"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See who you are
+         * @description Who asks, by which role, and until when: by a session's cookie, or by a key.
+         */
+        get: operations["get_session"];
+        put?: never;
+        /**
+         * Sign in
+         * @description For browsers: sets a cookie that stands for the key, until twelve hours after its last use.
+         */
+        post: operations["sign_in"];
+        /**
+         * Sign out
+         * @description Ends the session, and what is open under it. With a key there is nothing to end.
+         */
+        delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a link that signs in once
+         * @description A url that signs a browser in as yourself, once, within fifteen minutes: nobody has to type a key.
+         */
+        post: operations["make_session_link"];
         delete?: never;
         options?: never;
         head?: never;
@@ -588,6 +685,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tasks/{task_id}/kill-worker": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Kill a task's worker, in a drill
+         * @description A drill, where `WINDLASS_PROBE_FAULTS` is on: the process that runs this task is killed, with all that it runs,
+         *     and one sees what becomes of them.
+         */
+        post: operations["kill_worker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tasks/{task_id}/retry": {
         parameters: {
             query?: never;
@@ -683,6 +801,27 @@ export interface paths {
         get: operations["list_workers"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{worker_id}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Drain a worker
+         * @description As if it were told to stop: it takes nothing new, what runs may end within `WINDLASS_DRAIN_SECONDS` and is handed
+         *     back then, and its guardian starts another in its place.
+         */
+        post: operations["drain_worker"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1140,6 +1279,11 @@ export interface components {
              *     }
              */
             filter?: components["schemas"]["Filter"];
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
         };
         /**
          * BulkDocument
@@ -1403,6 +1547,28 @@ export interface components {
             next_cursor?: string | null;
         };
         /**
+         * DiedDocument
+         * @description How many died of one kind of error.
+         */
+        DiedDocument: {
+            /** Count */
+            count: number;
+            /** Error Type */
+            error_type: string;
+        };
+        /**
+         * EndedDocument
+         * @description How many have ended in each way.
+         */
+        EndedDocument: {
+            /** Cancelled */
+            cancelled: number;
+            /** Completed */
+            completed: number;
+            /** Dead */
+            dead: number;
+        };
+        /**
          * EventDocument
          * @description One line of a task's history.
          */
@@ -1443,6 +1609,19 @@ export interface components {
              * @default null
              */
             next_cursor?: string | null;
+        };
+        /**
+         * EveryProviderChange
+         * @description `PATCH /providers`: all of them at once.
+         */
+        EveryProviderChange: {
+            /** Paused */
+            paused: boolean;
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
         };
         /**
          * FieldProblem
@@ -1612,9 +1791,11 @@ export interface components {
             status: components["schemas"]["OrderState"];
             /**
              * Task Id
-             * Format: uuid
+             * @description Null for what a user has brought.
              */
-            task_id: string;
+            task_id: string | null;
+            /** Workflow Run Id */
+            workflow_run_id: string | null;
         };
         /**
          * GenerationPage
@@ -1698,6 +1879,21 @@ export interface components {
              * @default null
              */
             next_cursor?: string | null;
+        };
+        /**
+         * KilledDocument
+         * @description Which worker is killed, and at which attempt.
+         */
+        KilledDocument: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Task Id
+             * Format: uuid
+             */
+            task_id: string;
+            /** Worker Id */
+            worker_id: string;
         };
         /**
          * Lane
@@ -1927,6 +2123,11 @@ export interface components {
              */
             name?: string | null;
             /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
+            /**
              * Role
              * @enum {string}
              */
@@ -1970,6 +2171,29 @@ export interface components {
          * @enum {string}
          */
         OrderState: "intended" | "open" | "fetching" | "completed" | "failed" | "refused" | "unknown";
+        /**
+         * OverviewDocument
+         * @description How things stand, and what has happened since.
+         */
+        OverviewDocument: {
+            /**
+             * Cost Usd
+             * @description Of those that have ended, as far as their providers say.
+             */
+            cost_usd: number;
+            /** Died */
+            died: components["schemas"]["DiedDocument"][];
+            ended: components["schemas"]["EndedDocument"];
+            /**
+             * Since
+             * Format: date-time
+             * @description From when on ends are counted: later than asked if there are many.
+             */
+            since: string;
+            states: components["schemas"]["StatesDocument"];
+            /** Waiting For You */
+            waiting_for_you: components["schemas"]["WaitingDocument"][];
+        };
         /**
          * PauseDocument
          * @description The provider asked for a pause.
@@ -2074,6 +2298,11 @@ export interface components {
             paused?: boolean | null;
             /** @default null */
             rate?: components["schemas"]["Rate"] | null;
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
         };
         /**
          * ProviderDocument
@@ -2301,6 +2530,17 @@ export interface components {
             status: "ready" | "not-ready";
         };
         /**
+         * Reasoned
+         * @description A change that takes nothing else.
+         */
+        Reasoned: {
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
+        };
+        /**
          * RecoveredDocument
          * @description What the sweep took back.
          */
@@ -2352,6 +2592,66 @@ export interface components {
              *     }
              */
             filter?: components["schemas"]["Filter"];
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
+        };
+        /**
+         * SessionDocument
+         * @description Who has signed in.
+         */
+        SessionDocument: {
+            /**
+             * Expires At
+             * @description Twelve hours after the last use, or the key's own end; null with a key.
+             */
+            expires_at: string | null;
+            /**
+             * Faults
+             * @description Whether you may break things on purpose, as in `make up`.
+             */
+            faults: boolean;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "user" | "viewer" | "admin";
+            /** User Id */
+            user_id: string;
+        };
+        /**
+         * SessionLinkDocument
+         * @description A link that signs in once.
+         */
+        SessionLinkDocument: {
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /**
+             * Url
+             * @example http://127.0.0.1:8800/sign-in#link_token=…
+             */
+            url: string;
+        };
+        /**
+         * SignIn
+         * @description `POST /session`: one of the two.
+         */
+        SignIn: {
+            /**
+             * Key
+             * @default null
+             */
+            key?: string | null;
+            /**
+             * Link Token
+             * @default null
+             */
+            link_token?: string | null;
         };
         /**
          * SlotHolder
@@ -2478,6 +2778,11 @@ export interface components {
              * @default 0
              */
             max_age_seconds?: number;
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
         };
         /**
          * TaskDocument
@@ -2756,6 +3061,35 @@ export interface components {
             scheduled: number;
         };
         /**
+         * UploadDocument
+         * @description A picture that has been kept.
+         */
+        UploadDocument: {
+            /**
+             * Content Id
+             * Format: uuid
+             * @description For `source_image` of a media task.
+             */
+            content_id: string;
+            /**
+             * Extension
+             * @example png
+             */
+            extension: string;
+            /**
+             * Media Type
+             * @example image/png
+             */
+            media_type: string;
+            /** Size Bytes */
+            size_bytes: number;
+            /**
+             * Url
+             * @description Shows the file without a key, for a while.
+             */
+            url: string;
+        };
+        /**
          * UsageDocument
          * @description What work has cost, over all attempts, failed ones too; a figure that nobody told is null.
          */
@@ -2775,6 +3109,16 @@ export interface components {
              * @example 812
              */
             prompt_tokens: number | null;
+        };
+        /**
+         * WaitingDocument
+         * @description What goes on only when a person has decided.
+         */
+        WaitingDocument: {
+            /** Count */
+            count: number;
+            /** Kind */
+            kind: string;
         };
         /**
          * WhyDocument
@@ -2817,6 +3161,11 @@ export interface components {
             };
             /** Capacity */
             capacity: number;
+            /**
+             * Drain Requested At
+             * @description When an operator told it to finish and go.
+             */
+            drain_requested_at: string | null;
             /**
              * Heartbeat At
              * Format: date-time
@@ -4643,7 +4992,10 @@ export interface operations {
     };
     revoke_key: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why, for the audit log. */
+                reason?: string;
+            };
             header?: never;
             path: {
                 key_id: string;
@@ -4690,6 +5042,170 @@ export interface operations {
             };
             /** @description The present state does not allow it. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_media: {
+        parameters: {
+            query?: {
+                workflow_run_id?: string;
+                interaction_id?: string;
+                provider?: string;
+                /** @description Created later than this moment, ISO 8601. */
+                created_after?: string;
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GenerationPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    upload_media: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "image/*": string;
+            };
+        };
+        responses: {
+            /** @description It is kept. */
+            201: {
+                headers: {
+                    /** @description Where it can be seen. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4851,6 +5367,65 @@ export interface operations {
             };
         };
     };
+    get_overview: {
+        parameters: {
+            query?: {
+                /** @description Since when, ISO 8601; a day ago if left out. */
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Since then. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverviewDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     list_providers: {
         parameters: {
             query?: never;
@@ -4871,6 +5446,117 @@ export interface operations {
             };
             /** @description No valid key came with the request. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    change_every_provider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "paused": true,
+                 *       "reason": "the provider's invoice is wrong"
+                 *     }
+                 */
+                "application/json": components["schemas"]["EveryProviderChange"];
+            };
+        };
+        responses: {
+            /** @description The providers as they are now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderList"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4980,7 +5666,8 @@ export interface operations {
                  * @example {
                  *       "breaker": "auto",
                  *       "limit": 3,
-                 *       "paused": false
+                 *       "paused": false,
+                 *       "reason": "their new quota"
                  *     }
                  */
                 "application/json": components["schemas"]["ProviderChange"];
@@ -5404,6 +6091,277 @@ export interface operations {
             };
             /** @description No valid key came with the request. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description You. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "key": "wl_7Hk2…_…"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            /** @description You are signed in. */
+            201: {
+                headers: {
+                    /** @description `windlass_session`: HttpOnly, SameSite=Strict, over https Secure. */
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The session has ended. */
+            204: {
+                headers: {
+                    /** @description `windlass_session`: HttpOnly, SameSite=Strict, over https Secure. */
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    make_session_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The link. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionLinkDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6878,7 +7836,10 @@ export interface operations {
     };
     delete_task: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why, for the audit log. */
+                reason?: string;
+            };
             header?: never;
             path: {
                 task_id: string;
@@ -6979,7 +7940,16 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "not wanted any more"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
         responses: {
             /** @description It is cancelled. */
             200: {
@@ -6997,6 +7967,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TaskDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
             /** @description No valid key came with the request. */
@@ -7026,8 +8005,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
             /** @description The present state does not allow it. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7138,7 +8144,7 @@ export interface operations {
             };
         };
     };
-    retry_task: {
+    kill_worker: {
         parameters: {
             query?: never;
             header?: never;
@@ -7147,15 +8153,33 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "to see what happens"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
         responses: {
-            /** @description The task. */
-            200: {
+            /** @description It has been told. */
+            202: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["TaskDocument"];
+                    "application/json": components["schemas"]["KilledDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
             /** @description No valid key came with the request. */
@@ -7185,8 +8209,165 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
             /** @description The present state does not allow it. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    retry_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                task_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "the provider is back"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description The task. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7343,6 +8524,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
             /** @description There is nothing by that id that this key may see. */
             404: {
                 headers: {
@@ -7477,6 +8667,136 @@ export interface operations {
             };
             /** @description The key is valid, but not for this. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    drain_worker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                worker_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "it leaks"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description It has been told. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

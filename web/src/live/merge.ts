@@ -5,16 +5,20 @@ import type { LiveEvent, TaskEvent } from "../client.ts";
 export interface Story {
   /** Ascending by `seq`, each once. */
   events: TaskEvent[];
-  /** Up to here the history itself was read, page by page: the place to read on from. */
+  /** Up to here the whole history was read, page by page: the place to read on from. */
   readUpTo: number;
+  /** Up to here it was read without its output, which is told live once one listens: nothing says that none is missing. */
+  toldUpTo: number;
 }
 
-export const EMPTY_STORY: Story = { events: [], readUpTo: 0 };
+export const EMPTY_STORY: Story = { events: [], readUpTo: 0, toldUpTo: 0 };
 
 /** What a page of history adds. Its rows win over what was said live of the same `seq`: they hold more. */
-export function withPage(story: Story, page: readonly TaskEvent[]): Story {
+export function withPage(story: Story, page: readonly TaskEvent[], { whole }: { whole: boolean }): Story {
   if (page.length === 0) return story;
-  return { events: merged(story.events, page), readUpTo: Math.max(story.readUpTo, page.at(-1)!.seq) };
+  const last = page.at(-1)!.seq;
+  const readUpTo = whole ? Math.max(story.readUpTo, last) : story.readUpTo;
+  return { events: merged(story.events, page), readUpTo, toldUpTo: Math.max(story.toldUpTo, last) };
 }
 
 /** What is said live is kept only where it says everything, which is output; of anything else the history is asked. */

@@ -64,10 +64,11 @@ export class OpenTask {
 
   async #readHistory(types: string[] | undefined): Promise<void> {
     for (let more = true; more;) {
-      const query = { after: this.story.readUpTo, limit: PAGE, ...(types ? { type: types } : {}) };
+      const after = types ? this.story.toldUpTo : this.story.readUpTo;
+      const query = { after, limit: PAGE, ...(types ? { type: types } : {}) };
       const path = { task_id: this.#taskId };
       const page = await ask(rest.GET("/api/v1/tasks/{task_id}/events", { params: { path, query } }));
-      this.#take(withPage(this.story, page.items));
+      this.#take(withPage(this.story, page.items, { whole: types === undefined }));
       more = page.items.length > 0 && Boolean(page.next_cursor);
     }
   }

@@ -14,18 +14,16 @@ export function duration(milliseconds: number): string {
 
 /** How long ago, in whole units: `now`, `12 s ago`, `in 3 min`. */
 export function ago(then: number, now: number): string {
-  const seconds = Math.round((now - then) / 1000);
-  if (Math.abs(seconds) < 2) return "now";
-  const size = Math.abs(seconds);
-  const said =
-    size < 60
-      ? `${size} s`
-      : size < 3600
-        ? `${Math.floor(size / 60)} min`
-        : size < 172_800
-          ? `${Math.floor(size / 3600)} h`
-          : `${Math.floor(size / 86_400)} d`;
-  return seconds > 0 ? `${said} ago` : `in ${said}`;
+  if (Math.abs(now - then) < 1500) return "now";
+  return now > then ? `${roughly(now - then)} ago` : `in ${roughly(then - now)}`;
+}
+
+/** The largest whole unit alone. */
+export function roughly(milliseconds: number): string {
+  const seconds = Math.round(Math.max(0, milliseconds) / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
 function pad(value: number): string {

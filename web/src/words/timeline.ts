@@ -21,6 +21,8 @@ export interface Attempt {
   /** The transition that ended it: `complete`, `retry`, `bury`, `stall`, `interrupt`, `cancel`; empty while it runs. */
   ending: string;
   error: string;
+  /** How it is known that nothing of it is left, as JSON's text; empty where nobody said. */
+  proof: string;
 }
 
 const ENDINGS = new Set(["complete", "retry", "bury", "stall", "interrupt", "cancel"]);
@@ -56,13 +58,14 @@ export function attemptsOf(events: readonly TaskEvent[]): Attempt[] {
   for (const { type, at, attempt, data } of events) {
     if (type === "claim") {
       const worker = typeof data["worker_id"] === "string" ? data["worker_id"] : "";
-      found.push({ attempt, worker, startedAt: Date.parse(at), endedAt: undefined, ending: "", error: "" });
+      found.push({ attempt, worker, startedAt: Date.parse(at), endedAt: undefined, ending: "", error: "", proof: "" });
     } else if (ENDINGS.has(type)) {
       const last = found.at(-1);
       if (!last || last.ending) continue;
       last.endedAt = Date.parse(at);
       last.ending = type;
       last.error = errorIn(data);
+      last.proof = data["proof"] ? JSON.stringify(data["proof"]) : "";
     }
   }
   return found;
