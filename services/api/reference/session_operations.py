@@ -26,7 +26,7 @@ class SessionDocument(Document):
 class SessionLinkDocument(Document):
     """A link that signs in once."""
 
-    url: Annotated[str, Field(examples=["http://127.0.0.1:8800/sign-in#link_token=…"])]
+    url: Annotated[str, Field(description="Of the page; what stands behind its `#link_token=` is for `POST /session`.")]
     expires_at: datetime
 
 

@@ -37,7 +37,7 @@ def add_commands(commands: Commands) -> None:
     add_reason(parser)
     parser.set_defaults(refuse=parser.error)
     for name, paused, duty in (("pause", True, "start nothing new anywhere"), ("resume", False, "go on everywhere")):
-        parser = actions.add(name, change_all, duty, f"windlass providers {name} --reason 'the invoice'")
+        parser = actions.add(name, change_all, duty, f"windlass providers {name} --reason maintenance")
         add_reason(parser)
         parser.set_defaults(paused=paused)
     provider_check.add_command(actions)
