@@ -2633,7 +2633,7 @@ export interface components {
             expires_at: string;
             /**
              * Url
-             * @example http://127.0.0.1:8800/sign-in#link_token=…
+             * @description Of the page; what stands behind its `#link_token=` is for `POST /session`.
              */
             url: string;
         };

@@ -19,6 +19,8 @@ export class Switchboard {
   #stops: Partial<Record<Report["stream"], AbortController>> = {};
   #cursors: Partial<Record<Report["stream"], string>> = {};
   #followed = "";
+  /** Whether the API can leave output out of the stream of everything; one that cannot is asked without. */
+  #thins = true;
   #asleep: ReturnType<typeof setTimeout> | undefined;
 
   join(tab: unknown, send: Tab["send"]): void {
@@ -61,7 +63,7 @@ export class Switchboard {
     const stop = (this.#stops[stream] = new AbortController());
     const { signal } = stop;
     const after = this.#cursors[stream];
-    const which = taskIds ? { task_id: taskIds } : { only: "state" as const };
+    const which = taskIds ? { task_id: taskIds } : this.#thins ? { only: "state" as const } : {};
     try {
       const events = this.#windlass.liveTasks(which, {
         after,
@@ -81,6 +83,10 @@ export class Switchboard {
     } catch (error) {
       if (signal.aborted) return;
       this.#stop(stream);
+      if (stream === "state" && this.#thins && error instanceof Refused && error.code === "unknown-parameter") {
+        this.#thins = false;
+        return this.#wake();
+      }
       const signedOut = error instanceof Refused && error.status === 401;
       const trouble = error instanceof Error ? error.message : "";
       this.#report({ stream, word: signedOut ? "signed-out" : "resuming", trouble });
