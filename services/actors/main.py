@@ -88,6 +88,7 @@ class WorkerProcess:
             self.attempts,
             watch=self.lease_watch,
             condemn=self.condemn,
+            drain=self._told_to_stop,
         )
         self.guests = invite(settings)
         served = {queue.partition(".")[0] for queue in settings.consumed_queues(self.loaded.actors)}

@@ -21,6 +21,7 @@ from windlass.services.api.actors.registry import Registry
 from windlass.services.api.http.connections import Connection
 from windlass.services.api.http.errors import HANDLERS
 from windlass.services.api.http.methods import answering_every_method
+from windlass.services.api.http.page import Page, serving_page
 from windlass.services.api.http.queries import QueryParameters
 from windlass.services.api.http.request_ids import identify_requests, trace_requests
 from windlass.services.api.http.request_metrics import RequestMetrics
@@ -110,7 +111,7 @@ def cross_origin(settings: Settings) -> CORSConfig | None:
         allow_origins=list(settings.cors_origins),
         allow_methods=["GET", "POST", "PATCH", "DELETE"],
         allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-Request-ID"],
-        expose_headers=["Idempotent-Replayed", "Location", "Retry-After", "X-Request-ID"],
+        expose_headers=["Idempotent-Replayed", "Location", "Retry-After", "Windlass-Build", "X-Request-ID"],
     )
 
 
@@ -179,8 +180,10 @@ def main() -> None:
         app = create_app(settings)
     except UnusableStorage as error:
         raise SystemExit(f"windlass: {error}") from None
+    page = Page()
+    served = serving_page(answering_every_method(app), page)
     config = uvicorn.Config(
-        identify_requests(RequestMetrics(cautious(answering_every_method(app)))),
+        identify_requests(RequestMetrics(cautious(served, build=page.build))),
         host=settings.host,
         port=settings.port,
         http=partial(Connection, header_seconds=settings.header_seconds),  # type: ignore[arg-type]

@@ -39,6 +39,11 @@ class Session:
         self.screen = screen
         self.client = self._open(patience)
 
+    @property
+    def url(self) -> str:
+        """Where the API is, as this command reaches it."""
+        return self._connection.url.rstrip("/")
+
     def waiting_client(self) -> Client:
         """For waiting: an API that is started anew must not end it."""
         return self._open(max(WAIT_PATIENCE_SECONDS, self._patience))

@@ -21,6 +21,7 @@ from windlass.services.laptop.reloading.reload import UNCACHED, Reload
 from windlass.services.laptop.reloading.sources import named, places_of
 from windlass.services.laptop.runfile import RunFile
 from windlass.services.laptop.servers.choice import Server, choose_postgres, choose_rabbitmq
+from windlass.services.laptop.sign_in import sign_in_link
 from windlass.services.laptop.supervision.children import Children
 from windlass.services.laptop.supervision.console import Console
 from windlass.services.laptop.supervision.leftovers import ProcessNotes, clear_leftovers
@@ -62,6 +63,8 @@ class Installation:
                     self._run_file.write()
                     self._targets.write()
                     self._console.announce(f"windlass ready {address.url} key={address.key}")
+                    if link := await sign_in_link(self._settings, address):
+                        self._console.announce(f"windlass page {link} (signs in once, within 15 minutes)")
                     async with self._reloading(supervisor, health):
                         await supervisor.keep(on_restart=self._run_file.renew)
             finally:

@@ -4,7 +4,7 @@ Foreign keys are left out on the hot path on purpose: checking one would lock a 
 at every insert, tasks and events are never deleted, and the functions in `shared/store/sql` write both sides.
 """
 
-from windlass.shared.models.access import ApiKey, AuditEntry, ServerSecret
+from windlass.shared.models.access import ApiKey, AuditEntry, ServerSecret, Session, SessionLink
 from windlass.shared.models.actors import ActorVersion, TaskChild, TaskStep
 from windlass.shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
 from windlass.shared.models.demand import SCALE_DEMAND
@@ -30,6 +30,8 @@ __all__ = [
     "RateCounter",
     "ServerSecret",
     "ServiceReport",
+    "Session",
+    "SessionLink",
     "SubmissionKey",
     "Task",
     "TaskChild",

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import (
     CheckConstraint,
     Column,
+    Index,
     LargeBinary,
 )
 from sqlmodel import Field, SQLModel
@@ -28,6 +29,31 @@ class ApiKey(SQLModel, table=True):
     revoked_at: datetime | None = moment()
     name: str | None = None
     created_by: str | None = None
+
+
+class Session(SQLModel, table=True):
+    """A browser that has signed in with a key, and does as that key may; its secret is in a cookie and nowhere else."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (Index("sessions_expiry", "expires_at"),)
+
+    session_hash: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
+    key_id: str
+    secure: bool
+    """Whether its cookie goes over https alone."""
+    created_at: datetime = moment(optional=False)
+    expires_at: datetime = moment(optional=False)
+
+
+class SessionLink(SQLModel, table=True):
+    """A link that signs in once; the row goes as it is used."""
+
+    __tablename__ = "session_links"
+
+    link_hash: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
+    key_id: str
+    created_at: datetime = moment(optional=False)
+    expires_at: datetime = moment(optional=False)
 
 
 class AuditEntry(SQLModel, table=True):

@@ -26,13 +26,19 @@ class Generation(SQLModel, table=True):
             "generations_workflow_run", "workflow_run_id", "generation_id",
             postgresql_where=text("workflow_run_id IS NOT NULL"),
         ),
+        Index("generations_user", "user_id", "generation_id"),
+        Index(
+            "generations_interaction", "interaction_id", "generation_id",
+            postgresql_where=text("interaction_id IS NOT NULL"),
+        ),
         Index("generations_unended", "provider", postgresql_where=text(
             "status IN ('intended', 'open', 'fetching', 'unknown') AND NOT given_up")),
         Index("generations_callback", "callback_hash", unique=True),
     )  # fmt: skip
 
     generation_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
-    task_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=False))
+    task_id: UUID | None = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=True))
+    """None where a user has brought the file."""
     attempt: int
     user_id: str
     provider: str

@@ -38,6 +38,8 @@ class Worker(SQLModel, table=True):
     lost_tasks: int = counter()
     actor_versions: dict[str, Any] = document(optional=False)
     broken: dict[str, Any] = document(optional=False)
+    drain_requested_at: datetime | None = moment()
+    drain_reason: str | None = None
 
 
 class ServiceReport(SQLModel, table=True):

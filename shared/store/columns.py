@@ -148,6 +148,19 @@ COLUMNS: dict[str, dict[str, str]] = {
         "details": "jsonb",
         "reported_at": "timestamp with time zone",
     },
+    "session_links": {
+        "link_hash": "bytea",
+        "key_id": "varchar",
+        "created_at": "timestamp with time zone",
+        "expires_at": "timestamp with time zone",
+    },
+    "sessions": {
+        "session_hash": "bytea",
+        "key_id": "varchar",
+        "secure": "boolean",
+        "created_at": "timestamp with time zone",
+        "expires_at": "timestamp with time zone",
+    },
     "submission_keys": {
         "user_id": "varchar",
         "kind": "varchar",
@@ -308,5 +321,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "lost_tasks": "integer",
         "actor_versions": "jsonb",
         "broken": "jsonb",
+        "drain_requested_at": "timestamp with time zone",
+        "drain_reason": "varchar",
     },
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -44,10 +45,10 @@ class NewContent:
 
 
 class OwnedContent(ContentRow):
-    """A file, with whose it is and the task that it came of."""
+    """A file, with whose it is and the task that it came of; none where its owner has brought it."""
 
     user_id: str
-    task_id: UUID
+    task_id: UUID | None
 
 
 class OrderWithContents(GenerationRow):
@@ -208,26 +209,42 @@ async def picture_for(db: Database, task_id: UUID, content_id: UUID) -> ContentR
     )
 
 
-async def of_workflow_run(
-    db: Database, workflow_run_id: str, *, of_user: str | None, before: UUID | None, limit: int
-) -> list[OrderWithContents]:
-    """The run's generations, newest first, each with its `contents`."""
+@dataclass(frozen=True)
+class WantedMedia:
+    """Which generations: what is none does not matter."""
+
+    workflow_run_id: str | None = None
+    interaction_id: str | None = None
+    provider: str | None = None
+    user_id: str | None = None
+    created_after: datetime | None = None
+
+
+async def newest(db: Database, wanted: WantedMedia, *, before: UUID | None, limit: int) -> list[OrderWithContents]:
+    """Generations, newest first, each with its `contents`. Only what is asked for stands in the statement: so each
+    question has a plan of its own."""
+    asked = {
+        "g.workflow_run_id = {}": wanted.workflow_run_id,
+        "g.interaction_id = {}": wanted.interaction_id,
+        "g.provider = {}": wanted.provider,
+        "g.user_id = {}": wanted.user_id,
+        "g.created_at > {}": wanted.created_after,
+        "g.generation_id < {}": before,
+    }
+    given = {condition: value for condition, value in asked.items() if value is not None}
+    conditions = [each.format(f"${number}") for number, each in enumerate(given, start=2)]
     return await fetch(
         db,
         OrderWithContents,
-        """
+        f"""
         SELECT g.*, coalesce((
             SELECT jsonb_agg(to_jsonb(c) ORDER BY c.index) FROM contents c WHERE c.generation_id = g.generation_id
         ), '[]') AS contents
-        FROM generations g
-        WHERE g.workflow_run_id = $1 AND ($2::text IS NULL OR g.user_id = $2)
-          AND ($3::uuid IS NULL OR g.generation_id < $3)
-        ORDER BY g.generation_id DESC LIMIT $4
-        """,
-        workflow_run_id,
-        of_user,
-        before,
+        FROM generations g WHERE {" AND ".join(["true", *conditions])}
+        ORDER BY g.generation_id DESC LIMIT $1
+        """,  # noqa: S608 - the conditions above
         limit,
+        *given.values(),
     )
 
 

@@ -98,7 +98,7 @@ class GenerationRow(Record):
     """A row of `generations`, or those of its columns that were selected."""
 
     generation_id: UUID
-    task_id: UUID
+    task_id: UUID | None
     attempt: int
     user_id: str
     provider: str
@@ -197,6 +197,25 @@ class ServiceReportRow(Record):
     healthy: bool
     details: dict[str, Any]
     reported_at: datetime
+
+
+class SessionRow(Record):
+    """A row of `sessions`, or those of its columns that were selected."""
+
+    session_hash: bytes
+    key_id: str
+    secure: bool
+    created_at: datetime
+    expires_at: datetime
+
+
+class SessionLinkRow(Record):
+    """A row of `session_links`, or those of its columns that were selected."""
+
+    link_hash: bytes
+    key_id: str
+    created_at: datetime
+    expires_at: datetime
 
 
 class SubmissionKeyRow(Record):
@@ -397,3 +416,5 @@ class WorkerRow(Record):
     lost_tasks: int
     actor_versions: dict[str, Any]
     broken: dict[str, Any]
+    drain_requested_at: datetime | None
+    drain_reason: str | None

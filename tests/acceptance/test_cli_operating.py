@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import time
+import webbrowser
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.support.providers.fake_providers import fake_providers
 from tests.support.servers.private_servers import Servers
 from tests.support.terminal import Terminal
 from tests.support.up import WINDLASS
+from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
 from windlass.shared import db
 from windlass.shared.settings import Settings
@@ -94,6 +96,40 @@ def test_the_audit_log_is_shown_and_filtered(run: Run, installed: Windlass) -> N
     assert (len(shown.rows), "--limit shows more" in shown.err) == (2, True)
     nothing = run("audit", "--user", "nobody")
     assert (nothing.out, nothing.err) == ("", "no operator has done anything like that\n")
+
+
+def test_open_makes_a_link_that_signs_in(run: Run, installed: Windlass, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setenv("BROWSER", "a-browser")
+    url = run("open", "-o", "json").document["url"]
+    assert opened == [url]
+    assert run("open", "--no-browser").rows[0][1].startswith(f"{installed.url}/sign-in#link_token=")
+    assert opened == [url]
+    token = {"link_token": url.partition("#link_token=")[2]}
+    assert httpx.post(f"{installed.url}/api/v1/session", json=token, trust_env=False).status_code == 201
+
+
+def test_everything_is_paused_and_goes_on_with_a_reason(run: Run, installed: Windlass) -> None:
+    for command, paused in (("pause", "yes"), ("resume", "")):
+        shown = run("providers", command, "--reason", "the invoice")
+        assert {row[4] for row in shown.rows[1:]} == {paused}
+        (entry,) = installed.client.http.get("/api/v1/audit", params={"limit": 1}).json()["items"]
+        assert (entry["action"], entry["target"]) == ("providers.change", None)
+        assert entry["details"] == {"paused": command == "pause", "reason": "the invoice"}
+    run("providers", "set", "nobodys", "--limit", "4", "--reason", "their new quota")
+    assert run("audit", "--limit", "1").rows[1][4] == '{"limit": 4, "reason": "their new quota"}'
+    assert "say what to change" in run("providers", "set", "nobodys", "--reason", "none").err
+
+
+def test_a_worker_is_drained(run: Run, installed: Windlass) -> None:
+    (worker,) = installed.workers()
+    shown = run("workers", "drain", worker["worker_id"])
+    assert shown.rows[0] == ["worker", worker["worker_id"]]
+    wait_until(
+        "another", lambda: [each["worker_id"] for each in installed.workers()] not in ([], [worker["worker_id"]])
+    )
+    assert run("workers", "drain", "nobody").code == 3
 
 
 def test_stats_are_the_janitor_s_figures(run: Run, installed: Windlass) -> None:

@@ -39,6 +39,7 @@ def real(path: str, client: Client) -> str:
     task_id = client.submit(delay_seconds=3600)["task_id"]
     named = {
         "key_id": "nobody",
+        "worker_id": "nobody",
         "task_id": task_id,
         "name": "probe",
         "workflow_run_id": "any",

@@ -96,7 +96,14 @@ def test_a_revocation_holds_in_every_api_process_at_once(windlass: Windlass, adm
     made = make(admin, role="user", user_id="ann")
     other_api = windlass.start_api()
     here, there = admin.with_key(made["key"]), other_api.with_key(made["key"])
+    cookies = dict(here.http.post("/api/v1/session", json={"key": made["key"]}).cookies)
+    here.http.cookies.clear()
+
+    def by_session() -> int:
+        return httpx.get(f"{there.http.base_url}/api/v1/tasks", cookies=cookies, trust_env=False).status_code
+
     assert [each.http.get("/api/v1/tasks").status_code for each in (here, there)] == [200, 200]
+    assert by_session() == 200
     revoked = admin.http.delete(f"/api/v1/keys/{made['key_id']}")
     assert revoked.status_code == 200
     assert revoked.json()["revoked_at"] is not None
@@ -104,6 +111,7 @@ def test_a_revocation_holds_in_every_api_process_at_once(windlass: Windlass, adm
     # By word of Postgres, long before what is kept there would be looked up again.
     told = KEPT_SECONDS / 3
     wait_until("revoked there too", lambda: there.http.get("/api/v1/tasks").status_code == 401, seconds=told)
+    assert by_session() == 401, "sessions end with their key"
     again = admin.http.delete(f"/api/v1/keys/{made['key_id']}")
     assert (again.status_code, again.json()) == (200, revoked.json())
 
@@ -269,6 +277,34 @@ def test_what_is_done_in_somebody_else_s_name_is_in_the_audit_log(admin: Client)
         ("admin", "task.submit", hers, {"owners": {"ann": 1}}),
     ]
     assert told[5][1] == "key.create", "what an admin does in its own name is no operator's action"
+
+
+def test_a_reason_is_kept_wherever_an_operator_gives_one(admin: Client) -> None:
+    ann = admin.with_key(new_key(admin, "user", "ann"))
+    hers = ann.submit(delay_seconds=3600)["task_id"]
+    because = {"reason": "she asked; her password=hunter22"}
+    made = make(admin, role="viewer", user_id="eve", **because)
+    answers = [
+        admin.http.delete(f"/api/v1/keys/{made['key_id']}", params=because),
+        admin.http.post(f"/api/v1/tasks/{hers}/cancel", json=because),
+        admin.http.post(f"/api/v1/tasks/{hers}/retry", json=because),
+        admin.http.delete(f"/api/v1/tasks/{hers}", params=because),
+        admin.http.post("/api/v1/tasks/requeue-orphaned", json=because),
+        admin.http.patch("/api/v1/providers/probe", json={"paused": False, **because}),
+        admin.http.patch("/api/v1/providers", json={"paused": False, **because}),
+        admin.http.post("/api/v1/tasks/bulk", json={"action": "cancel", "filter": {"tag": "none"}, **because}),
+        admin.http.post("/api/v1/queues/dlq/revive", json={"filter": {"tag": "none"}, **because}),
+    ]
+    assert [each.status_code for each in answers] == [200] * 7 + [202] * 2, [each.text for each in answers]
+    entries = admin.http.get("/api/v1/audit", params={"limit": len(answers) + 1}).json()["items"]
+    assert {each["details"].get("reason") for each in entries} == {"she asked; her password=[scrubbed]"}
+    assert len({each["action"] for each in entries}) == 9
+    for wrong in ({"reason": ""}, {"reason": "x" * 501}, {"reason": 7}, {"raeson": "x"}):
+        refused = admin.http.post(f"/api/v1/tasks/{hers}/cancel", json=wrong)
+        assert (refused.status_code, refused.json()["code"]) == (422, "invalid-request")
+    assert admin.http.post(
+        f"/api/v1/tasks/{hers}/cancel", content=b"", headers={"Content-Type": "text/plain"}
+    ).is_success
 
 
 def bootstrap(database_url: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -39,6 +39,42 @@ def test_a_killed_worker_s_task_is_taken_back_at_once_by_its_successor(stopped_w
     assert worker["worker_id"] in [lost["worker_id"] for lost in client.workers("lost")]
 
 
+def test_an_admin_kills_a_task_s_worker_in_a_drill_and_the_task_completes_once(windlass: Windlass) -> None:
+    client = windlass.client
+    task_id = client.submit(payload={"seconds": 1.5})["task_id"]
+    assert client.http.post(f"/api/v1/tasks/{task_id}/kill-worker").status_code in {202, 409}
+    client.wait_until(task_id, "running")
+    attempt = client.get(task_id)["attempt"]
+    killed = client.http.post(f"/api/v1/tasks/{task_id}/kill-worker", json={"reason": "to see"})
+    assert killed.status_code == 202
+    assert (killed.json()["task_id"], killed.json()["attempt"]) == (task_id, attempt)
+    (entry,) = client.http.get("/api/v1/audit", params={"limit": 1}).json()["items"]
+    said = {"worker_id": killed.json()["worker_id"], "reason": "to see"}
+    assert (entry["action"], entry["target"], entry["details"]) == ("task.kill-worker", task_id, said)
+    assert_completed_once(client, task_id)
+    task = client.get(task_id)
+    assert (task["attempt"], task["error_history"][-1]["type"]) == (attempt + 1, "WorkerLost")
+    assert client.http.post(f"/api/v1/tasks/{task_id}/kill-worker").json()["code"] == "not-running"
+
+
+def test_a_drained_worker_finishes_and_another_takes_its_place(windlass: Windlass) -> None:
+    client = windlass.client
+    (worker,) = windlass.workers()
+    short, long = (client.submit(payload={"seconds": seconds, "steps": 50})["task_id"] for seconds in (0.2, 2))
+    client.wait_until(long, "running")
+    drained = client.http.post(f"/api/v1/workers/{worker['worker_id']}/drain", json={"reason": "it leaks"})
+    assert drained.status_code == 202
+    assert drained.json()["drain_requested_at"] is not None
+    assert_completed_once(client, short)
+    assert_completed_once(client, long)
+    task = client.get(long)
+    assert (task["retry_count"], task["interrupt_count"]) == (0, 1), "what did not end in time is handed back, free"
+    (stopped,) = [each for each in client.workers("stopped") if each["worker_id"] == worker["worker_id"]]
+    assert stopped["stop_reason"] == "drained: it leaks"
+    again = client.http.post(f"/api/v1/workers/{worker['worker_id']}/drain")
+    assert (again.status_code, again.json()["code"]) == (409, "worker-not-running")
+
+
 def test_two_dispatchers_side_by_side_start_each_task_once_and_one_is_enough(windlass: Windlass) -> None:
     """Before others are killed: each of them is heard of for a while."""
     client = windlass.client

@@ -1,6 +1,7 @@
 """Lists, the queues' figures, dead letters and bulk changes, as clients with each kind of key meet them."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
@@ -50,6 +51,29 @@ def viewer(windlass: Windlass) -> Client:
 def ended(client: Client, tag: str, number: int) -> list[Task]:
     wait_until(f"{number} ended", lambda: len(client.tasks(tag=tag, status=sorted(ENDED))) == number)
     return client.tasks(tag=tag)
+
+
+def test_who_comes_back_hears_what_has_ended_since(client: Client, windlass: Windlass) -> None:
+    ben = key_for(windlass, "wl_ben111_abcdefghijklmnopqrstuvwxyz", "user", "ben")
+    before = datetime.now(UTC)
+    payloads: list[dict[str, Any]] = [{}, {}, {"outcome": "permanent"}]
+    ids = [ben.submit(tags=["since"], payload=payload)["task_id"] for payload in payloads]
+    cancelled, left = (ben.submit(tags=["since"], delay_seconds=3600)["task_id"] for _ in range(2))
+    ben.cancel(cancelled)
+    for task_id in ids:
+        ben.finished(task_id)
+    told = ben.http.get("/api/v1/overview", params={"since": before.isoformat()}).raise_for_status().json()
+    assert set(told) == {"since", "states", "ended", "died", "cost_usd", "waiting_for_you"}
+    assert told["ended"] == {"completed": 2, "dead": 1, "cancelled": 1}
+    assert told["died"] == [{"error_type": ben.get(ids[2])["error"]["type"], "count": 1}]
+    assert (told["states"]["queued"], told["cost_usd"], told["waiting_for_you"]) == (1, 0, [])
+    assert datetime.fromisoformat(told["since"]) == before
+    assert ben.http.get("/api/v1/overview").json()["ended"] == told["ended"], "a day, if nobody says since when"
+    later = ben.get(ids[2])["completed_at"]
+    assert ben.http.get("/api/v1/overview", params={"since": later}).json()["ended"]["dead"] == 0
+    everybody = client.http.get("/api/v1/overview", params={"since": before.isoformat()}).json()
+    assert everybody["ended"]["completed"] >= 2
+    ben.cancel(left)
 
 
 def bulk(client: Client, path: str, **body: Any) -> str:

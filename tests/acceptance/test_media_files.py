@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 
+from tests.support.an_api import new_key
 from tests.support.engine.media import File, a_content, generated
 from tests.support.engine.store import Engine
 from tests.support.installation import KEY, NOBODY, Windlass
@@ -53,16 +55,15 @@ async def test_a_file_is_shown_as_what_its_row_says_and_can_do_no_harm(api: Wind
     file = await a_file(api, engine, media_type="image/webp", extension="webp")
     answer = api.client.with_key(ANN).http.get(address(api, file.content_id), headers={"Accept": "text/html"})
     assert (answer.status_code, answer.content) == (200, DATA)
-    assert {
-        name: answer.headers[name] for name in answer.headers if name not in {"date", "server", "x-request-id"}
-    } == {
+    of_every_answer = {"date", "server", "windlass-build", "x-request-id"}
+    assert {name: answer.headers[name] for name in answer.headers if name not in of_every_answer} == {
         "content-type": "image/webp",
         "content-length": str(len(DATA)),
         "content-disposition": f'inline; filename="{file.content_id}.webp"',
         "content-security-policy": "sandbox; default-src 'none'",
         "x-content-type-options": "nosniff",
         "cache-control": "private, max-age=31536000, immutable",
-        "vary": "Authorization",
+        "vary": "Authorization, Cookie",
         "etag": f'"{hashlib.sha256(DATA).hexdigest()}"',
         "accept-ranges": "bytes",
     }
@@ -246,3 +247,71 @@ def states_of(api: Windlass, clients: list[socket.socket]) -> set[str]:
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     here = [row for row in rows if int(row[1].partition(":")[2], 16) == api.port]
     return {"ESTABLISHED" for row in here if int(row[2].partition(":")[2], 16) in ports and row[3] == "01"}
+
+
+def test_a_picture_that_a_user_brings_is_theirs_to_begin_with(api: Windlass) -> None:
+    ann, ben = (api.client.with_key(new_key(api.client, "user", name)) for name in ("ann", "ben"))
+    picture = b"\x89PNG\r\n\x1a\n" + DATA
+    sent = ann.http.post("/api/v1/media", content=picture, headers={"Content-Type": "image/jpeg"})
+    assert sent.status_code == 201, sent.text
+    kept = sent.json()
+    assert (kept["media_type"], kept["extension"], kept["size_bytes"]) == ("image/png", "png", len(picture))
+    assert sent.headers["location"] == f"/api/v1/media/{kept['content_id']}"
+    shown = [ann.http.get(sent.headers["location"]), without_key(kept["url"])]
+    assert [(each.status_code, each.content) for each in shown] == [(200, picture)] * 2
+    assert ben.http.get(sent.headers["location"]).status_code == 404
+    (listed,) = ann.http.get("/api/v1/media", params={"provider": "upload", "limit": 1}).json()["items"]
+    assert (listed["task_id"], listed["operation"], listed["status"]) == (None, "upload", "completed")
+    assert [each["content_id"] for each in listed["contents"]] == [kept["content_id"]]
+    assert ben.http.get("/api/v1/media").json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status", "code"),
+    [
+        (b"<svg onload='alert(1)'/>", "image/svg+xml", 422, "not-a-picture"),
+        (b"", "image/png", 422, "not-a-picture"),
+        (b"\x89PNG\r\n\x1a\n", "application/json", 415, "unsupported-media-type"),
+        (b"\x89PNG\r\n\x1a\n", "multipart/form-data; boundary=x", 415, "unsupported-media-type"),
+        (b"\x89PNG" + bytes(20_000_000), "image/png", 413, "body-too-large"),
+    ],
+    ids=["svg", "nothing", "json", "form", "large"],
+)
+def test_what_is_no_picture_is_not_kept(api: Windlass, body: bytes, content_type: str, status: int, code: str) -> None:
+    refused = api.client.http.post("/api/v1/media", content=body, headers={"Content-Type": content_type})
+    assert (refused.status_code, refused.json()["code"]) == (status, code)
+
+
+def test_a_browser_brings_a_picture_and_a_foreign_page_does_not(api: Windlass) -> None:
+    with httpx.Client(base_url=api.url, trust_env=False, headers={"Sec-Fetch-Site": "same-origin"}) as browser:
+        browser.post("/api/v1/session", json={"key": KEY}).raise_for_status()
+        for content_type, status in (("image/png", 201), ("text/plain", 403), ("application/json", 403)):
+            picture = {"content": b"\x89PNG\r\n\x1a\n", "headers": {"Content-Type": content_type}}
+            assert browser.post("/api/v1/media", **picture).status_code == status  # type: ignore[arg-type]
+
+
+@with_workers
+async def test_media_are_listed_newest_first_by_what_they_belong_to(api: Windlass, engine: Engine) -> None:
+    labels = [("run-a", "one"), ("run-a", "two"), ("run-b", "one")]
+    ids = []
+    for run, interaction in labels:
+        task = {"user_id": "lena", "workflow_run_id": run, "interaction_id": interaction}
+        content = a_content(DATA)
+        await generated(engine, [content], storage=storage_of(api), task=task)
+        ids.append(str(content.content_id))
+    lena = api.client.with_key(new_key(api.client, "user", "lena")).http
+
+    def found(**asked: str) -> list[int]:
+        items = lena.get("/api/v1/media", params=asked).raise_for_status().json()["items"]
+        return [ids.index(each["contents"][0]["content_id"]) for each in items]
+
+    assert found() == [2, 1, 0]
+    assert found(workflow_run_id="run-a") == [1, 0]
+    assert found(interaction_id="one") == [2, 0]
+    assert found(interaction_id="one", workflow_run_id="run-b") == [2]
+    assert found(provider="nobody") == []
+    assert found(created_after="2001-01-01T00:00:00") == [2, 1, 0]
+    assert found(created_after=(datetime.now(UTC) + timedelta(minutes=1)).isoformat()) == []
+    first = lena.get("/api/v1/media", params={"limit": 2}).json()
+    assert found(limit="2", cursor=first["next_cursor"]) == [0]
+    assert lena.get("/api/v1/media?workflow_run_id=a%00b").status_code == 422

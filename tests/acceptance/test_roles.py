@@ -1,4 +1,4 @@
-"""Every operation of the OpenAPI document, tried by every role on own, foreign and unknown things."""
+"""Every operation of the OpenAPI document, tried by every role, with a key and by a session, on everybody's things."""
 
 import asyncio
 import itertools
@@ -24,9 +24,14 @@ from tests.support.servers.private_servers import Servers
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
 from windlass.shared.store import tasks
+from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Claim, Claimed, Ending
 
 ROLES = ("nobody", "user", "viewer", "admin")
+BROWSERS = {f"{role}'s browser": role for role in ROLES[1:]}
+"""Each with a session instead of its key."""
+EVERYBODY = (*ROLES, *BROWSERS)
+OUR_PAGE = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
 WHOSE = ("own", "foreign", "unknown")
 OWNERS = {"own": "ann", "foreign": "bob-the-foreigner"}
 FOREIGN_MARKS = (OWNERS["foreign"], "a-foreign-payload", "a-foreign-error", "a-foreign-file", "a-foreign-prompt")
@@ -68,11 +73,21 @@ class World:
         }
         windlass.clients.append(self.clients["nobody"])
         del self.clients["nobody"].http.headers["Authorization"]
-        self.spare_keys = [new_key(admin, "user", "carl").split("_")[1] for _ in range(len(ROLES) * len(WHOSE))]
+        for browser, role in BROWSERS.items():
+            self.clients[browser] = admin.with_key("none")
+            self.sign_in(browser, role)
+        self.spare_keys = [new_key(admin, "user", "carl").split("_")[1] for _ in range(len(EVERYBODY) * len(WHOSE))]
         self.document = self.clients["nobody"].http.get("/schema/openapi.json").json()
         self.storage = open_storage(Settings(media_storage=windlass.environment["WINDLASS_MEDIA_STORAGE"]))
         self.things: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         asyncio.run(self._populate())
+
+    def sign_in(self, browser: str, role: str) -> None:
+        key = self.clients[role].http.headers["Authorization"].removeprefix("Bearer ")
+        http = self.clients[browser].http
+        http.headers.pop("Authorization", None)
+        http.headers.update(OUR_PAGE)
+        http.post("/api/v1/session", json={"key": key}).raise_for_status()
 
     @property
     def operations(self) -> set[str]:
@@ -86,6 +101,8 @@ class World:
     def thing(self, about: str, whose: str) -> str:
         if about in {"provider", "actor"}:
             return "nowhere" if whose == "unknown" else "probe"
+        if about == "worker":
+            return "nobody" if whose == "unknown" else "a-worker"
         if about == "workflow-run":
             return "run-of-nobody" if whose == "unknown" else f"run-of-{whose}"
         if about == "key":
@@ -98,14 +115,15 @@ class World:
 
     async def _populate(self) -> None:
         """Dead tasks, with everything in their errors that somebody is not to see, one for each try."""
-        needed = len(ROLES) * sum(operation.about == "task" for operation in OPERATIONS.values())
+        needed = len(EVERYBODY) * sum(operation.about == "task" for operation in OPERATIONS.values())
         async with an_engine(self.database_url) as engine:
             for whose, owner in OWNERS.items():
                 ids = await self._dead_tasks(engine, owner, f"a-{whose}", needed)
                 self.things["task", whose] = [str(task_id) for task_id in ids]
-                for _ in range(len(ROLES)):
+                for _ in range(len(EVERYBODY)):
                     self.things["bulk", whose].append(str(await a_bulk_job(engine, owner)))
                     self.things["content", whose].append(str(await self._a_file(engine, owner, whose)))
+            await workers.register(engine.pool, "a-worker", hostname="h", pid=1, queues=["probe.probe"], capacity=1)
             holding = await engine.submit(user_id=OWNERS["foreign"])
             await engine.start(holding, worker="a-foreign-error-s-worker", lease_seconds=3600)
             await engine.sql("UPDATE tasks SET provider_job_id = $1 WHERE status = 'dead'", JOB_MARK)
@@ -144,10 +162,14 @@ class World:
         method, path = name.split(" ")
         thing = None if operation.about is None else self.thing(operation.about, str(whose))
         http = self.clients[role].http
-        with http.stream(method, path.replace("{}", str(thing)), json=operation.body) as answer:
+        picture = {"content": operation.body, "headers": {"Content-Type": "image/png"}}
+        body: dict[str, Any] = picture if isinstance(operation.body, bytes) else {"json": operation.body}
+        with http.stream(method, path.replace("{}", str(thing)), **body) as answer:
             endless = path.endswith("/v1/stream") and answer.status_code == 200
             text = "" if endless else answer.read().decode()
-            return Try(name, role, whose, thing, answer.status_code, text)
+        if name == "DELETE /api/v1/session" and role in BROWSERS:
+            self.sign_in(role, BROWSERS[role])
+        return Try(name, BROWSERS.get(role, role), whose, thing, answer.status_code, text)
 
 
 async def a_bulk_job(engine: Engine, owner: str) -> UUID:
@@ -187,9 +209,9 @@ def foreign_rows(world: World) -> list[Any]:
 @pytest.fixture(scope="module")
 def tries(world: World, foreign_rows: list[Any]) -> list[Try]:
     """Those without a right to change anything of the foreign user's come first."""
-    harmless = every_try(world, "nobody", "user", "viewer")
+    harmless = every_try(world, "nobody", "user", "viewer", "user's browser", "viewer's browser")
     assert world.foreign_rows() == foreign_rows, "somebody changed what is not theirs"
-    return [*harmless, *every_try(world, "admin")]
+    return [*harmless, *every_try(world, "admin", "admin's browser")]
 
 
 def test_every_operation_is_decided(world: World) -> None:

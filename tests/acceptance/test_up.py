@@ -39,8 +39,17 @@ def up(installation: WindlassUp) -> WindlassUp:
 
 
 def test_says_that_it_is_ready_and_lists_what_runs(up: WindlassUp) -> None:
-    ready = READY.fullmatch(up.output.strip())
-    assert ready, "the ready line is all that it prints"
+    wait_until("the ready line, and a link", lambda: up.output.count("\n") == 2)
+    said = up.output.splitlines()
+    ready = READY.fullmatch(said[0])
+    link = re.fullmatch(r"windlass page (\S+)/sign-in#link_token=(\S+) \(signs in once, within 15 minutes\)", said[1])
+    assert ready
+    assert link
+    assert link[1] == ready[1]
+    with httpx.Client(base_url=ready[1], trust_env=False) as browser:
+        uses = [browser.post("/api/v1/session", json={"link_token": link[2]}) for _ in range(2)]
+        assert [each.status_code for each in uses] == [201, 401]
+        assert (browser.get("/api/v1/session").json()["role"], uses[0].json()["faults"]) == ("admin", True)
 
     run = up.run_file()
     assert set(run) == {"api", "dispatcher", "actors", "janitor", "postgres", "rabbitmq", "fake_providers"}

@@ -9,7 +9,7 @@ from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.keyring import KEPT_SECONDS, MOST_KEPT, Keyring
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store.access import keys
+from windlass.shared.store.access import keys, sessions
 
 
 class Clock:
@@ -168,3 +168,42 @@ async def until_forgotten(keyring: Keyring, left: int) -> None:
     async with asyncio.timeout(10):
         while len(keyring) != left:  # noqa: ASYNC110 - nobody else is to know when
             await asyncio.sleep(0.01)
+
+
+async def signed_in(engine: Engine, key: str) -> str:
+    secret = sessions.new_secret()
+    assert await sessions.begin(engine.pool, secret, key_id(key), secure=False) is not None
+    return secret
+
+
+@on_the_engine
+async def test_a_session_is_asked_about_once_and_ends_with_its_key(engine: Engine) -> None:
+    key = await made(engine)
+    secret = await signed_in(engine, key)
+    keyring, counting, _clock = keyring_of(engine)
+    opened = [await keyring.open_session(secret) for _ in range(50)]
+    assert {each and each[0].user_id for each in opened} == {"ann"}
+    assert counting.questions == 1
+    assert await keyring.open(secret) is None, "as a key it opens nothing, also while it is kept"
+    await keys.revoke(engine.pool, key_id(key))
+    keyring.forget(key_id(key))
+    assert await keyring.open_session(secret) is None
+
+
+class ReadOnly(Counting):
+    """Postgres that takes nothing at the moment."""
+
+    async def execute(self, *statement: Any) -> Any:
+        pool: Any = self.pool
+        async with pool.acquire() as connection, connection.transaction(readonly=True):
+            return await connection.execute(*statement)
+
+
+@on_the_engine
+async def test_a_session_that_cannot_be_renewed_goes_on_while_it_lasts(engine: Engine) -> None:
+    secret = await signed_in(engine, await made(engine))
+    await engine.sql("UPDATE sessions SET expires_at = expires_at - interval '11 h'")
+    keyring = Keyring(cast(db.Database, ReadOnly(engine.pool)), Clock())
+    opened = await keyring.open_session(secret)
+    assert opened is not None
+    assert (opened[0].user_id, opened[1]) == ("ann", None)

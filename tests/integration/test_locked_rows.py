@@ -217,7 +217,7 @@ def guardian(settings: Settings) -> Iterator[tuple[LeaseWatch, Callable[[], list
 
 @contextmanager
 def beating(settings: Settings, attempts: Attempts, watch: LeaseWatch) -> Iterator[None]:
-    heartbeat = Heartbeat(settings, "worker-1", attempts, watch=watch, condemn=lambda _reason: None)
+    heartbeat = Heartbeat(settings, "worker-1", attempts, watch=watch, condemn=print, drain=print)
     heartbeat.start()
     try:
         yield

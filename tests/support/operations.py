@@ -95,6 +95,8 @@ OPERATIONS: Mapping[str, Operation] = {
     f"POST {API}/queues/dlq/revive": Operation(May.WRITE, body={"filter": NO_SUCH}, fine=_statuses(200, 202)),
     # media
     f"GET {API}/media/{{}}": Operation(May.READ, "content"),
+    f"GET {API}/media": Operation(May.READ),
+    f"POST {API}/media": Operation(May.WRITE, body=b"\x89PNG\r\n\x1a\n", fine=_statuses(201)),
     f"GET {API}/workflow-runs/{{}}/media": Operation(May.READ, "workflow-run"),
     # Providers call these; nobody's key is the right to.
     f"POST {API}/callbacks/{{}}": Operation(May.ANYBODY, body={}, fine=_statuses(404)),
@@ -102,12 +104,21 @@ OPERATIONS: Mapping[str, Operation] = {
     # operators
     f"GET {API}/actors": Operation(May.READ),
     f"GET {API}/actors/{{}}": Operation(May.READ, "actor"),
+    f"GET {API}/overview": Operation(May.READ),
     f"GET {API}/providers": Operation(May.READ),
+    f"PATCH {API}/providers": Operation(May.OPERATE, body={"paused": False}),
     f"GET {API}/providers/{{}}": Operation(May.READ, "provider"),
     f"GET {API}/providers/{{}}/events": Operation(May.OVERSEE, "provider"),
     f"PATCH {API}/providers/{{}}": Operation(May.OPERATE, "provider", body={}),
     f"GET {API}/workers": Operation(May.OVERSEE),
+    f"POST {API}/workers/{{}}/drain": Operation(May.OPERATE, "worker", fine=_statuses(202)),
+    f"POST {API}/tasks/{{}}/kill-worker": Operation(May.OPERATE, "task", fine=_statuses(409)),
     f"GET {API}/stats": Operation(May.OVERSEE),
+    # sessions: anybody may try to sign in, and a link signs in as oneself
+    f"POST {API}/session": Operation(May.ANYBODY, body={}, fine=_statuses(422)),
+    f"GET {API}/session": Operation(May.READ),
+    f"DELETE {API}/session": Operation(May.READ, fine=_statuses(204)),
+    f"POST {API}/session-links": Operation(May.READ, fine=_statuses(201)),
     f"GET {API}/keys": Operation(May.OVERSEE),
     f"POST {API}/keys": Operation(May.OPERATE, body={"role": "user", "user_id": "carl"}, fine=_statuses(201)),
     f"DELETE {API}/keys/{{}}": Operation(May.OPERATE, "key"),

@@ -114,7 +114,7 @@ def test_only_what_is_given_is_changed_at_a_provider() -> None:
         (("list", "--stats", "dead"), "there is no option --stats; did you mean `--status`?"),
         (("lst",), "windlass: there is no command 'lst'; did you mean `list`?"),
         (("keys", "creat"), "windlass keys: there is no command 'creat'; did you mean `create`?"),
-        (("workers", "all"), "'all' is one word too many"),
+        (("health", "all"), "'all' is one word too many"),
         (("--output", "json"), "the following arguments are required: COMMAND; `windlass --help` shows how"),
         (("list", "--limit", "0"), "is not a number from 1 on"),
         (("providers", "set", "x", "--limit", "many"), "is neither a number from 0 on"),

@@ -214,6 +214,14 @@ class AsyncClient(AsyncSubmitting):
         """In force everywhere within a second; None goes back to the configured value."""
         return await self.perform(calls.set_provider(name, change))
 
+    async def set_every_provider(self, *, paused: bool, reason: str | None = None) -> tuple[Provider, ...]:
+        """Pauses all of them, or lets all go on."""
+        return (await self.perform(calls.set_every_provider(paused=paused, reason=reason))).items
+
+    async def drain_worker(self, worker_id: str, *, reason: str | None = None) -> Worker:
+        """It takes nothing new, finishes or hands back what it runs, and goes."""
+        return await self.perform(calls.drain_worker(worker_id, reason))
+
     async def workers(self) -> tuple[Worker, ...]:
         return (await self.perform(calls.workers())).items
 

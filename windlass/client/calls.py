@@ -19,6 +19,7 @@ from windlass.client.operations import (
     NewKey,
     Provider,
     Queues,
+    SessionLink,
     Worker,
 )
 from windlass.client.options import Filter, NewTask, ProviderChange, Role, SubmitOptions, TaskId
@@ -143,6 +144,14 @@ def set_provider(name: str, change: ProviderChange) -> Call[Provider]:
     return Call("PATCH", f"{API}/providers/{_part(name)}", Provider, body=dict(change))
 
 
+def set_every_provider(*, paused: bool, reason: str | None = None) -> Call[Listing[Provider]]:
+    return Call("PATCH", f"{API}/providers", Listing[Provider], body={"paused": paused, **_given({"reason": reason})})
+
+
+def drain_worker(worker_id: str, reason: str | None = None) -> Call[Worker]:
+    return Call("POST", f"{API}/workers/{_part(worker_id)}/drain", Worker, body=_given({"reason": reason}))
+
+
 def workers() -> Call[Listing[Worker]]:
     return Call("GET", f"{API}/workers", Listing[Worker])
 
@@ -166,6 +175,10 @@ def create_key(role: Role, user_id: str, name: str | None, expires_in_seconds: f
 
 def delete_key(key_id: str) -> Call[Key]:
     return Call("DELETE", f"{API}/keys/{_part(key_id)}", Key)
+
+
+def session_link() -> Call[SessionLink]:
+    return Call("POST", f"{API}/session-links", SessionLink)
 
 
 def audit(page_size: int | None = None) -> Call[Listing[AuditEntry]]:

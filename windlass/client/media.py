@@ -24,7 +24,7 @@ class Generation(Document, frozen=True, kw_only=True):
     """One order at a provider, and the files that came of it."""
 
     generation_id: str
-    task_id: str
+    task_id: str | None
     provider: str
     operation: str
     status: str
@@ -33,5 +33,6 @@ class Generation(Document, frozen=True, kw_only=True):
     request: dict[str, Any] = msgspec.field(default_factory=dict)
     source_data: Any = None
     prompt_id: str | None = None
+    workflow_run_id: str | None = None
     interaction_id: str | None = None
     contents: tuple[Content, ...] = ()

@@ -153,6 +153,14 @@ class Worker(Document, frozen=True, kw_only=True):
     stop_reason: str | None = None
     actor_versions: dict[str, str] = msgspec.field(default_factory=dict)
     broken: dict[str, str] = msgspec.field(default_factory=dict)
+    drain_requested_at: datetime | None = None
+
+
+class SessionLink(Document, frozen=True, kw_only=True):
+    """A url that signs a browser in once."""
+
+    url: str
+    expires_at: datetime | None = None
 
 
 class ActorVersion(Document, frozen=True, kw_only=True):

@@ -91,3 +91,4 @@ class ProviderChange(TypedDict, total=False):
     rate: Rate | None
     paused: bool | None
     breaker: Literal["auto", "open", "closed"] | None
+    reason: str

@@ -213,6 +213,14 @@ class Client(Submitting):
         """In force everywhere within a second; None goes back to the configured value."""
         return self.perform(calls.set_provider(name, change))
 
+    def set_every_provider(self, *, paused: bool, reason: str | None = None) -> tuple[Provider, ...]:
+        """Pauses all of them, or lets all go on."""
+        return self.perform(calls.set_every_provider(paused=paused, reason=reason)).items
+
+    def drain_worker(self, worker_id: str, *, reason: str | None = None) -> Worker:
+        """It takes nothing new, finishes or hands back what it runs, and goes."""
+        return self.perform(calls.drain_worker(worker_id, reason))
+
     def workers(self) -> tuple[Worker, ...]:
         return self.perform(calls.workers()).items
 

@@ -40,9 +40,12 @@ async def audit(
     action: str,
     target: object | None = None,
     details: dict[str, Any] | None = None,
+    *,
+    reason: str | None = None,
 ) -> None:
-    """Keeps an operator's action. Call it before acting: an action without its entry cannot happen, at the price of
-    an entry, now and then, whose action failed. What users do to their own things is no operator's action."""
+    """Keeps an operator's action, with the reason that was given. Call it before acting: an action without its entry
+    cannot happen, at the price of an entry, now and then, whose action failed. What users do to their own things is no
+    operator's action."""
     if not request.user.sees_everything:
         return
     await audit_log.record(
@@ -51,7 +54,7 @@ async def audit(
         user_id=request.user.user_id,
         action=action,
         target=None if target is None else str(target),
-        details=scrub_document(details or {}),
+        details=scrub_document({**(details or {}), **({} if reason is None else {"reason": reason})}),
     )
 
 
@@ -63,10 +66,12 @@ async def audit_foreign_submissions(request: Request[Caller, Any, State], submis
         await audit(request, "task.submit", target, {"owners": owners})
 
 
-async def audit_foreign_task(request: Request[Caller, Any, State], action: str, task: TaskRow) -> None:
+async def audit_foreign_task(
+    request: Request[Caller, Any, State], action: str, task: TaskRow, *, reason: str | None = None
+) -> None:
     """An operator's hand on somebody else's task; on its own it is a user like any other."""
     if task.user_id != request.user.user_id:
-        await audit(request, action, task.task_id, {"owner": task.user_id, "status": task.status})
+        await audit(request, action, task.task_id, {"owner": task.user_id, "status": task.status}, reason=reason)
 
 
 HANDLERS = [list_audit]

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_admin, require_overview
+from windlass.services.api.access.reasons import AskedReason, Reason
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.schemas import UserId
@@ -29,6 +30,7 @@ class NewKey(BaseModel):
     user_id: UserId
     name: Label | None = None
     expires_in_seconds: Annotated[float, Field(gt=0, le=A_CENTURY, allow_inf_nan=False)] | None = None
+    reason: Reason | None = None
 
 
 @post("/keys", status_code=201, summary="Make a key")
@@ -43,8 +45,9 @@ async def create_key(request: Asked, state: State) -> dict[str, Any]:
     key = keys.new_key()
     parts = keys.split(key)
     assert parts is not None
-    await audit(request, "key.create", parts[0], wanted.model_dump())
-    row = await keys.create(state.pool, key, **wanted.model_dump(), created_by=request.user.user_id)
+    said = wanted.model_dump(exclude={"reason"})
+    await audit(request, "key.create", parts[0], said, reason=wanted.reason)
+    row = await keys.create(state.pool, key, **said, created_by=request.user.user_id)
     shown = {name: row[name] for name in ("role", "user_id", "name", "created_at", "expires_at")}
     return {"key_id": row.key_id, "key": key, **shown}
 
@@ -66,7 +69,7 @@ async def list_keys(
 
 
 @delete("/keys/{key_id:str}", status_code=200, summary="Revoke a key")
-async def revoke_key(request: Asked, state: State, key_id: FromPath[str]) -> dict[str, Any]:
+async def revoke_key(request: Asked, state: State, key_id: FromPath[str], reason: AskedReason = None) -> dict[str, Any]:
     """It opens nothing from now on, in no api process; the row is kept. Again: 200, and nothing changes."""
     require_admin(request.user)
     if key_id == request.user.key_id:
@@ -74,7 +77,7 @@ async def revoke_key(request: Asked, state: State, key_id: FromPath[str]) -> dic
         raise Problem(409, "key-in-use", detail)
     if "\0" in key_id or await keys.get(state.pool, key_id) is None:
         raise Problem(404, "key-not-found", f"there is no key {key_id[:40]!r}")
-    await audit(request, "key.revoke", key_id)
+    await audit(request, "key.revoke", key_id, reason=reason)
     row = await keys.revoke(state.pool, key_id)
     assert row is not None, "keys are never deleted"
     # The others hear of it from Postgres; here it must not open even the very next request.

@@ -11,15 +11,16 @@ CAUTION = (
 """It is somebody's data: nobody keeps it, takes it for a page, or runs anything of it."""
 
 
-def cautious(app: ASGIApp) -> ASGIApp:
-    """Around everything else: also what no route takes is answered so."""
+def cautious(app: ASGIApp, *, build: str) -> ASGIApp:
+    """Around everything else: also what no route takes is answered so. `build` tells a page of a newer one."""
+    always = (*CAUTION, (b"windlass-build", build.encode()))
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_cautiously(message: Message) -> None:
             if message["type"] == "http.response.start":
                 said = list(message["headers"])
                 names = {name for name, _ in said}
-                message["headers"] = [*said, *(each for each in CAUTION if each[0] not in names)]
+                message["headers"] = [*said, *(each for each in always if each[0] not in names)]
             await send(message)
 
         await app(scope, receive, send_cautiously if scope["type"] == ScopeType.HTTP else send)

@@ -1,12 +1,14 @@
 """Media over REST: the files that came of tasks, whole or in part, and what a workflow run has brought about."""
 
 import logging
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath, FromQuery, QueryParameter
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import RETRY_AFTER_SECONDS, Problem
@@ -18,7 +20,7 @@ from windlass.services.api.tasks.listing import Cursor, Limit
 from windlass.services.api.tasks.schemas import provider_job_for
 from windlass.shared.storage import MediaStorage, MissingMedia, StorageError
 from windlass.shared.store import orders
-from windlass.shared.store.orders import OrderWithContents, OwnedContent
+from windlass.shared.store.orders import OrderWithContents, OwnedContent, WantedMedia
 from windlass.shared.store.rows import ContentRow
 
 log = logging.getLogger("api")
@@ -49,11 +51,31 @@ async def list_workflow_run_media(
     request: Asked, state: State, workflow_run_id: FromPath[str], cursor: Cursor = None, limit: Limit = 50
 ) -> dict[str, Any]:
     """What was generated in a workflow run, newest first, each with its files."""
-    if "\0" in workflow_run_id:
+    return await page(request, state, WantedMedia(workflow_run_id=workflow_run_id), cursor, limit)
+
+
+@get("/media")
+async def list_media(  # noqa: PLR0917 - Litestar passes them by name
+    request: Asked,
+    state: State,
+    workflow_run_id: FromQuery[str | None] = None,
+    interaction_id: FromQuery[str | None] = None,
+    provider: FromQuery[str | None] = None,
+    created_after: FromQuery[datetime | None] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> dict[str, Any]:
+    """What was generated, and what was brought, newest first, each with its files."""
+    after = created_after and created_after.replace(tzinfo=created_after.tzinfo or UTC)
+    wanted = WantedMedia(workflow_run_id, interaction_id, provider, created_after=after)
+    return await page(request, state, wanted, cursor, limit)
+
+
+async def page(request: Asked, state: State, wanted: WantedMedia, cursor: UUID | None, limit: int) -> dict[str, Any]:
+    if "\0" in f"{wanted.workflow_run_id}{wanted.interaction_id}{wanted.provider}":
         raise Problem(422, "unstorable-value", "a value cannot be compared: it contains a NUL character")
-    rows = await orders.of_workflow_run(
-        state.pool, workflow_run_id, of_user=request.user.own, before=cursor, limit=limit + 1
-    )
+    own = replace(wanted, user_id=request.user.own)
+    rows = await orders.newest(state.lists, own, before=cursor, limit=limit + 1)
     items = [await generation_document(row, request.user, state) for row in rows[:limit]]
     document: dict[str, Any] = {"items": items}
     if len(rows) > limit:
@@ -101,7 +123,7 @@ def headers_of(row: ContentRow, etag: str) -> dict[str, str]:
         "Content-Security-Policy": "sandbox; default-src 'none'",
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, max-age=31536000, immutable",
-        "Vary": "Authorization",
+        "Vary": "Authorization, Cookie",
         "ETag": etag,
         "Accept-Ranges": "bytes",
     }
@@ -127,7 +149,7 @@ async def require_file(storage: MediaStorage, row: OwnedContent) -> None:
 
 async def generation_document(row: OrderWithContents, caller: Caller, state: State) -> dict[str, Any]:
     shown = ("generation_id", "task_id", "provider", "operation", "status", "request", "source_data", "prompt_id",
-             "interaction_id", "created_at")  # fmt: skip
+             "workflow_run_id", "interaction_id", "created_at")  # fmt: skip
     return {
         **{name: row[name] for name in shown},
         "provider_job_id": provider_job_for(caller, row.provider_job_id),
@@ -144,4 +166,4 @@ async def content_document(content: dict[str, Any], caller: Caller, state: State
     }
 
 
-HANDLERS = [get_media, list_workflow_run_media]
+HANDLERS = [get_media, list_media, list_workflow_run_media]

@@ -8,7 +8,7 @@ from typing import Any
 from litestar import Request, Response, get
 from litestar.datastructures import State
 
-from windlass.services.api.access.auth import TOO_MANY_KEYS, bearer, count_failure
+from windlass.services.api.access.auth import TOO_MANY_KEYS, bearer, caller_by_session, count_failure
 from windlass.services.api.http.errors import RETRY_AFTER_SECONDS
 from windlass.services.api.operators.room import Room
 from windlass.shared import db
@@ -20,7 +20,7 @@ from windlass.shared.store.operating.reports import BrokerReport
 from windlass.shared.store.operating.room import Refusal
 from windlass.shared.store.operating.workers import BrokenQueue
 
-OLDEST_SUPPORTED_REVISION = "0013"
+OLDEST_SUPPORTED_REVISION = "0015"
 REFUSALS: dict[Refusal, str] = {
     "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
     "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
@@ -73,16 +73,14 @@ async def health(request: Request[Any, Any, State], state: State) -> dict[str, A
 
 
 async def has_valid_key(request: Request[Any, Any, State]) -> bool:
-    """While Postgres is away only a key that was seen a moment ago is known to be valid. A wrong one is a guess here as
-    anywhere else."""
+    """Or a session. While Postgres is away only one that was seen a moment ago is known to be valid. A wrong key is a
+    guess here as anywhere else."""
     key = bearer(request.headers.get("authorization", ""))
-    if not key:
-        return False
     try:
-        caller = await request.app.state.keyring.open(key)
+        caller = await (request.app.state.keyring.open(key) if key else caller_by_session(request))
     except db.AWAY_OR_BUSY:
         return False
-    if caller is None:
+    if caller is None and key:
         count_failure(request, TOO_MANY_KEYS)
     return caller is not None
 

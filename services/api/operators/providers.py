@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_admin, require_overview
+from windlass.services.api.access.reasons import Reason
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.operators.capabilities import Capabilities
@@ -31,14 +32,40 @@ class ProviderChange(BaseModel):
     rate: Rate | None = None
     paused: bool | None = None
     breaker: Literal["auto", "open", "closed"] | None = None
+    reason: Reason | None = None
+
+
+class EveryProviderChange(BaseModel):
+    """`PATCH /providers`: all of them at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    paused: bool
+    reason: Reason | None = None
 
 
 @get("/providers")
 async def list_providers(request: Asked, state: State) -> dict[str, Any]:
     """Every provider: limits, slots and who holds them, rates, pauses, breakers, lanes."""
-    rows = await read(state)
-    holders = await flow.holders(state.pool) if request.user.sees_everything else []
-    return {"items": [whole_document(row, holders, request.user, state) for row in rows]}
+    return await list_of_all(request, state)
+
+
+@patch("/providers")
+async def change_every_provider(request: Asked, state: State) -> dict[str, Any]:
+    """Pauses all of them, or lets all go on; answers with the providers as they are now."""
+    require_admin(request.user)
+    await read_json(request)
+    try:
+        change = EveryProviderChange.model_validate_json(await request.body(), strict=True)
+    except ValidationError as error:
+        raise invalid_fields(error, "invalid-provider", EveryProviderChange) from error
+    before = await read(state)
+    ended = {row.name: pause for row in before if (pause := ended_pause(row, change.model_dump()))}
+    said = {"paused": change.paused, **({"ended_pauses": ended} if ended else {})}
+    await audit(request, "providers.change", None, said, reason=change.reason)
+    for row in before:
+        await flow.change(state.pool, row.name, {"paused": change.paused})
+    return await list_of_all(request, state)
 
 
 @get("/providers/{name:str}")
@@ -59,8 +86,9 @@ async def change_provider(request: Asked, state: State, name: FromPath[str]) -> 
     before = await read(state, name)
     if not before:
         raise unknown_provider(name)
-    wanted = change.model_dump(exclude_unset=True)
-    await audit(request, "provider.change", name, {**wanted, **ended_pause(before[0], wanted)})
+    wanted = change.model_dump(exclude_unset=True, exclude={"reason"})
+    said = {**wanted, **ended_pause(before[0], wanted)}
+    await audit(request, "provider.change", name, said, reason=change.reason)
     await flow.change(state.pool, name, wanted)
     return await document_of(request, state, name)
 
@@ -97,6 +125,12 @@ async def read(state: State, only: str | None = None) -> list[ProviderOverview]:
     return await flow.overview(
         state.pool, Rules.of(settings), settings.lanes, heard_within_seconds=settings.lease_seconds, only=only
     )
+
+
+async def list_of_all(request: Asked, state: State) -> dict[str, Any]:
+    rows = await read(state)
+    holders = await flow.holders(state.pool) if request.user.sees_everything else []
+    return {"items": [whole_document(row, holders, request.user, state) for row in rows]}
 
 
 async def document_of(request: Asked, state: State, name: str) -> dict[str, Any]:
@@ -178,4 +212,4 @@ def holder_documents(holders: Sequence[Holder], provider: str) -> list[dict[str,
     ]
 
 
-HANDLERS = [list_providers, get_provider, change_provider, list_provider_events]
+HANDLERS = [list_providers, change_every_provider, get_provider, change_provider, list_provider_events]

@@ -10,9 +10,10 @@ KEY = '-H "Authorization: Bearer $WINDLASS_API_KEY"'
 TASK_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 BY_FORMAT = {"uuid": TASK_ID, "date-time": "2030-01-31T12:00:00Z", "date": "2030-01-31"}
 IN_PATHS = {
-    "name": "leonardo", "key_id": "abc123", "token": "TOKEN", "workflow_run_id": "run-7",
+    "name": "leonardo", "key_id": "abc123", "token": "TOKEN", "workflow_run_id": "run-7", "worker_id": "box-47-a1b2c3",
 }  # fmt: skip
 DEEPEST = 4
+A_FILE = "-H 'Content-Type: image/png' --data-binary @picture.png"
 
 
 def curl_line(method: str, path: str, operation: Mapping[str, Any]) -> str:
@@ -28,8 +29,9 @@ def curl_line(method: str, path: str, operation: Mapping[str, Any]) -> str:
     words.append(f'"{HOST}{path}"')
     words += [KEY] if operation.get("security") else []
     if "requestBody" in operation:
-        (content,) = operation["requestBody"]["content"].values()
-        words.append(f"--json {shlex.quote(json.dumps(content.get('example', {}), ensure_ascii=False))}")
+        ((media_type, content),) = operation["requestBody"]["content"].items()
+        said = f"--json {shlex.quote(json.dumps(content.get('example', {}), ensure_ascii=False))}"
+        words.append(said if media_type == "application/json" else A_FILE)
     return " ".join(words)
 
 

@@ -26,7 +26,7 @@ class GenerationDocument(Document):
     """One order at a provider, and what came of it."""
 
     generation_id: UUID
-    task_id: UUID
+    task_id: Annotated[UUID | None, Field(description="Null for what a user has brought.")]
     provider: str
     operation: Annotated[str, Field(examples=["txt2img"])]
     status: OrderState
@@ -34,6 +34,7 @@ class GenerationDocument(Document):
     request: Annotated[dict[str, Any], Field(description="What was ordered, without secrets.")]
     source_data: Any
     prompt_id: str | None
+    workflow_run_id: str | None
     interaction_id: str | None
     created_at: datetime
     contents: list[ContentDocument]
@@ -44,6 +45,16 @@ class GenerationPage(Document):
 
     items: list[GenerationDocument]
     next_cursor: Annotated[str | None, Field(description="There are more: pass it as `cursor`.")] = None
+
+
+class UploadDocument(Document):
+    """A picture that has been kept."""
+
+    content_id: Annotated[UUID, Field(description="For `source_image` of a media task.")]
+    media_type: Annotated[str, Field(examples=["image/png"])]
+    extension: Annotated[str, Field(examples=["png"])]
+    size_bytes: int
+    url: Annotated[str, Field(description="Shows the file without a key, for a while.")]
 
 
 class HeardDocument(Document):

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from windlass.services.api.reference.media_documents import GenerationPage, HeardDocument
+from windlass.services.api.reference.media_documents import GenerationPage, HeardDocument, UploadDocument
 from windlass.services.api.reference.operation import Answer, Operation
 
 FILE_HEADERS = {
@@ -32,6 +32,14 @@ MEDIA_OPERATIONS: dict[tuple[str, str], Operation] = {
             304: Answer("The client has it already."),
         },
         problems=(403, 404, 416, 500),
+    ),
+    ("GET", "/api/v1/media"): Operation("Media", "List media", {200: Answer("A page.", (GenerationPage,))}),
+    ("POST", "/api/v1/media"): Operation(
+        "Media",
+        "Bring a picture",
+        {201: Answer("It is kept.", (UploadDocument,), headers={"Location": "Where it can be seen."})},
+        problems=(403, 408, 413, 415, 422),
+        raw_body="image/*",
     ),
     ("GET", "/api/v1/workflow-runs/{workflow_run_id}/media"): Operation(
         "Media", "List a workflow run's media", {200: Answer("A page.", (GenerationPage,))}

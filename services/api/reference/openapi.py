@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from windlass.services.api.access.session_cookies import NAME
 from windlass.services.api.http.errors import PROBLEM_JSON
 from windlass.services.api.reference.actor_operations import ABOUT_A_SHORTCUT, shortcuts
 from windlass.services.api.reference.actor_schemas import with_actors
@@ -20,6 +21,16 @@ REFERENCE = "#/components/schemas/{model}"
 PREFIX = "/api/v1"
 NEEDS_A_KEY = (401, 429, 503)
 TAKES_A_BODY = (400, 408, 413, 415, 422)
+
+SECURITY_SCHEMES = {
+    "key": {"type": "http", "scheme": "bearer", "description": "A key: wl_<id>_<secret>."},
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": NAME,
+        "description": "From `POST /session`, for our own page: changes need the same origin, and JSON.",
+    },
+}
 
 ABOUT = """
 Windlass carries long-running AI work and never lets go of it: submit a task, close the page, come back, and it is done,
@@ -40,13 +51,13 @@ def complete(generated: Mapping[str, Any], actors: Actors, settings: Settings) -
     document["servers"] = [{"url": "/"}]
     document["components"] = {
         "schemas": with_actors(schemas(), actors),
-        "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key: wl_<id>_<secret>."}},
+        "securitySchemes": SECURITY_SCHEMES,
     }
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             said = short.get(path) if method == "post" else None
             if (said := said or OPERATIONS.get((method.upper(), path))) is not None:
-                describe(operation, said, needs_a_key=said.needs_a_key and path.startswith(PREFIX))
+                describe(operation, said, method, needs_a_key=said.needs_a_key and path.startswith(PREFIX))
     document["tags"] = [{"name": tag} for tag in dict.fromkeys(said.tag for said in OPERATIONS.values())]
     return document
 
@@ -73,7 +84,7 @@ def schemas() -> dict[str, Any]:
     return found
 
 
-def describe(operation: dict[str, Any], said: Operation, *, needs_a_key: bool) -> None:
+def describe(operation: dict[str, Any], said: Operation, method: str, *, needs_a_key: bool) -> None:
     operation["tags"] = [said.tag]
     operation["summary"] = said.summary
     for parameter in operation.get("parameters", []):
@@ -83,11 +94,16 @@ def describe(operation: dict[str, Any], said: Operation, *, needs_a_key: bool) -
         if said.example is not None:
             content["example"] = said.example
         operation["requestBody"] = {"required": said.body_required, "content": {"application/json": content}}
+    if said.raw_body is not None:
+        file = {"schema": {"type": "string", "format": "binary"}}
+        operation["requestBody"] = {"required": True, "content": {said.raw_body: file}}
     if needs_a_key:
-        operation["security"] = [{"key": []}]
+        operation["security"] = [{"key": []}, {"session": []}]
     problems = {*said.problems, *(NEEDS_A_KEY if needs_a_key else ()), *(TAKES_A_BODY if said.takes_a_body else ())}
     if operation.get("parameters"):
         problems.add(422)
+    if needs_a_key and method != "get":
+        problems.add(403)  # a session's cookie from a foreign page, if not more
     operation["responses"] = {
         str(status): answer.described(reference_to) for status, answer in said.answers.items()
     } | {str(status): problem(status) for status in sorted(problems - said.answers.keys())}

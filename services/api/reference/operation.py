@@ -37,6 +37,8 @@ PARAMETERS = {
     "type": "Only events of this type; repeat it for several.",
     "expires": "Of a signed url, as a result holds it: until when it is good.",
     "signature": "Of a signed url, instead of a key.",
+    "since": "Since when, ISO 8601; a day ago if left out.",
+    "reason": "Why, for the audit log.",
     "group_by": "`error` groups them by what they died of.",
 }
 
@@ -75,6 +77,8 @@ class Operation:
     body: type[BaseModel] | None = None
     body_shape: str | None = None
     """Instead of a model: the name of a shape that is drawn from something else."""
+    raw_body: str | None = None
+    """Instead of JSON: the type of what is sent as it is."""
     body_required: bool = True
     example: Any = None
     needs_a_key: bool = True

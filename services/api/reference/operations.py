@@ -4,6 +4,7 @@ from windlass.services.api.reference.actor_operations import ACTOR_OPERATIONS
 from windlass.services.api.reference.media_operations import MEDIA_OPERATIONS
 from windlass.services.api.reference.operation import Operation
 from windlass.services.api.reference.operator_operations import OPERATOR_OPERATIONS
+from windlass.services.api.reference.session_operations import SESSION_OPERATIONS
 from windlass.services.api.reference.task_operations import TASK_OPERATIONS
 
 OPERATIONS: dict[tuple[str, str], Operation] = {
@@ -11,4 +12,5 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     **ACTOR_OPERATIONS,
     **MEDIA_OPERATIONS,
     **OPERATOR_OPERATIONS,
+    **SESSION_OPERATIONS,
 }

@@ -61,6 +61,39 @@ class QueuesDocument(Document):
     retry_ratio: float
 
 
+class EndedDocument(Document):
+    """How many have ended in each way."""
+
+    completed: int
+    dead: int
+    cancelled: int
+
+
+class DiedDocument(Document):
+    """How many died of one kind of error."""
+
+    error_type: str
+    count: int
+
+
+class WaitingDocument(Document):
+    """What goes on only when a person has decided."""
+
+    kind: str
+    count: int
+
+
+class OverviewDocument(Document):
+    """How things stand, and what has happened since."""
+
+    since: Annotated[datetime, Field(description="From when on ends are counted: later than asked if there are many.")]
+    states: StatesDocument
+    ended: EndedDocument
+    died: list[DiedDocument]
+    cost_usd: Annotated[float, Field(description="Of those that have ended, as far as their providers say.")]
+    waiting_for_you: list[WaitingDocument]
+
+
 class DeadGroup(Document):
     """Dead tasks that died of the same thing."""
 
@@ -247,6 +280,15 @@ class WorkerDocument(Document):
     stop_reason: str | None
     actor_versions: Annotated[dict[str, str], Field(description="The version of each actor that it runs.")]
     broken: Annotated[dict[str, str], Field(description="The queues that it was to serve and cannot, and why.")]
+    drain_requested_at: Annotated[datetime | None, Field(description="When an operator told it to finish and go.")]
+
+
+class KilledDocument(Document):
+    """Which worker is killed, and at which attempt."""
+
+    task_id: UUID
+    worker_id: str
+    attempt: int
 
 
 class WorkerList(Document):

@@ -1,7 +1,8 @@
 """What the operations for operators take and answer, beside what their handlers say themselves."""
 
 from windlass.services.api.access.keys import NewKey
-from windlass.services.api.operators.providers import ProviderChange
+from windlass.services.api.access.reasons import Reasoned
+from windlass.services.api.operators.providers import EveryProviderChange, ProviderChange
 from windlass.services.api.reference import operator_documents as operators
 from windlass.services.api.reference.operation import Answer, Operation
 from windlass.services.api.tasks.dead_letters import Revival
@@ -9,6 +10,9 @@ from windlass.services.api.tasks.dead_letters import Revival
 A_PROVIDER = Answer("The provider as it is now.", (operators.ProviderDocument,))
 
 OPERATOR_OPERATIONS: dict[tuple[str, str], Operation] = {
+    ("GET", "/api/v1/overview"): Operation(
+        "Operate", "See what has happened", {200: Answer("Since then.", (operators.OverviewDocument,))}
+    ),
     ("GET", "/api/v1/queues/status"): Operation(
         "Operate", "See every queue", {200: Answer("The queues now.", (operators.QueuesDocument,))}
     ),
@@ -31,6 +35,14 @@ OPERATOR_OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/api/v1/providers"): Operation(
         "Operate", "List providers", {200: Answer("The providers.", (operators.ProviderList,))}
     ),
+    ("PATCH", "/api/v1/providers"): Operation(
+        "Operate",
+        "Pause everything, or let it go on",
+        {200: Answer("The providers as they are now.", (operators.ProviderList,))},
+        problems=(403,),
+        body=EveryProviderChange,
+        example={"paused": True, "reason": "the provider's invoice is wrong"},
+    ),
     ("GET", "/api/v1/providers/{name}"): Operation("Operate", "Read a provider", {200: A_PROVIDER}, problems=(404,)),
     ("PATCH", "/api/v1/providers/{name}"): Operation(
         "Operate",
@@ -38,7 +50,7 @@ OPERATOR_OPERATIONS: dict[tuple[str, str], Operation] = {
         {200: A_PROVIDER},
         problems=(403, 404),
         body=ProviderChange,
-        example={"limit": 3, "paused": False, "breaker": "auto"},
+        example={"limit": 3, "paused": False, "breaker": "auto", "reason": "their new quota"},
     ),
     ("GET", "/api/v1/providers/{name}/events"): Operation(
         "Operate",
@@ -65,6 +77,24 @@ OPERATOR_OPERATIONS: dict[tuple[str, str], Operation] = {
     ),
     ("GET", "/api/v1/workers"): Operation(
         "Operate", "List workers", {200: Answer("The workers.", (operators.WorkerList,))}, problems=(403,)
+    ),
+    ("POST", "/api/v1/workers/{worker_id}/drain"): Operation(
+        "Operate",
+        "Drain a worker",
+        {202: Answer("It has been told.", (operators.WorkerDocument,))},
+        problems=(403, 404, 409),
+        body=Reasoned,
+        body_required=False,
+        example={"reason": "it leaks"},
+    ),
+    ("POST", "/api/v1/tasks/{task_id}/kill-worker"): Operation(
+        "Operate",
+        "Kill a task's worker, in a drill",
+        {202: Answer("It has been told.", (operators.KilledDocument,))},
+        problems=(403, 404, 409),
+        body=Reasoned,
+        body_required=False,
+        example={"reason": "to see what happens"},
     ),
     ("GET", "/api/v1/stats"): Operation(
         "Operate", "Read the daily figures", {200: Answer("The figures.", (operators.StatisticsList,))}, problems=(403,)

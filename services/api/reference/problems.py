@@ -20,6 +20,11 @@ PROBLEMS: dict[str, Meaning] = {
         (408,), "The body did not arrive in time.", "Send it in one go, with the right Content-Length."
     ),
     "body-too-large": Meaning((413,), "The body is larger than it may be.", "Send less at once: several batches, say."),
+    "cross-site-request": Meaning(
+        (403,),
+        "A session's cookie came with a change that does not look as if our own page had asked for it.",
+        "From a page: same origin, and JSON with its Content-Type, also without a body. From a program: send a key.",
+    ),
     "database-unavailable": Meaning(
         (503,),
         "Postgres cannot be reached, or takes nothing at the moment. What was accepted before is safe.",
@@ -98,6 +103,10 @@ PROBLEMS: dict[str, Meaning] = {
         "Another task lives under the same `dedupe_key`.",
         "The detail names it: wait for that one, or cancel it and revive this one then.",
     ),
+    "not-a-picture": Meaning(
+        (422,), "What was sent as a picture is none that could be used.", "Send a PNG, JPEG, WebP or GIF as it is."
+    ),
+    "not-running": Meaning((409,), "Nobody runs the task at the moment.", "Read the task again: it may have ended."),
     "not-revivable": Meaning(
         (409,), "Only a dead or cancelled task can be revived.", "Submit a new task to run the work again."
     ),
@@ -129,8 +138,9 @@ PROBLEMS: dict[str, Meaning] = {
     ),
     "unauthorized": Meaning(
         (401,),
-        "No valid key came with the request: none at all, a wrong one, or one that is revoked or expired.",
-        "Send `Authorization: Bearer wl_…`.",
+        "No valid key came with the request: none at all, a wrong one, or one that is revoked or expired. A "
+        "browser's session has ended, or a link has signed somebody in before.",
+        "Send `Authorization: Bearer wl_…`, or sign in again.",
     ),
     "unknown-actor": Meaning((422,), "No actor has this name.", "The detail lists those that there are."),
     "unknown-agent": Meaning((422,), "No agent has this name.", "The detail lists those that are configured."),
@@ -153,6 +163,10 @@ PROBLEMS: dict[str, Meaning] = {
         "The body is declared as something else than JSON: a form, for instance.",
         "Say `Content-Type: application/json`; `curl --json` does.",
     ),
+    "worker-not-found": Meaning(
+        (404,), "No worker has this id.", "`GET /api/v1/workers` lists those that have been heard of."
+    ),
+    "worker-not-running": Meaning((409,), "The worker has stopped or is lost.", "There is nothing to be drained."),
     "url-expired": Meaning((403,), "This media url was good for a while, which is over.", "Read its task again."),
 }
 

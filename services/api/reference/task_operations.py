@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from windlass.services.api.access.reasons import Reasoned
 from windlass.services.api.reference import documents as tasks
 from windlass.services.api.reference import operator_documents as operators
 from windlass.services.api.reference.operation import Answer, Operation
@@ -70,13 +71,25 @@ TASK_OPERATIONS: dict[tuple[str, str], Operation] = {
         example={"tasks": [{"actor": "probe"}, {"actor": "probe", "payload": {"seconds": 1}}]},
     ),
     ("POST", "/api/v1/tasks/{task_id}/cancel"): Operation(
-        "Change", "Cancel a task", CANCELLED, problems=(403, 404, 409)
+        "Change",
+        "Cancel a task",
+        CANCELLED,
+        problems=(403, 404, 409),
+        body=Reasoned,
+        body_required=False,
+        example={"reason": "not wanted any more"},
     ),
     ("DELETE", "/api/v1/tasks/{task_id}"): Operation(
         "Change", "Cancel a task, too", CANCELLED, problems=(403, 404, 409)
     ),
     ("POST", "/api/v1/tasks/{task_id}/retry"): Operation(
-        "Change", "Revive a task", {200: A_TASK}, problems=(403, 404, 409)
+        "Change",
+        "Revive a task",
+        {200: A_TASK},
+        problems=(403, 404, 409),
+        body=Reasoned,
+        body_required=False,
+        example={"reason": "the provider is back"},
     ),
     ("GET", "/api/v1/tasks/{task_id}/why"): Operation(
         "Read", "Ask why a task is not running", {200: Answer("The reason.", (tasks.WhyDocument,))}, problems=(404,)

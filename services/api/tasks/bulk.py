@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import require_writer
+from windlass.services.api.access.reasons import Reason
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.handlers import Asked
@@ -27,6 +28,7 @@ class Change(BaseModel):
     filter: Filter = Filter()
     all: Annotated[bool, Field(strict=True)] = False
     dry_run: Annotated[bool, Field(strict=True)] = False
+    reason: Reason | None = None
 
 
 class BulkChange(Change):

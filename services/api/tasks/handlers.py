@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from windlass.services.api.access.audit import audit, audit_foreign_submissions, audit_foreign_task
 from windlass.services.api.access.auth import Caller, require_admin, require_writer
+from windlass.services.api.access.reasons import AskedReason, read_reason
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.long_poll import KeyEnded, wait_for_end
@@ -107,21 +108,25 @@ async def get_task(
 @post("/tasks/{task_id:uuid}/cancel", status_code=200)
 async def cancel_task(request: Asked, state: State, task_id: FromPath[UUID]) -> Response[dict[str, Any]]:
     """200 when it is cancelled, 202 while its worker is stopping it."""
-    return await cancel(request, state, task_id)
+    require_writer(request.user)
+    return await cancel(request, state, task_id, await read_reason(request))
 
 
 @delete("/tasks/{task_id:uuid}", status_code=200)
-async def delete_task(request: Asked, state: State, task_id: FromPath[UUID]) -> Response[dict[str, Any]]:
+async def delete_task(
+    request: Asked, state: State, task_id: FromPath[UUID], reason: AskedReason = None
+) -> Response[dict[str, Any]]:
     """The same as cancel: tasks are kept for ever."""
-    return await cancel(request, state, task_id)
+    return await cancel(request, state, task_id, reason)
 
 
 @post("/tasks/{task_id:uuid}/retry", status_code=200)
 async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str, Any]:
     """Gives a dead or cancelled task a new life."""
     require_writer(request.user)
+    reason = await read_reason(request)
     before = await visible_task(state.pool, request.user, task_id)
-    await audit_foreign_task(request, "task.retry", before)
+    await audit_foreign_task(request, "task.retry", before, reason=reason)
     row = await tasks.revive(state.pool, task_id)
     if row is not None and row.duplicate_of is not None:
         detail = f"the task {row.duplicate_of} lives under the same dedupe_key, {row.dedupe_key}"
@@ -143,7 +148,7 @@ async def requeue_orphaned(request: Asked, state: State) -> dict[str, Any]:
         sweep = Sweep.model_validate(body)
     except ValidationError as error:
         raise invalid_fields(error, "invalid-request", Sweep) from error
-    await audit(request, "tasks.requeue-orphaned", details=sweep.model_dump())
+    await audit(request, "tasks.requeue-orphaned", details=sweep.model_dump(exclude_none=True))
     rows = await tasks.stall(state.pool, expired_for_seconds=sweep.max_age_seconds, retries=state.settings.retries)
     return {"recovered": len(rows)}
 
@@ -217,10 +222,10 @@ def refusals_explained(submissions: Sequence[Submission], *, batch: bool = False
         raise Problem(409, "idempotency-key-in-flight", detail, headers={"Retry-After": "1"}) from error
 
 
-async def cancel(request: Asked, state: State, task_id: UUID) -> Response[dict[str, Any]]:
+async def cancel(request: Asked, state: State, task_id: UUID, reason: str | None) -> Response[dict[str, Any]]:
     require_writer(request.user)
     before = await visible_task(state.pool, request.user, task_id)
-    await audit_foreign_task(request, "task.cancel", before)
+    await audit_foreign_task(request, "task.cancel", before, reason=reason)
     row = await tasks.cancel(state.pool, task_id)
     assert row is not None, "tasks are never deleted"
     if row.status in {TaskState.COMPLETED, TaskState.DEAD}:

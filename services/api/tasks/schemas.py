@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from windlass.services.api.access.auth import Caller
+from windlass.services.api.access.reasons import Reason
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.tasks.progress import present
 from windlass.shared.actors.new_task import NewTask, UserId
@@ -27,6 +28,7 @@ class Sweep(BaseModel):
     max_age_seconds: Annotated[
         float, Field(ge=0, le=366 * 86400, strict=True, description="Run out at least so long ago.")
     ] = 0
+    reason: Reason | None = None
 
 
 def task_document(row: TaskRow, caller: Caller, links: MediaLinks) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from windlass.services.cli.commands import (
     drill,
     keys,
     overview,
+    page,
     providers,
     queues,
     save,
@@ -21,7 +22,7 @@ from windlass.services.cli.parsing import Parser
 
 __all__ = ["add_commands", "add_connection"]
 
-GROUPS = (submit, tasks, watch, save, queues, top, providers, workers, keys, overview, doctor, drill)
+GROUPS = (submit, tasks, watch, save, queues, top, providers, workers, keys, overview, page, doctor, drill)
 
 
 def add_commands(commands: "argparse._SubParsersAction[Parser]") -> None:

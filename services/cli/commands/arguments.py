@@ -58,6 +58,10 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-o", "--output", choices=("table", "json"), default=OPTIONAL, help="json is for programs")
 
 
+def add_reason(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reason", metavar="TEXT", help="why, for the audit log")
+
+
 def add_filters(parser: argparse.ArgumentParser, *, by_status: bool = True) -> None:
     """One for each of the client's filters, under its name there, so that `chosen_filter` finds them."""
     group = parser.add_argument_group("which tasks")

@@ -7,7 +7,7 @@ from windlass import Provider, ProviderChange, Rate
 from windlass.client import calls
 from windlass.client.task import Listing
 from windlass.services.cli.commands import provider_check
-from windlass.services.cli.commands.arguments import Commands
+from windlass.services.cli.commands.arguments import Commands, add_reason
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import age, known, moment
 from windlass.services.cli.session import Session
@@ -34,7 +34,12 @@ def add_commands(commands: Commands) -> None:
     pause.add_argument("--pause", dest="paused", action="store_true", default=None, help="start nothing new")
     pause.add_argument("--resume", dest="paused", action="store_false", default=None, help="go on")
     parser.add_argument("--breaker", choices=("auto", "open", "closed"), help="auto: let the results decide")
+    add_reason(parser)
     parser.set_defaults(refuse=parser.error)
+    for name, paused, duty in (("pause", True, "start nothing new anywhere"), ("resume", False, "go on everywhere")):
+        parser = actions.add(name, change_all, duty, f"windlass providers {name} --reason maintenance")
+        add_reason(parser)
+        parser.set_defaults(paused=paused)
     provider_check.add_command(actions)
 
 
@@ -48,9 +53,13 @@ def show(session: Session, arguments: argparse.Namespace) -> None:
 
 def change(session: Session, arguments: argparse.Namespace) -> None:
     wanted = wanted_change(arguments)
-    if not wanted:
+    if not set(wanted) - {"reason"}:
         arguments.refuse("say what to change: --limit, --rate, --pause, --resume or --breaker")
     session.show(calls.set_provider(arguments.name, wanted), provider_facts)
+
+
+def change_all(session: Session, arguments: argparse.Namespace) -> None:
+    session.show(calls.set_every_provider(paused=arguments.paused, reason=arguments.reason), providers_table)
 
 
 def wanted_change(arguments: argparse.Namespace) -> ProviderChange:

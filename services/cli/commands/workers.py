@@ -5,18 +5,38 @@ import argparse
 from windlass import Worker
 from windlass.client import calls
 from windlass.client.task import Listing
-from windlass.services.cli.commands.arguments import Commands
-from windlass.services.cli.display.tables import Table
+from windlass.services.cli.commands.arguments import Commands, add_reason
+from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import age, known
 from windlass.services.cli.session import Session
 
 
 def add_commands(commands: Commands) -> None:
-    commands.add("workers", workers, "show who carries tasks out", "windlass workers")
+    actions = Commands.below(commands.add("workers", workers, "show who carries tasks out", "windlass workers"))
+    parser = actions.add(
+        "drain", drain, "let a worker finish and go; another takes its place", "windlass workers drain box-4711-a1b2c3"
+    )
+    parser.add_argument("worker_id", metavar="WORKER")
+    add_reason(parser)
 
 
 def workers(session: Session, _arguments: argparse.Namespace) -> None:
     session.show(calls.workers(), workers_table)
+
+
+def drain(session: Session, arguments: argparse.Namespace) -> None:
+    session.show(calls.drain_worker(arguments.worker_id, arguments.reason), worker_facts)
+
+
+def worker_facts(worker: Worker) -> Facts:
+    return Facts(
+        [
+            ("worker", worker.worker_id),
+            ("state", worker.state),
+            ("running", f"{worker.running}/{worker.capacity}"),
+            ("told to go", known(worker.drain_requested_at)),
+        ]
+    )
 
 
 def workers_table(answer: Listing[Worker]) -> Table:

@@ -7,8 +7,14 @@ from windlass.shared.db import Database
 from windlass.shared.metrics.services import WORKERS_LOST
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import registry
-from windlass.shared.store.record import Record, fetch
+from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import WorkerRow
+
+SHOWN = """
+    w.worker_id, w.hostname, w.pid, w.queues, w.capacity, w.state, w.started_at, w.heartbeat_at, w.stop_reason,
+    w.actor_versions, w.broken, w.drain_requested_at,
+    (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id) AS running
+"""
 
 
 class Renewal(Record):
@@ -177,15 +183,15 @@ async def newest(db: Database, *, limit: int = 500) -> list[BusyWorker]:
     return await fetch(
         db,
         BusyWorker,
-        """
-        SELECT w.worker_id, w.hostname, w.pid, w.queues, w.capacity, w.state, w.started_at, w.heartbeat_at,
-               w.stop_reason, w.actor_versions, w.broken,
-               (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id)
-               AS running
-        FROM workers w ORDER BY w.state IN ('active', 'stopping') DESC, w.started_at DESC LIMIT $1
-        """,
+        f"""
+        SELECT {SHOWN} FROM workers w ORDER BY w.state IN ('active', 'stopping') DESC, w.started_at DESC LIMIT $1
+        """,  # noqa: S608 - the columns above
         limit,
     )
+
+
+async def get(db: Database, worker_id: str) -> BusyWorker | None:
+    return await fetchrow(db, BusyWorker, f"SELECT {SHOWN} FROM workers w WHERE w.worker_id = $1", worker_id)  # noqa: S608
 
 
 async def mark_lost(db: Database, worker_ids: Sequence[str], *, reason: str) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
 from windlass.shared import db
 from windlass.shared.process import log_context
 from windlass.shared.settings import Settings
-from windlass.shared.store.operating import workers
+from windlass.shared.store.operating import wishes, workers
 
 log = logging.getLogger("actors.heartbeat")
 
@@ -35,12 +37,15 @@ class Heartbeat:
         *,
         watch: LeaseWatch,
         condemn: Callable[[str], None],
+        drain: Callable[[str], None],
     ) -> None:
         self._settings = settings
         self._worker_id = worker_id
         self._attempts = attempts
         self._lease_watch = watch
         self._condemn = condemn
+        self._drain = drain
+        self._is_wished_for = False
         self._renewed_at = self._watched_at = boot_time()
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None]
@@ -48,7 +53,11 @@ class Heartbeat:
         self._listener = db.Listener(
             settings,
             "heartbeat",
-            {"windlass_cancel": self._cancel_requested, "windlass_callback": self._called_back},
+            {
+                "windlass_cancel": self._cancel_requested,
+                "windlass_callback": self._called_back,
+                wishes.CHANNEL: self._wished,
+            },
             beat=self._beat,
             patience_seconds=settings.heartbeat_seconds,
             longest_pause_seconds=min(0.5, settings.heartbeat_seconds),
@@ -87,8 +96,30 @@ class Heartbeat:
     def _called_back(self, task_id: str) -> None:
         self._attempts.nudge(None if task_id == "*" else UUID(task_id))
 
+    def _wished(self, payload: str) -> None:
+        """An operator wants something of a worker; what, is asked with the next beat."""
+        word, _, about = payload.partition(" ")
+        if word == wishes.KILL:
+            self._die_in_a_drill(about)
+        elif payload in {self._worker_id, "*"}:
+            self._is_wished_for = True
+            self._listener.beat_now()
+
+    def _die_in_a_drill(self, of_whom: str) -> None:
+        """As by an accident, in the middle of it; not once the task is over."""
+        runs = {f"{self._worker_id} {task_id}" for task_id in self._attempts.leases().values()}
+        if of_whom in runs and self._settings.probe_faults:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    async def _heed(self, connection: db.Database) -> None:
+        self._is_wished_for = False
+        if (wish := await wishes.drain_wish(connection, self._worker_id)) is not None:
+            self._drain("drained" if wish.reason is None else f"drained: {wish.reason}")
+
     async def _beat(self, connection: db.Database) -> float:
         """Renews, and returns how long to wait until the next time."""
+        if self._is_wished_for:
+            await self._heed(connection)
         sent_at = boot_time()
         rows = await workers.renew(connection, self._worker_id, self._attempts.leases(), self._settings.lease_seconds)
         self._renewed_at = sent_at

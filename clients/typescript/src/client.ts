@@ -1,0 +1,185 @@
+/** Windlass from TypeScript: submit, read, and streams that a lost connection cannot cut short. */
+
+import createClient, { type Client, type Middleware } from "openapi-fetch";
+import { Backoff, sleep } from "./backoff.ts";
+import type { NewTask, Progress, Task, TaskError } from "./documents.ts";
+import { isPassing, Refused, refusal, Unreachable } from "./errors.ts";
+import type { paths } from "./schema.ts";
+import { type Connect, type Resuming, resuming } from "./stream.ts";
+
+export interface Options {
+  /** Where the API is: `https://windlass.example`. A page that it serves itself needs none. */
+  url?: string;
+  /** A key. Leave it out in browsers: a session cookie or a stream token goes instead. */
+  key?: string;
+  /** For streams on other origins: asks your own server for a stream token, and again when one has run out. */
+  streamToken?: (taskId: string) => Promise<string>;
+  /** For how long trouble that may pass is borne before it is thrown, in milliseconds. */
+  patienceMs?: number;
+  fetch?: typeof fetch;
+}
+
+/** What happens to one task; `seq` counts from 1 and is the place to resume from. */
+export type StreamEvent = { seq: number; attempt: number } & (
+  | {
+      type: "progress";
+      status: Task["status"];
+      progress: Progress;
+      error?: TaskError | null;
+    }
+  | { type: "output"; text?: string; data?: unknown }
+  | { type: "step"; [name: string]: unknown }
+  | { type: "complete"; result: unknown }
+  | { type: "error"; error: TaskError }
+  | { type: "cancelled" }
+);
+
+/** The same for many; `resync` says: too much has happened to tell one by one, load what you show again. */
+export type LiveEvent = { cursor: string } & (({ task_id: string } & StreamEvent) | { type: "resync" });
+
+export interface Which {
+  task_id?: string[];
+  project_id?: string;
+  workflow_id?: string;
+  user_id?: string;
+  only?: "state";
+}
+
+const LAST = new Set(["complete", "error", "cancelled"]);
+
+export class Windlass {
+  /** Every call of the API, typed; errors come back as `{error}`, as openapi-fetch has it. */
+  readonly rest: Client<paths>;
+  readonly #url: string;
+  readonly #options: Options;
+
+  constructor(options: Options = {}) {
+    this.#options = options;
+    this.#url = (options.url ?? "").replace(/\/$/, "");
+    this.rest = createClient<paths>({
+      baseUrl: this.#url,
+      fetch: (request) => this.#fetch(request),
+    });
+    this.rest.use(this.#key());
+  }
+
+  /** Stores a task. It is safe to lose the answer: the repeated request finds the task that the first one made. */
+  async createTask(task: NewTask, { idempotencyKey = crypto.randomUUID(), wait = 0 } = {}): Promise<Task> {
+    const path = `/api/v1/tasks${wait ? `?wait=${wait}` : ""}`;
+    const headers = {
+      "Content-Type": "application/json",
+      "Idempotency-Key": idempotencyKey,
+    };
+    return (await this.#patiently(path, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(task),
+    })) as Task;
+  }
+
+  async getTask(taskId: string, { wait = 0 } = {}): Promise<Task> {
+    const path = `/api/v1/tasks/${encodeURIComponent(taskId)}${wait ? `?wait=${wait}` : ""}`;
+    return (await this.#patiently(path, {})) as Task;
+  }
+
+  /** A task's story from its first event (or after a `seq`) to its end, each event once. */
+  async *streamTask(taskId: string, options: Resuming = {}): AsyncGenerator<StreamEvent> {
+    const path = `/api/v1/tasks/${encodeURIComponent(taskId)}/stream`;
+    for await (const { id, event, data } of resuming(
+      this.#connect(path, taskId),
+      ({ event }) => LAST.has(event),
+      options,
+    ))
+      yield {
+        ...JSON.parse(data),
+        type: event,
+        seq: Number(id),
+      } as StreamEvent;
+  }
+
+  /** What happens to many tasks from now on (or after a cursor), until the signal aborts. */
+  async *liveTasks(which: Which = {}, options: Resuming = {}): AsyncGenerator<LiveEvent> {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(which))
+      for (const each of Array.isArray(value) ? value : [value]) if (each) query.append(name, each);
+    const path = `/api/v1/stream${query.size ? `?${query}` : ""}`;
+    for await (const { id, event, data } of resuming(this.#connect(path), () => false, options))
+      yield { ...JSON.parse(data), type: event, cursor: id } as LiveEvent;
+  }
+
+  /** The text of an answer as it was sent: big numbers survive that `JSON.parse` would round. */
+  async text(path: string): Promise<string> {
+    const answer = await this.#fetch(new Request(this.#absolute(path), { headers: this.#headers() })).catch((error) => {
+      throw new Unreachable(error);
+    });
+    if (!answer.ok) throw await refusal(answer);
+    return answer.text();
+  }
+
+  #connect(path: string, taskId?: string): Connect {
+    const { streamToken } = this.#options;
+    let token: string | undefined;
+    const once = async (after: string, signal: AbortSignal | undefined): Promise<Response> => {
+      const url = new URL(this.#absolute(path));
+      const headers = this.#headers({ Accept: "text/event-stream" });
+      if (after) headers.set("Last-Event-ID", after);
+      if (taskId && streamToken) url.searchParams.set("token", (token ??= await streamToken(taskId)));
+      return this.#fetch(new Request(url, { headers, ...(signal ? { signal } : {}) }));
+    };
+    return async (after, signal) => {
+      const answer = await once(after, signal);
+      if (answer.status !== 401 || token === undefined) return answer;
+      token = undefined; // it has run out while the task went on: a new one goes on where this one stopped
+      return once(after, signal);
+    };
+  }
+
+  async #patiently(path: string, init: RequestInit): Promise<unknown> {
+    const until = Date.now() + (this.#options.patienceMs ?? 30_000);
+    const backoff = new Backoff();
+    while (true) {
+      try {
+        return await this.#json(path, init);
+      } catch (error) {
+        const pause = backoff.pause(error instanceof Refused ? (error.retryAfter ?? 0) * 1000 : 0);
+        if (!isPassing(error) || Date.now() + pause > until) throw error;
+        await sleep(pause);
+      }
+    }
+  }
+
+  async #json(path: string, init: RequestInit): Promise<unknown> {
+    const request = new Request(this.#absolute(path), {
+      ...init,
+      headers: this.#headers(init.headers),
+    });
+    const answer = await this.#fetch(request).catch((error: unknown) => {
+      throw new Unreachable(error);
+    });
+    if (!answer.ok) throw await refusal(answer);
+    return answer.json();
+  }
+
+  #fetch(request: Request): Promise<Response> {
+    return (this.#options.fetch ?? fetch)(request);
+  }
+
+  #absolute(path: string): string {
+    return this.#url ? this.#url + path : new URL(path, globalThis.location?.href).href;
+  }
+
+  #headers(more: HeadersInit = {}): Headers {
+    const headers = new Headers(more);
+    if (this.#options.key) headers.set("Authorization", `Bearer ${this.#options.key}`);
+    return headers;
+  }
+
+  #key(): Middleware {
+    return {
+      onRequest: ({ request }) => {
+        if (this.#options.key) request.headers.set("Authorization", `Bearer ${this.#options.key}`);
+        return request;
+      },
+    };
+  }
+}

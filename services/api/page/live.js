@@ -1,0 +1,1 @@
+import{t as e}from"./switchboard.js";var t=new e,n=self;n.onconnect=({ports:[e]})=>{e&&(e.onmessage=({data:n})=>t.hear(e,n),t.join(e,t=>e.postMessage(t)))};

@@ -1,0 +1,43 @@
+/** The page's own conversation with the API it came from. */
+
+import { compareBuild } from "./build.svelte.ts";
+import { type Problem, Refused, Unreachable, Windlass } from "./client.ts";
+
+export const windlass = new Windlass();
+export const rest = windlass.rest;
+
+// A session's changes have to be JSON, also where there is no body: no foreign page can send that unasked.
+rest.use({
+  onRequest: ({ request }) => {
+    if (request.method !== "GET" && !request.headers.has("Content-Type"))
+      request.headers.set("Content-Type", "application/json");
+    return request;
+  },
+});
+
+/** The document that answers, or the refusal as an error that says what the API said. */
+export async function ask<T>(asking: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+  const { data, error, response } = await asking.catch((cause: unknown) => {
+    throw new Unreachable(cause);
+  });
+  compareBuild(response);
+  if (response.ok) return data as T;
+  throw new Refused(response.status, (error ?? {}) as Partial<Problem>);
+}
+
+/** For calls whose body is a text that must go as it is, and for those that the types do not know yet. */
+export async function send<T>(
+  method: string,
+  path: string,
+  body?: string,
+  headers: Record<string, string> = {},
+): Promise<T> {
+  const init = { method, headers: { "Content-Type": "application/json", ...headers } };
+  const request = new Request(`/api/v1${path}`, body === undefined ? init : { ...init, body });
+  return ask(
+    fetch(request).then(async (response) => {
+      const document: unknown = await response.json().catch(() => undefined);
+      return { data: document as T, error: document, response };
+    }),
+  );
+}
