@@ -293,12 +293,19 @@ def test_whoever_stops_reading_sees_no_traceback(environment: dict[str, str]) ->
     assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, "")
 
 
-def test_the_shell_completes_commands(tmp_path: Path, run: Run) -> None:
+def test_the_shell_completes_commands_and_actors(tmp_path: Path, run: Run, environment: dict[str, str]) -> None:
     script = tmp_path / "completion.bash"
     script.write_text(run("completion", "bash").out)
-    typed = "COMP_WORDS=(windlass sub); COMP_CWORD=1; _shtab_windlass; echo ${COMPREPLY[@]}"
-    completed = subprocess.run(["bash", "-c", f"source {script}; {typed}"], capture_output=True, text=True, check=True)
-    assert completed.stdout.split() == ["submit"]
+    found = {**environment, "PATH": f"{Path(WINDLASS).parent}:{environment['PATH']}"}
+
+    def completed(*typed: str) -> list[str]:
+        asked = f"COMP_WORDS=({' '.join(typed)}); COMP_CWORD={len(typed) - 1}; _shtab_windlass; echo ${{COMPREPLY[@]}}"
+        program = ["bash", "-c", f"source {script}; {asked}"]
+        return subprocess.run(program, capture_output=True, text=True, check=True, env=found).stdout.split()
+
+    assert completed("windlass", "sub") == ["submit"]
+    assert completed("windlass", "submit", "su") == ["summarize"], "as they are registered now"
+    assert completed("windlass", "actors", "show", "pro") == ["probe"]
     assert "windlass" in run("completion", "zsh").out
     assert "windlass" in run("completion", "tcsh").out
     assert "complete -c windlass" in run("completion", "fish").out

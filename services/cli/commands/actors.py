@@ -6,6 +6,7 @@ from windlass import ActorDescription
 from windlass.client import calls
 from windlass.client.task import Listing
 from windlass.services.cli.commands.arguments import Commands
+from windlass.services.cli.commands.completing import is_an_actor
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import known
 from windlass.services.cli.session import Session
@@ -14,7 +15,7 @@ from windlass.services.cli.session import Session
 def add_actions(actions: Commands) -> None:
     actions.add("list", list_actors, "show what kinds of work there are", "windlass actors list")
     parser = actions.add("show", show, "show what an actor takes", "windlass actors show summarize")
-    parser.add_argument("name", metavar="NAME")
+    is_an_actor(parser.add_argument("name", metavar="NAME"))
 
 
 def list_actors(session: Session, _arguments: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 from windlass import SubmitOptions
 from windlass.client import calls
 from windlass.services.cli.commands.arguments import Commands, moment, seconds, task_id
+from windlass.services.cli.commands.completing import is_an_actor
 from windlass.services.cli.commands.tasks import show_ended
 from windlass.services.cli.commands.watch import watch
 from windlass.services.cli.session import Session
@@ -24,7 +25,7 @@ def add_commands(commands: Commands) -> None:
         "windlass submit probe seconds=5 steps=10 --tag first --watch",
         intermixed=True,
     )
-    parser.add_argument("actor", help="the kind of work, for example probe")
+    is_an_actor(parser.add_argument("actor", help="the kind of work, for example probe"))
     parser.add_argument("fields", nargs="*", type=payload_field, metavar="NAME=VALUE", help="payload; JSON, else text")
     parser.add_argument(
         "--payload", type=payload, metavar="JSON", help="the payload as a whole; @FILE reads a file, - standard input"
