@@ -66,7 +66,7 @@ web: $(VENV)/.dev $(VENV)/.node ## build the page and the TypeScript client from
 	@$(BIN)/python web/openapi.py >$(VENV)/node/openapi.json
 	@$(WITH_NODE) cd web && npm ci && npx openapi-typescript $(CURDIR)/$(VENV)/node/openapi.json --default-non-nullable false --output ../clients/typescript/src/schema.ts >/dev/null
 	@$(WITH_NODE) cd clients/typescript && npm ci && npm test && npm pack --dry-run >/dev/null
-	@$(WITH_NODE) cd web && npm run check && npm test && WINDLASS_BUILD=$$(../$(BIN)/python freshness.py --print) npm run build
+	@$(WITH_NODE) cd web && npm run check && npm test && PAGE_BUILD=$$(../$(BIN)/python freshness.py --print) npm run build
 	@$(BIN)/python web/freshness.py --write
 
 lock: $(VENV)/.dev ## choose the newest allowed versions anew, with their hashes

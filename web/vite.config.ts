@@ -6,7 +6,7 @@ export default defineConfig({
   base: "/page/",
   plugins: [svelte()],
   // Which build this is: a SharedWorker of another one must not be shared with it.
-  define: { __BUILD__: JSON.stringify((process.env["WINDLASS_BUILD"] ?? "unbuilt").slice(0, 12)) },
+  define: { __BUILD__: JSON.stringify((process.env["PAGE_BUILD"] ?? "unbuilt").slice(0, 12)) },
   build: {
     outDir: "../services/api/page",
     emptyOutDir: true,

@@ -119,6 +119,7 @@ def test_everything_is_paused_and_goes_on_with_a_reason(run: Run, installed: Win
         assert entry["details"] == {"paused": command == "pause", "reason": "the invoice"}
     run("providers", "set", "nobodys", "--limit", "4", "--reason", "their new quota")
     assert run("audit", "--limit", "1").rows[1][4] == '{"limit": 4, "reason": "their new quota"}'
+    run("providers", "set", "nobodys", "--limit", "3")
     assert "say what to change" in run("providers", "set", "nobodys", "--reason", "none").err
 
 

@@ -36,7 +36,7 @@ class Overworked(ServiceUnavailable):
 
 
 @actor(isolate=True)
-def tell(notes: str, release: str, *, context: Context) -> dict[str, object]:
+def speak(notes: str, release: str, *, context: Context) -> dict[str, object]:
     """Says all that can be said, and waits to be let go."""
     note(notes, os.getpid())
     print("printed here")
@@ -200,7 +200,7 @@ def test_all_that_it_says_arrives_while_it_runs_and_all_that_it_asks_is_done(
     own: Windlass, notes: Path, tmp_path: Path
 ) -> None:
     client, release = own.client, tmp_path / "release"
-    task_id = submit(own, "tell", {"notes": str(notes), "release": str(release)})
+    task_id = submit(own, "speak", {"notes": str(notes), "release": str(release)})
     said = wait_until("it is heard", lambda: [e for e in client.events(task_id) if e["type"] == "output"])
     assert [each["data"]["text"] for each in said] == ["word by word"]
     assert client.get(task_id)["progress"]["percent"] == 50
@@ -216,8 +216,8 @@ def test_all_that_it_says_arrives_while_it_runs_and_all_that_it_asks_is_done(
     assert client.finished(result["child"])["result"]["echo"] == "from afar"
     assert client.get(result["child"])["parent_task_id"] == task_id
     assert client.http.get(f"/api/v1/media/{result['file']}").content == b"some bytes"
-    assert "actors.tell: printed here" in own.log()
-    assert "actors.tell: logged for ann" in own.log()
+    assert "actors.speak: printed here" in own.log()
+    assert "actors.speak: logged for ann" in own.log()
 
 
 ERRORS = {

@@ -81,6 +81,7 @@ async def test_a_workflow_run_s_media_are_listed_newest_first(api: Windlass, eng
         "request": {"prompt": "a lighthouse"},
         "source_data": {"page": 3},
         "prompt_id": "p-1",
+        "workflow_run_id": "run-1",
         "interaction_id": "talk-1",
     }
     with Client(api.url, KEY) as client:
