@@ -4,6 +4,7 @@ its own."""
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,6 +111,7 @@ def test_it_is_run_from_python(project: Project) -> None:
     assert lines == ["GOOD MORNING (DRAFT, FR) (POLISH, FR)", "{'words': 3}", "queued", "queued"]
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page calls curl, which is not installed")
 def test_its_worker_is_killed_and_it_finishes_once_and_no_step_twice(project: Project, up: WindlassUp) -> None:
     told = project.type_in(f"{IN_THE_SHELL}{KILL}echo TASK=$TASK")
     assert "good morning (draft, de) (polish, de)" in told
