@@ -7,13 +7,9 @@ from typing import Any, Literal
 
 from windlass.shared.reasons import Reason
 from windlass.shared.states import Lane
-from windlass.shared.toml_tables import LaneSettings
 
-WINDOW_FLOOR = 16
-"""Doorbells that may be out for a queue that nobody serves now: a pool scaled to zero must see that it is wanted."""
-
-WINDOW_PER_CAPACITY = 2
-"""Doorbells out per worker thread: one that runs, one that is ready when it is done."""
+CREDIT_OF_A_DOORBELL = 64
+"""So many starts one doorbell stands for, at most: a worker that asks for more would keep them from others."""
 
 Broker = Literal["connected", "blocked", "away"]
 """How RabbitMQ is, as a dispatcher sees it; blocked, it takes no messages: its memory or its disk is nearly used up."""
@@ -24,18 +20,15 @@ class ProviderView:
     """What the rows say about one provider at one moment: all that is needed to decide how much may start."""
 
     name: str
-    dispatch_version: int
     lane_credit: int
     limit: int | None
     held: int
-    rung: int
     capacity: int
     fresh_due: int
     retry_due: int
     at: datetime = field(compare=False)
     resumes_due: int = 0
     """Those that hold a slot already, because their job at the provider is still open."""
-    resumes_rung: int = 0
     paused: bool = False
     paused_until: datetime | None = None
     breaker_state: str = "closed"
@@ -46,12 +39,20 @@ class ProviderView:
     rate_free_at: datetime | None = None
     """When the next place in its rate becomes free, should all that are left be taken now."""
     trial_running: bool = False
-    waiting_retries: int | None = None
-    """How many retries wait, when there are more than a look counts (`retry_due`)."""
+    next_at: datetime | None = None
+    """When there will be something to do that cannot be done now."""
+    retry_share: int = 30
+    """Percent of the starts that go to retries while both lanes have something due, as the claims know it."""
     broker: Broker = "connected"
     queues: Sequence[str] = ()
     """From which tasks are started: its queues that somebody serves, or all of them while nobody serves any."""
-    lanes: LaneSettings = field(default_factory=LaneSettings)
+    due_by_queue: Sequence[int] = ()
+    """Of each of these: how many could start, and how many only go on waiting for an open job."""
+    resumes_by_queue: Sequence[int] = ()
+    idle_workers: Sequence[int] = ()
+    """How many of those who serve it have a place free."""
+    idle_places: int = 0
+    """How many places are free in all workers that serve any of its queues."""
 
 
 @dataclass(frozen=True)
@@ -90,20 +91,18 @@ def is_on_trial(view: ProviderView) -> bool:
     return view.paused_until is not None or view.breaker_state != "closed"
 
 
-def somebody_tries(view: ProviderView) -> bool:
-    return view.trial_running or view.rung + view.resumes_rung > 0
-
-
 def free_places(view: ProviderView) -> int:
-    window = max(WINDOW_FLOOR, WINDOW_PER_CAPACITY * view.capacity)
-    ceiling = window if view.limit is None else min(view.limit, window)
-    free = max(0, ceiling - view.held - view.rung)
+    """How many more may start, as far as so many are due."""
+    free = view.fresh_due + view.retry_due
+    if view.limit is not None:
+        free = min(free, max(0, view.limit - view.held))
     if view.rate_left is not None:
-        free = min(free, max(0, view.rate_left - view.rung))
+        free = min(free, view.rate_left)
     if bar(view) is not None:
         return 0
     if is_on_trial(view):
-        return 0 if somebody_tries(view) else min(1, free)
+        # Who holds a slot already is the one that tries, if there is such a one.
+        return 0 if view.trial_running or view.resumes_due else min(1, free)
     return free
 
 
@@ -113,7 +112,7 @@ def resuming(view: ProviderView) -> int:
     if bar(view) is not None:
         return 0
     if is_on_trial(view):
-        return 0 if somebody_tries(view) else min(1, view.resumes_due)
+        return 0 if view.trial_running else min(1, view.resumes_due)
     return view.resumes_due
 
 
@@ -127,8 +126,7 @@ def picks(view: ProviderView) -> Iterator[tuple[Lane, int]]:
     """
     fresh_left, retry_left = view.fresh_due, view.retry_due
     credit = view.lane_credit
-    waiting = view.retry_due if view.waiting_retries is None else view.waiting_retries
-    share = 0 if is_on_trial(view) else view.lanes.retry_share(waiting)
+    share = 0 if is_on_trial(view) else view.retry_share
     while fresh_left or retry_left:
         if fresh_left and retry_left:
             credit += share
@@ -152,3 +150,33 @@ def admit(view: ProviderView) -> Admission:
         retry += lane is Lane.RETRY
         credit = after
     return Admission(fresh, retry, credit, trial=is_on_trial(view) and fresh + retry > 0, resumes=resumes)
+
+
+@dataclass(frozen=True)
+class Ringing:
+    """What is rung in one queue: so many starts in all, by so many doorbells."""
+
+    queue: str
+    starts: int
+    doorbells: int = 1
+
+
+def ringing(view: ProviderView, out: Mapping[str, int]) -> list[Ringing]:
+    """How many starts each queue is rung for; `out` is what was rung for there a moment ago and may still be under way.
+
+    Those that go on waiting for open jobs hold their slots, so they are rung for however full the provider is. Where
+    anything is due, at least one doorbell is out, whether or not there is a place for it now: that is how a worker that
+    is busy with something else hears of it, and what it asks for when a place of its own becomes free.
+    """
+    if bar(view) is not None or (is_on_trial(view) and view.trial_running):
+        return []
+    found = []
+    for queue, due, resumes, idle in zip(
+        view.queues, view.due_by_queue, view.resumes_by_queue, view.idle_workers, strict=True
+    ):
+        level = 1 if is_on_trial(view) else resumes + max(min(due, free_places(view)), min(due, CREDIT_OF_A_DOORBELL))
+        starts = min(level, due + resumes) - out.get(queue, 0)
+        if starts > 0:
+            doorbells = max(min(idle, starts), -(-starts // CREDIT_OF_A_DOORBELL), 1)
+            found.append(Ringing(queue, starts, doorbells))
+    return found[:1] if is_on_trial(view) else found

@@ -5,10 +5,10 @@ Dramatiq's delay queues (`.DQ`) and dead letter queues (`.XQ`) are never declare
 
 import logging
 import math
+import secrets
 import time
 from collections import deque
 from typing import Any
-from uuid import UUID
 
 import dramatiq
 import msgspec
@@ -21,6 +21,10 @@ from dramatiq.message import Message
 from windlass.shared.settings import Settings
 
 log = logging.getLogger("rabbitmq")
+
+DOORBELL_EXPIRES_MS = "10000"
+"""A doorbell that nobody has taken by then is worth nothing: it has been rung again, or there is nothing to ring for.
+So what lies in a queue is bounded, and nobody has to count it."""
 
 HEARTBEAT_SECONDS = 15
 """A frozen consumer keeps what it prefetched until this many seconds of silence."""
@@ -41,20 +45,32 @@ def queue_arguments(settings: Settings) -> dict[str, Any]:
     return {"x-queue-type": settings.queue_type}
 
 
-def doorbell(task_id: UUID, *, actor: str, queue: str) -> bytes:
-    """The message that says: somebody should look at this task now. As Dramatiq would encode it, but more
-    cheaply; its number is the task's, so that whoever finds it in a queue or a log knows what it rings for."""
+def doorbell(queue: str, starts: int) -> bytes:
+    """The message that says: so many tasks of this queue may start, whichever are next. As Dramatiq would encode it,
+    but more cheaply."""
     return msgspec.json.encode(
         {
             "queue_name": queue,
-            "actor_name": actor,
-            "args": (str(task_id),),
+            "actor_name": queue.partition(".")[0],
+            "args": (starts,),
             "kwargs": {},
             "options": {},
-            "message_id": str(task_id),
+            "message_id": secrets.token_hex(8),
             "message_timestamp": time.time_ns() // 1_000_000,
         }
     )
+
+
+def starts_of(doorbell: bytes) -> int:
+    """How many may start; raises ValueError for what is no doorbell."""
+    try:
+        return msgspec.json.decode(doorbell, type=_Doorbell).args[0]
+    except (msgspec.MsgspecError, IndexError) as error:
+        raise ValueError(str(error)) from None
+
+
+class _Doorbell(msgspec.Struct):
+    args: tuple[int, ...]
 
 
 def threads_live(worker: dramatiq.Worker) -> bool:
@@ -81,11 +97,11 @@ class OwnedConsumer(_RabbitmqConsumer):
         return message
 
     def ack(self, message: Any) -> None:
-        if message.consumer is self and not getattr(message, "put_back", False):
+        if message.consumer is self:
             self._drop(message._tag)  # noqa: SLF001 - Dramatiq keeps the delivery's number there
 
     def nack(self, message: Any) -> None:
-        """A message that nobody can read is worth nothing: the row is rung for again."""
+        """A message that nobody can read is worth nothing: what is due is rung for again."""
         if message.consumer is self:
             self._drop(message._tag)  # noqa: SLF001 - Dramatiq keeps the delivery's number there
 

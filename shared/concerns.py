@@ -12,6 +12,10 @@ class Concern(IntFlag):
     MEMORY = 8
     SCHEDULE = 16
     KEY = 32
+    REFERENCES = 64
+    """Nobody is told: its payload refers to results of others, which whoever claims it asks for."""
+    DELIVERY = 128
+    """It carries a delivery to an endpoint."""
 
     @property
     def word(self) -> str:
@@ -22,6 +26,22 @@ class Concern(IntFlag):
 
 LEVEL_OF_A_KEY = 1
 """Functions of this level and above know what a task's concurrency key asks of its moves."""
+
+LEVEL_OF_A_RUN = 2
+"""Functions of this level and above tell a project what has become of its runs."""
+
+LEVEL_OF_A_WORKFLOW = 2
+"""And these what a workflow, a person's approval, a reference and a dependency on any end ask of them."""
+
+LEVEL_OF_A_MEMORY = 3
+"""And these write down what an agent did, in the transaction of its end."""
+
+LEVEL_OF_A_WEBHOOK = 3
+"""And these what an endpoint that a task names is told, and what a delivery is of what becomes of its task."""
+
+HEARS_OF_SUBMITS = Concern.WORKFLOW
+"""Whom a new task is told as well: a workflow counts it. A run is opened by whoever submits its task, a key is taken at
+the start, and all others hear of ends alone."""
 
 LOCKS_A_SUBJECT = Concern.RUN | Concern.WORKFLOW
 """Whoever ends such a task waits for the project or the workflow that it is of, which may be busy."""

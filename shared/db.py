@@ -9,6 +9,7 @@ import asyncpg
 import msgspec
 
 from windlass.shared.backoff import Backoff
+from windlass.shared.errors import words_of
 from windlass.shared.metrics import connections
 from windlass.shared.process.lifetime import until_set
 from windlass.shared.settings import Settings
@@ -22,6 +23,7 @@ Database = asyncpg.Pool | asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
 """Whatever runs a statement: the store does not mind which."""
 
 Pool = asyncpg.Pool
+Connection = asyncpg.Connection
 
 UNAVAILABLE: tuple[type[BaseException], ...] = (
     OSError,
@@ -156,6 +158,14 @@ async def _open(
     return pool
 
 
+async def connect_without_timeouts(settings: Settings, service: str) -> asyncpg.Connection:
+    """For what may take as long as it takes, and keeps nobody waiting meanwhile."""
+    timeouts = dict.fromkeys(TIMEOUTS, "0")
+    return await asyncpg.connect(
+        direct_url(settings), timeout=5, server_settings={**timeouts, "application_name": name_of(service)}
+    )
+
+
 def name_of(service: str) -> str:
     """Of its connections: `windlass-api windlass_ab12cd34ef56`. As long as one of them is there, `migrate` leaves the
     functions alone that it calls."""
@@ -209,6 +219,10 @@ async def _keep_as_it_is(_connection: object) -> None:
     """Every call is one autocommitted statement: there is no session state to clear, at the price of one more call."""
 
 
+ANYTHING = "*"
+"""What a channel's function hears when calls may have been missed."""
+
+
 class Listener:
     """One connection that hears NOTIFY and comes back by itself.
 
@@ -247,7 +261,7 @@ class Listener:
                 await self._listen()
                 self._backoff.renew()
             except AWAY_OR_BUSY as error:
-                log.warning("%s: no connection to Postgres (%s)", self._service, error or type(error).__name__)
+                log.warning("%s: no connection to Postgres (%s)", self._service, words_of(error))
             await asyncio.sleep(self._backoff.pause())
 
     async def _listen(self) -> None:
@@ -263,7 +277,7 @@ class Listener:
             await _speak_json(connection)
             for channel, heard in self._channels.items():
                 await connection.add_listener(channel, _calling(heard))
-                heard("*")
+                heard(ANYTHING)
             while not connection.is_closed():
                 pause = await self._beat(connection)
                 await until_set(self._wake, at_most_seconds=pause)
@@ -303,6 +317,6 @@ async def until_available(what: str, attempt: Callable[[], Awaitable[None]]) -> 
             return
         except UNAVAILABLE + NOT_MIGRATED as error:
             if not waiting:
-                log.warning("%s: waiting for Postgres (%s)", what, error or type(error).__name__)
+                log.warning("%s: waiting for Postgres (%s)", what, words_of(error))
                 waiting = True
             await asyncio.sleep(0.3)

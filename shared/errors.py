@@ -68,6 +68,16 @@ class SubprocessFailed(TaskError):
     """A subprocess ended with a non-zero exit code or a signal."""
 
 
+class DeliveryFailed(TaskError):
+    """A webhook's endpoint did not answer 2xx; the delay that it named counts before the schedule's."""
+
+    fault = "user"
+
+    def __init__(self, message: str, *, retry_after: float | None = None, **details: Any) -> None:
+        super().__init__(message, **details, **({} if retry_after is None else {"retry_after": retry_after}))
+        self.retry_after = retry_after
+
+
 class PermanentError(TaskError):
     """An error that trying again cannot mend."""
 
@@ -108,6 +118,12 @@ class SubmitUnknown(PermanentError):
     """A paid order may or may not have been placed, and it could not be found out which."""
 
     fault = "provider"
+
+
+class DeliveryDropped(PermanentError):
+    """Nobody is there to be told any more: the webhook was deleted, or does not subscribe to such events."""
+
+    fault = "user"
 
 
 class OutOfMemory(PermanentError):
@@ -152,8 +168,12 @@ def _with_descendants(error: type[TaskError]) -> list[type[TaskError]]:
     return [error, *(below for child in error.__subclasses__() for below in _with_descendants(child))]
 
 
+OUTSIDE = {TaskError, PermanentError, Thrown, DeliveryFailed, DeliveryDropped}
+"""No types of the contract's: those without a name of their own, and the webhook actor's, which are to every table of
+delays and to every count what any other exception is."""
+
 ERROR_TYPES: dict[str, type[TaskError]] = {
-    error.__name__: error for error in _with_descendants(TaskError) if error not in {TaskError, PermanentError, Thrown}
+    error.__name__: error for error in _with_descendants(TaskError) if error not in OUTSIDE
 }
 
 
@@ -169,11 +189,16 @@ def describe(error: BaseException, attempt: int) -> dict[str, Any]:
     return {
         "type": type(told).__name__,
         "kind": error.kind if isinstance(error, TaskError) else "transient",
-        "message": scrub(str(told)) or type(told).__name__,
+        "message": scrub(words_of(told)),
         "details": scrub_document(told.details) if isinstance(told, TaskError) else {},
         "stack_trace": scrub(_trace_of(told)),
         "attempt": attempt,
     }
+
+
+def words_of(error: BaseException) -> str:
+    """What it says, or its name where it says nothing: an exception is true also when it is empty."""
+    return str(error) or type(error).__name__
 
 
 def _trace_of(error: BaseException) -> str:

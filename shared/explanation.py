@@ -33,8 +33,8 @@ class KeyView:
 
 @dataclass(frozen=True)
 class TaskView:
-    """What the rows say about one task: `ahead` are the due ones of its own lane that go before it, or, once it was
-    rung for, those rung for before it."""
+    """What the rows say about one task: `ahead` are the due ones of its own lane that go before it, or, of one
+    that holds a slot, the others that do."""
 
     status: State
     lane: Lane
@@ -44,10 +44,11 @@ class TaskView:
     worker_id: str | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None
-    rung: bool = False
     holds_a_slot: bool = False
     held: Sequence[str] = ()
     held_at: datetime | None = None
+    is_given_up: bool = False
+    """Its workflow is being cancelled, and nobody has come to it yet."""
     key: KeyView | None = None
     is_of_a_newer_level: bool = False
     """No worker of this version may claim it."""
@@ -58,6 +59,10 @@ class TaskView:
     ahead: int = 0
     all_counted: bool = True
     unmet: Sequence[dict[str, Any]] = ()
+    asked_at: datetime | None = None
+    """Since when it waits for a person's word alone."""
+    ask_expires_at: datetime | None = None
+    ask: str | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,9 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
     """The first thing that stands in the way, in the order in which the task will meet them."""
     if task.status not in {State.QUEUED, State.RETRYING}:
         return _of_state(task)
+    if task.is_given_up:
+        message = "its workflow is being cancelled, and it is about to be"
+        return Explanation(Reason.FINISHED, message, {"status": task.status})
     if task.held:
         said = said_of(task.held)
         key = task.key.details if task.key and said.reason is Reason.KEY_LIMIT else {}
@@ -81,7 +89,7 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
     return (
         _of_time(view, task)
         or _of_level(task)
-        or _of_bar(view, task)
+        or _of_bar(view)
         or _of_queue(view, task)
         or _of_key(task)
         or _of_rate(view, task)
@@ -98,6 +106,10 @@ def _of_state(task: TaskView) -> Explanation:
     if task.status in TERMINAL:
         details = {"status": task.status, "completed_at": task.completed_at}
         return Explanation(Reason.FINISHED, f"it has ended: {task.status}", details)
+    if task.asked_at is not None:
+        details = {"since": task.asked_at, "expires_at": task.ask_expires_at, "message": task.ask}
+        message = "it waits for a person's word: approve or reject it"
+        return Explanation(Reason.WAITING_FOR_APPROVAL, message, details)
     number = len(task.unmet)
     message = f"it waits for {number} other task{'s' * (number != 1)} to complete"
     return Explanation(Reason.WAITING_FOR_DEPENDENCIES, message, {"unmet": list(task.unmet)})
@@ -124,9 +136,7 @@ def _of_level(task: TaskView) -> Explanation | None:
     return Explanation(Reason.NO_WORKER, message, {"newer_version": True})
 
 
-def _of_bar(view: ProviderView, task: TaskView) -> Explanation | None:
-    if task.rung and view.broker == "blocked":
-        view = replace(view, broker="connected")  # it hands out what it has: this one's doorbell is there already
+def _of_bar(view: ProviderView) -> Explanation | None:
     match bar(view):
         case Reason.BROKER_AWAY:
             message = "RabbitMQ cannot be reached, and nobody can be rung for; the task starts when it is back"
@@ -179,7 +189,7 @@ def _of_key(task: TaskView) -> Explanation | None:
 
 
 def _of_trial(view: ProviderView, task: TaskView) -> Explanation | None:
-    if not is_on_trial(view) or (not view.trial_running and (task.rung or _goes_now(view, task))):
+    if not is_on_trial(view) or (not view.trial_running and _goes_first(view, task)):
         return None
     details = {"until": view.paused_until or view.breaker_until, "trial_running": view.trial_running}
     if view.paused_until is not None:
@@ -204,16 +214,14 @@ def _of_limit(view: ProviderView, task: TaskView) -> Explanation | None:
 def _of_place(view: ProviderView, task: TaskView) -> Explanation:
     if view.capacity == 0:
         return Explanation(Reason.NO_WORKER, f"no worker that is alive serves the queue of {view.name}")
-    if task.runs_alone and (task.rung or task.holds_a_slot or _goes_now(view, task)):
+    if task.runs_alone and (task.holds_a_slot or _goes_now(view, task)):
         return _of_place_alone(task)
     if task.holds_a_slot:
         message = "its job at the provider is open and its slot its own: the next free worker goes on waiting for it"
         return Explanation(Reason.ABOUT_TO_START, message)
-    if task.rung and view.held < view.capacity:
-        return Explanation(Reason.ABOUT_TO_START, "its doorbell is ringing: the next free worker takes it")
-    if not task.rung and _goes_now(view, task):
-        return Explanation(Reason.ABOUT_TO_START, "nothing stands in its way: the dispatcher rings for it next")
-    before = task.ahead if task.rung else view.rung + _picked_before(view, task)
+    before = _picked_before(view, task)
+    if _goes_now(view, task) and before < view.idle_places:
+        return Explanation(Reason.ABOUT_TO_START, "nothing stands in its way: the next free worker takes it")
     at_least = "" if task.all_counted else "at least "
     message = f"{at_least}{before} task{'s' * (before != 1)} of {view.name} go before it"
     if before == 0:
@@ -240,6 +248,10 @@ def _picked_before(view: ProviderView, task: TaskView) -> int:
         view = replace(view, retry_due=max(view.retry_due, task.ahead + 1))
     own_lane = (number for number, (lane, _) in enumerate(picks(view)) if lane is task.lane)
     return next(itertools.islice(own_lane, task.ahead, None))
+
+
+def _goes_first(view: ProviderView, task: TaskView) -> bool:
+    return task.ahead == 0 if task.holds_a_slot else _goes_now(view, task)
 
 
 def _goes_now(view: ProviderView, task: TaskView) -> bool:

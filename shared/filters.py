@@ -69,6 +69,13 @@ class Filter:
     workflow_run_id: Label | None = None
     interaction_id: Label | None = None
     parent_task_id: Id | None = None
+    provider_job_id: Annotated[Name | None, Field(description="What the provider calls the work.")] = None
+    request_id: Annotated[
+        Name | None,
+        Field(
+            description="The request that submitted it: the `X-Request-ID` that was sent, or the one that was answered."
+        ),
+    ] = None
     error_type: Annotated[
         Name | None, Field(description="The last error's type, for instance `ServiceUnavailable`.")
     ] = None

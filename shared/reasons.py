@@ -10,6 +10,7 @@ class Reason(StrEnum):
     FINISHED = "finished"
     WAITING_FOR_TIME = "waiting-for-time"
     WAITING_FOR_DEPENDENCIES = "waiting-for-dependencies"
+    WAITING_FOR_APPROVAL = "waiting-for-approval"
     WORKFLOW_ESCALATED = "workflow-escalated"
     KEY_LIMIT = "key-limit"
     BROKER_AWAY = "broker-away"

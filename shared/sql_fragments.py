@@ -25,6 +25,31 @@ def due(moment: str) -> str:
     AND (t.expires_at IS NULL OR t.expires_at > {moment})"""
 
 
+def floor(floors: str, queue: str, lane: str, priority: str) -> str:
+    """The age at which a probe begins: as it is remembered (`floors.sql`), and mostly from the beginning."""
+    return f"""CASE WHEN {floors} IS NULL THEN '-infinity' ELSE coalesce(
+              ({floors} -> {queue} ->> ({lane} || {priority}))::timestamptz,
+              ({floors} -> {queue} ->> 'else')::timestamptz, '-infinity') END"""
+
+
+def halted(task: str) -> str:
+    """That the workflow of a task which is counted by one keeps it from starting: it is escalated, or being cancelled.
+    What waits is held or cancelled then; but a task that somebody had locked at that moment is so a little later, and
+    may not start before. Who has a job open at its provider goes on.
+
+    Written out where it is asked: a call for each task takes longer.
+    """
+    return f"""coalesce((
+        SELECT w.status = 'escalated' OR w.cancel_requested FROM workflows w
+        WHERE w.workflow_id = {task}.workflow_id::uuid), false)"""  # noqa: S608 - the name is written by us
+
+
+def startable_since(task: str) -> str:
+    """What had to wait for others could not start before the last of them had completed."""
+    return f"""CASE WHEN {task}.depends_on = '{{}}' THEN {task}.available_at ELSE greatest({task}.available_at, (
+        SELECT max(e.at) FROM task_events e WHERE e.task_id = {task}.task_id AND e.type = 'unblock')) END"""  # noqa: S608 - the same
+
+
 SEARCHED_TEXT = (
     "left(coalesce(payload ->> 'prompt', payload ->> 'content', ''), 300)"
     " || ' ' || left(coalesce(error ->> 'message', ''), 300)"

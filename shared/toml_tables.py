@@ -10,14 +10,33 @@ from windlass.shared.concurrency_keys import is_pointer
 from windlass.shared.retry_delays import Schedules
 
 DEFAULT_ACTORS: dict[str, dict[str, Any]] = {
-    "agent": {"module": "windlass.services.actors.agent.actor", "provider": "local", "timeout_seconds": 1800},
-    "media": {"module": "windlass.services.actors.media.actor", "timeout_seconds": 900},
+    "agent": {
+        "module": "windlass.services.actors.agent.actor",
+        "provider": "local",
+        "timeout_seconds": 1800,
+        "memory": True,
+    },
+    "embed": {
+        "module": "windlass.services.actors.embed.actor",
+        "provider": "hash",
+        "timeout_seconds": 120,
+    },
+    "media": {"module": "windlass.services.actors.media.actor", "timeout_seconds": 900, "memory": True},
     "probe": {"module": "windlass.services.actors.probe", "provider": "probe", "timeout_seconds": 300},
     "summarize": {
         "module": "windlass.services.actors.summarize.actor",
         "provider": "openrouter",
         "timeout_seconds": 120,
         "max_age_seconds": 3600,  # who still wants a summary after an hour?
+        "memory": True,
+    },
+    "webhook": {
+        "module": "windlass.services.actors.webhook.actor",
+        "provider": "http",
+        "timeout_seconds": 30,
+        "max_retries": 9,
+        "retries": {"other": (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)},
+        "concurrency": {"key": "/endpoint", "limit": 2},  # a delivery's key is its endpoint, whatever its payload says
     },
 }
 """Those that come with Windlass, in tables as anybody's own have them. A task of `media` names its provider."""
@@ -160,6 +179,14 @@ class AgentSettings(Table):
         "whatever listens on its loopback addresses, and a cloud's metadata at 169.254.169.254.",
     )
     env: dict[str, str] = Field(default_factory=dict, description="Variables of its environment.")
+    memory: Annotated[int, Field(ge=0, le=50)] = Field(
+        0, description="So many events of its user that are nearest to the prompt are on its stdin, as `memories`."
+    )
+    stats: Annotated[int, Field(ge=0, le=366)] = Field(
+        0,
+        description="The figures of its user's last so many days are on its stdin, as `stats`; for what the owner "
+        "`system` runs, everybody's.",
+    )
     permanent_exit_codes: tuple[int, ...] = Field((), description="After these it is not tried again.")
     retries: Schedules = Field(Schedules(), description="Delays by type of error.")
 
@@ -220,6 +247,11 @@ class ActorSettings(Table):
     )
     max_retries: Annotated[int, Field(ge=0, le=100)] | None = Field(
         None, description="So many failures are tried again; `[defaults]` if left out."
+    )
+    memory: bool | None = Field(
+        None,
+        description="Whether what its tasks did is written down and can be searched; what the code declares if left "
+        "out. Off for all with WINDLASS_MEMORY=0.",
     )
     retries: Schedules = Field(Schedules(), description="Delays by type of error.")
     concurrency: Concurrency | None = Field(

@@ -25,6 +25,25 @@ def check_url(url: str) -> None:
         _check_name(parts.raw_host.decode("ascii"))
 
 
+_NAME = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_PORT = "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+ENDPOINT_PATTERN = rf"^https?:[/]/{_NAME}(\.{_NAME}){{0,10}}(:{_PORT})?([/?][A-Za-z0-9/?&=._~%+,;:@!$-]*)?$"
+"""A name and a port, without credentials or a fragment."""
+
+
+def check_endpoint(url: str) -> str:
+    """The same for an address that is told of things later: it is stored as it is, and shown to whoever may read it."""
+    import httpx  # noqa: PLC0415 - as above
+
+    check_url(url)
+    parts = httpx.URL(url)
+    if parts.userinfo:
+        raise ValueError("credentials in a URL are not kept; the signature says who sends")
+    if parts.fragment:
+        raise ValueError("a part behind # is never sent")
+    return url
+
+
 def _check_name(name: str) -> None:
     if not name:
         raise ValueError("a URL names a host")

@@ -6,6 +6,9 @@ from windlass.shared.actors.definition import Definition
 from windlass.shared.actors.payloads import PAYLOADS
 from windlass.shared.toml_tables import DEFAULT_ACTORS
 
+NOT_DEFINED = {"module", "retries", "concurrency"}
+"""What a table says, and is not the same for everybody."""
+
 
 def built_in() -> dict[str, Definition]:
     """By name. What `[actors.NAME]` says goes over it where a task is taken: a definition is the same for everybody."""
@@ -14,7 +17,7 @@ def built_in() -> dict[str, Definition]:
             name=name,
             payload_schema=without_titles(payload.model_json_schema()),
             description=" ".join((payload.__doc__ or "").split()),
-            **{key: said for key, said in DEFAULT_ACTORS[name].items() if key != "module"},
+            **{key: said for key, said in DEFAULT_ACTORS[name].items() if key not in NOT_DEFINED},
         )
         for name, payload in PAYLOADS.items()
     }

@@ -23,9 +23,13 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     throws: tuple[str, ...] = ()
     concurrency_key: tuple[str, ...] = ()
     concurrency_limit: int | None = None
+    memory: bool = False
+    """Whether what its tasks did is written down."""
+    schedule: dict[str, Any] | None = None
+    """When tasks of it are started by themselves, and with which `payload`."""
 
     @property
     def version(self) -> str:
         """The same for whoever accepts and promises the same, wherever its code lies."""
-        promised = msgspec.structs.replace(self, module=None)
+        promised = msgspec.structs.replace(self, module=None, memory=False)
         return hashlib.sha256(msgspec.json.encode(promised, order="sorted")).hexdigest()[:12]

@@ -173,6 +173,8 @@ def _definition(loaded: Loaded, actor: Actor[..., Any], payload: Payload, module
         throws=tuple(sorted(each.__name__ for each in actor.throws)),
         concurrency_key=key,
         concurrency_limit=limit,
+        memory=actor.memory if table.memory is None else table.memory,
+        schedule=actor.schedule,
     )
     _check_provider(loaded.settings, definition)
     return definition
@@ -212,6 +214,7 @@ def _table_of(definition: Definition, table: ActorSettings) -> ActorSettings:
             "max_retries": definition.max_retries,
             "max_age_seconds": definition.max_age_seconds,
             "concurrency": key,
+            "memory": definition.memory,
         }
     )
 

@@ -1,14 +1,25 @@
 """A task to be, as it is asked for: by a client over REST, or by an actor that makes a child."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from windlass.shared.filters import Id, Label, Name, TextualTime
 from windlass.shared.priorities import Priority, number_of
 from windlass.shared.retry_delays import TaskDelays
 from windlass.shared.scrubbing import withhold_label
+from windlass.shared.urls import ENDPOINT_PATTERN, check_endpoint
 
 HORIZON_SECONDS = 366 * 86400
 
@@ -21,6 +32,40 @@ def without_secrets(text: str) -> str:
 
 
 UserId = Annotated[Name, AfterValidator(without_secrets)]
+
+
+class Dependency(BaseModel):
+    """Another task that this one waits for: to complete, or to end in any way."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    key: Annotated[Id, Field(description="Its id.")]
+    on: Annotated[
+        Literal["completed", "ended"], Field(description="`ended` starts after a failure, too; it buries nobody.")
+    ] = "completed"
+
+
+ID, DEPENDENCY = "an id", "a dependency"
+"""Which of the two an entry of `depends_on` is; its place is said without it."""
+
+
+def kind_of_dependency(entry: object) -> str:
+    return DEPENDENCY if isinstance(entry, dict | BaseModel) else ID
+
+
+class Approval(BaseModel):
+    """What a person is asked before a task may start."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    message: Annotated[
+        Annotated[str, Field(min_length=1, max_length=2000), AfterValidator(withhold_label)],
+        Field(description="The question, for whoever decides."),
+    ]
+    expires_in_seconds: Annotated[
+        float | None,
+        Field(gt=0, le=HORIZON_SECONDS, description="Nobody's word for so long, once it is asked for, is a no."),
+    ] = None
 
 
 class NewTask(BaseModel):
@@ -65,8 +110,20 @@ class NewTask(BaseModel):
     workflow_id: Annotated[Label | None, Field(description="The workflow it belongs to.")] = None
     parent_task_id: Annotated[Id | None, Field(description="The task that this one came out of.")] = None
     depends_on: Annotated[
-        list[Id], Field(max_length=1000, description="Starts when all of these tasks have completed.")
+        list[
+            Annotated[
+                Annotated[Id, Tag(ID)] | Annotated[Dependency, Tag(DEPENDENCY)], Discriminator(kind_of_dependency)
+            ]
+        ],
+        Field(
+            max_length=1000,
+            description="Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in "
+            'any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.',
+        ),
     ] = Field(default_factory=list)
+    approval: Annotated[
+        Approval | None, Field(description="Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.")
+    ] = None
     dedupe_key: Annotated[
         Annotated[str, AfterValidator(without_secrets)] | None,
         Field(
@@ -79,7 +136,15 @@ class NewTask(BaseModel):
         float | None,
         Field(gt=0, le=366 * 86400, description="How long the `dedupe_key` means this task; as configured otherwise."),
     ] = None
-    webhook_url: Annotated[Name | None, Field(description="Not supported yet: such a task is refused.")] = None
+    webhook_url: Annotated[
+        Annotated[str, AfterValidator(check_endpoint)] | None,
+        Field(
+            max_length=2000,
+            pattern=ENDPOINT_PATTERN,
+            description="Tells its end there: to your webhook for this url, or to one that is made for it, whose "
+            "`webhook_secret` is in this answer alone.",
+        ),
+    ] = None
     user_id: Annotated[UserId | None, Field(description="Whose task it is; for admins alone.")] = None
 
     @field_validator("run_at")

@@ -153,9 +153,34 @@ class AgentPayload(Payload):
     limits: Annotated[AgentLimits, Field(description="Tighter limits than the configured ones.")] | None = None
 
 
+class EmbedPayload(Payload):
+    """The vector of a text. Those of what agents did, and of questions about it, Windlass asks for itself."""
+
+    model_config = _with_example(text="Count the lighthouses of Norway")
+
+    text: Annotated[str, Field(min_length=1, max_length=8000, description="What the vector is of.")] | None = None
+    job_id: (
+        Annotated[UUID, Field(description="The embedding job whose events get vectors; not for clients.")] | None
+    ) = None
+    model_id: (
+        Annotated[UUID, Field(description="The model that the text is a question to; not for clients.")] | None
+    ) = None
+
+
+class WebhookPayload(Payload):
+    """A delivery on its way to an endpoint. Windlass submits these itself: one that somebody else submits carries
+    nothing."""
+
+    model_config = _with_example(delivery_id="0192f0c1-2f5e-7a3b-8c1d-0123456789ab")
+
+    delivery_id: Annotated[ShortName, Field(description="What is delivered.")]
+
+
 PAYLOADS: dict[str, type[Payload]] = {
     "agent": AgentPayload,
+    "embed": EmbedPayload,
     "media": MediaPayload,
     "probe": ProbePayload,
     "summarize": SummarizePayload,
+    "webhook": WebhookPayload,
 }

@@ -11,6 +11,8 @@ class Terms(NamedTuple):
     max_retries: int
     max_age_seconds: float | None
     concurrency_key: tuple[str, ...]
+    is_remembered: bool
+    """What its tasks did is written down."""
 
 
 def terms_of(definition: Definition, settings: Settings) -> Terms:
@@ -20,6 +22,7 @@ def terms_of(definition: Definition, settings: Settings) -> Terms:
     def of(name: str) -> Any:
         return getattr(table if name in said else definition, name)
 
+    remembered = definition.memory if table is None or table.memory is None else table.memory
     max_retries, max_age = of("max_retries"), of("max_age_seconds")
     key = definition.concurrency_key
     if table is not None and table.concurrency is not None:
@@ -29,4 +32,5 @@ def terms_of(definition: Definition, settings: Settings) -> Terms:
         max_retries=settings.defaults.max_retries if max_retries is None else max_retries,
         max_age_seconds=(settings.defaults.max_age_seconds if max_age is None else max_age) or None,
         concurrency_key=key,
+        is_remembered=settings.memory and remembered,
     )

@@ -57,17 +57,19 @@ class Sibling(NamedTuple):
     takes: bool
 
 
-def after_a_refusal(actor: str, own: str, why: str, siblings: Iterable[Sibling]) -> InvalidInput | None:
-    """What becomes of a task that was accepted, and that the version which claimed it refuses. None: it is handed back,
-    free, for a version lives that takes it. Else it can only be buried, and both are named."""
+def after_a_refusal(
+    actor: str, own: str, why: str, siblings: Iterable[Sibling], *, pointer: str = ""
+) -> InvalidInput | None:
+    """What becomes of a task that was accepted, and that the version which claimed it refuses, at this place. None: it
+    is handed back, free, for a version lives that takes it. Else it can only be buried, and both are named."""
     taking = [each for each in siblings if each.takes and each.name != own]
     if any(each.lives for each in taking):
         return None
     refusal = f"version {own} of {actor}, which claimed the task, does not take its payload: {why}"
     if not taking:
-        return InvalidInput(f"{refusal}; no other version that is known takes it")
+        return InvalidInput(f"{refusal}; no other version that is known takes it", pointer=pointer)
     names = _listed([each.name for each in taking])
-    return InvalidInput(f"{refusal}; {names} would take it, and no worker runs that any more")
+    return InvalidInput(f"{refusal}; {names} would take it, and no worker runs that any more", pointer=pointer)
 
 
 def _listed(names: Sequence[str]) -> str:

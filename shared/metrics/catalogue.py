@@ -3,7 +3,17 @@
 from dataclasses import dataclass
 from types import ModuleType
 
-from windlass.shared.metrics import actors, cluster, providers, services, tasks
+from windlass.shared.metrics import (
+    actors,
+    cluster,
+    memory,
+    projects,
+    providers,
+    schedules,
+    services,
+    tasks,
+    webhooks,
+)
 from windlass.shared.metrics.declaring import CATALOGUE, Declared
 
 PROCESS = (
@@ -25,6 +35,10 @@ def parts() -> list[Part]:
         "What becomes of tasks": tasks,
         "Providers": providers,
         "Actors": actors,
+        "Projects": projects,
+        "Memory": memory,
+        "Webhooks": webhooks,
+        "Schedules": schedules,
         "The services": services,
         "Everything": cluster,
     }

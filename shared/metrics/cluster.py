@@ -70,6 +70,82 @@ ACTOR_VERSIONS = gauge(
     ["actor"],
     of=[API],
 )
+PROJECT_ORPHANS = gauge(
+    "windlass_project_orphans",
+    "Projects whose queue runs or stops and whose run has ended: nobody would move them. Must be 0",
+    [],
+    of=[API],
+)
+PROJECT_QUEUES = gauge(
+    "windlass_project_queues",
+    "Queues of projects that are not idle, by state: running or stopping",
+    ["state"],
+    of=[API],
+)
+PROJECT_STOPPING_SECONDS = gauge(
+    "windlass_project_stopping_seconds",
+    "How long ago the queue that has been stopping longest was asked to; `by` is stop or force. 0 when none is",
+    ["by"],
+    of=[API],
+)
+EMBEDDING_JOBS = gauge(
+    "windlass_embedding_jobs",
+    "Embedding jobs that are not done: waiting, or failed and to be retried",
+    ["state"],
+    of=[API],
+)
+UNGATHERED_SECONDS = gauge(
+    "windlass_memory_ungathered_seconds",
+    "How long the oldest event has waited to be gathered, and cannot be found yet; 0 when none does",
+    [],
+    of=[API],
+)
 UNTOLD = gauge(
     "windlass_untold_moves", "Moves of tasks that could not be told to whom they concern: must be 0", [], of=[API]
+)
+WORKFLOW_DRIFT = gauge(
+    "windlass_workflow_drift",
+    "Workflows whose counts were not what their tasks are, when they were last counted anew: must be 0",
+    [],
+    of=[API],
+)
+ESCALATED_WORKFLOWS = gauge(
+    "windlass_escalated_workflows", "Workflows that wait for somebody to resume or cancel them", [], of=[API]
+)
+WEBHOOKS = gauge(
+    "windlass_webhooks",
+    "Endpoints, by state: enabled, failing, disabled or gone",
+    ["state"],
+    of=[API],
+)
+GIVEN_UP_WEBHOOKS = gauge(
+    "windlass_given_up_webhooks",
+    "Endpoints that are disabled because they failed for five days, and not by hand",
+    [],
+    of=[API],
+)
+WAITING_DELIVERIES = gauge(
+    "windlass_webhook_waiting_deliveries",
+    "Deliveries that are not delivered yet, by their endpoints' state; those of all states but enabled are held, but "
+    "for the one that tries",
+    ["state"],
+    of=[API],
+)
+SCHEDULES = gauge(
+    "windlass_schedules",
+    "Schedules, by state: active or paused; `reason` is why: asked-for, failures or owner-has-no-key, else empty",
+    ["state", "reason"],
+    of=[API],
+)
+SCHEDULE_OVERDUE_SECONDS = gauge(
+    "windlass_schedule_overdue_seconds",
+    "How long ago the due time was to be started that nobody has decided about; 0 when there is none",
+    [],
+    of=[API],
+)
+OLDEST_APPROVAL_SECONDS = gauge(
+    "windlass_oldest_approval_seconds",
+    "How long the task that was asked about first has waited for a person's word; 0 when none waits",
+    [],
+    of=[API],
 )

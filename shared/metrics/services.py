@@ -48,15 +48,12 @@ STREAMS_CUT = counter(
 
 DOORBELLS = counter(
     "windlass_doorbells_total",
-    "Doorbells published; `result` is confirmed or given_back",
+    "Doorbells published; `result` is confirmed or missed",
     ["queue", "result"],
     of=[DISPATCHER],
 )
-DOORBELLS_AGAIN = counter(
-    "windlass_doorbells_again_total", "Tasks rung for once more because nobody came", ["queue"], of=[DISPATCHER]
-)
 DISPATCH_BATCH = histogram(
-    "windlass_dispatch_batch_size", "Tasks reserved and rung for at once", [], buckets=BATCH_SIZES, of=[DISPATCHER]
+    "windlass_dispatch_batch_size", "Doorbells rung at once", [], buckets=BATCH_SIZES, of=[DISPATCHER]
 )
 DISPATCH_CONFIRM_SECONDS = histogram(
     "windlass_dispatch_confirm_seconds",
@@ -91,9 +88,11 @@ WRITE_BATCH = histogram(
 
 JANITOR_LAST_SUCCESS = gauge(
     "windlass_janitor_last_success_timestamp_seconds",
-    "When a duty was last done to its end, or this janitor began; `rhythm` is leases, minute, hour or call, `duty` is "
-    "stale, expired, dependents, keys, bulk, blocked, workers, breakers, submission_keys, rates, tallies, untold, "
-    "texts, reconciler, statistics or tallies_check",
+    "When a duty was last done to its end, or this janitor began; `rhythm` is leases, minute, hour, call or due, "
+    "`duty` is stale, expired, approvals, dependents, workflows, keys, projects, endpoints, bulk, memory, "
+    "vector_indexes, schedules, blocked, schedules_check, projects_check, endpoints_check, workers, breakers, "
+    "submission_keys, rates, tallies, untold, texts, reconciler, workflow_drift, questions, figures, statistics or "
+    "tallies_check",
     ["duty", "rhythm"],
     of=[JANITOR],
 )

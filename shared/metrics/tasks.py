@@ -6,7 +6,7 @@ SUBMITTED = counter(
     "windlass_tasks_submitted_total",
     "Tasks accepted and stored; a submit that found its key taken is none",
     ["actor", "provider"],
-    of=[API],
+    of=[API, ACTORS, JANITOR],
 )
 FINISHED = counter(
     "windlass_tasks_finished_total",
@@ -54,7 +54,7 @@ ATTEMPT_ERRORS = counter(
 )
 CLAIMS_REFUSED = counter(
     "windlass_claims_refused_total",
-    "Doorbells that were answered with no, and why, in the words of `why` and a few more (`shared/reasons.py`)",
+    "Claims of tasks that must run alone and were refused, and why, in the words of `why` and a few more",
     ["queue", "reason"],
     of=[ACTORS],
 )

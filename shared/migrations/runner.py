@@ -9,7 +9,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from windlass.shared.migrations import sets
+from windlass.shared.migrations import extensions, sets
 
 
 def alembic_config() -> Config:
@@ -39,6 +39,7 @@ async def migrate(database_url: str) -> str:
             is_newer = found is not None and found > newest_revision()
             if not is_newer:
                 await connection.run_sync(_upgrade_tables)
+            await connection.run_sync(extensions.make_offered)
             await connection.run_sync(sets.make_own)
             await connection.run_sync(sets.drop_old)
             return found if found is not None and is_newer else newest_revision()

@@ -9,25 +9,44 @@ from windlass.shared.models.actors import ActorVersion, TaskChild, TaskStep
 from windlass.shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
 from windlass.shared.models.demand import SCALE_DEMAND
 from windlass.shared.models.media import Content, Generation
+from windlass.shared.models.memory import AgentEvent, Embedding, EmbeddingJob, EmbeddingModel, QuestionVector
 from windlass.shared.models.processes import FunctionSet, ServiceReport, Worker
+from windlass.shared.models.projects import Project, ProjectEvent, ProjectItem, ProjectRun
 from windlass.shared.models.providers import Actor, Provider, ProviderEvent, ProviderResult, Queue, RateCounter
+from windlass.shared.models.schedules import Schedule, ScheduleEvent, ScheduleRun
 from windlass.shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag, Unsettled, Untold
+from windlass.shared.models.webhooks import Delivery, DeliveryTry, Webhook, WebhookBody
+from windlass.shared.models.workflows import Workflow, WorkflowEvent, WorkflowNode
 
 __all__ = [
     "SCALE_DEMAND",
     "Actor",
     "ActorVersion",
+    "AgentEvent",
     "ApiKey",
     "AuditEntry",
     "BulkJob",
     "Content",
+    "Delivery",
+    "DeliveryTry",
+    "Embedding",
+    "EmbeddingJob",
+    "EmbeddingModel",
     "FunctionSet",
     "Generation",
+    "Project",
+    "ProjectEvent",
+    "ProjectItem",
+    "ProjectRun",
     "Provider",
     "ProviderEvent",
     "ProviderResult",
+    "QuestionVector",
     "Queue",
     "RateCounter",
+    "Schedule",
+    "ScheduleEvent",
+    "ScheduleRun",
     "ServerSecret",
     "ServiceReport",
     "Session",
@@ -44,5 +63,10 @@ __all__ = [
     "TaskTally",
     "Unsettled",
     "Untold",
+    "Webhook",
+    "WebhookBody",
     "Worker",
+    "Workflow",
+    "WorkflowEvent",
+    "WorkflowNode",
 ]

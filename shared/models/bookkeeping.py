@@ -1,15 +1,18 @@
 """What is kept about many tasks: the keys they came under, how many have ended, what is done to many at once."""
 
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
     ARRAY,
+    BigInteger,
     CheckConstraint,
     Column,
     Index,
     LargeBinary,
+    Numeric,
     text,
 )
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
@@ -98,19 +101,42 @@ class BulkJob(SQLModel, table=True):
     updated_at: datetime = moment(optional=False)
     duplicates: int = counter()
     """So many were left as they are, because a live task has their `dedupe_key`."""
+    requeued: int = counter()
+    """So many were tasks of projects' runs: their items are first in their backlogs again."""
 
 
 class TaskQueueMetric(SQLModel, table=True):
-    """One day of one actor: what was created then, and what has become of it."""
+    """One day of one actor, agent, provider, user and project: what was created then, and what has become of it.
+
+    Sums and counts that can be added up over rows; averages and percentiles are made of them when somebody asks. Whole
+    numbers, so that a day that is counted anew comes to the same. `''` is none.
+    """
 
     __tablename__ = "task_queue_metrics"
+    __table_args__ = (Index("task_queue_metrics_user", "user_id", "day"),)
 
     day: date = Field(primary_key=True)
     actor: str = Field(primary_key=True)
+    subagent_type: str = Field(primary_key=True)
+    provider: str = Field(primary_key=True)
+    user_id: str = Field(primary_key=True)
+    project_id: str = Field(primary_key=True)
     created: int
     completed: int
     failed: int
-    average_latency_seconds: float | None = None
-    error_rate: float | None = None
-    heartbeat_delay_seconds: float | None = None
+    cancelled: int
+    latency_ms: int = Field(sa_column=Column(BigInteger, nullable=False))
+    """Of those that completed, from their submit to their end, together."""
+    waits: dict[str, Any] = document(optional=False)
+    """How many waited how long for the attempt that ended them: by the numbers of logarithmic steps."""
+    runs: dict[str, Any] = document(optional=False)
+    """And how long that attempt took."""
+    running: int
+    heartbeat_delay_ms: int = Field(sa_column=Column(BigInteger, nullable=False))
+    """Of those that ran when this was counted, together."""
+    prompt_tokens: int | None = Field(default=None, sa_column=Column(BigInteger))
+    completion_tokens: int | None = Field(default=None, sa_column=Column(BigInteger))
+    cost_usd: Decimal | None = Field(default=None, sa_column=Column(Numeric))
+    failed_cost_usd: Decimal | None = Field(default=None, sa_column=Column(Numeric))
+    """The part of it that went into tasks that are dead."""
     updated_at: datetime = moment(optional=False)

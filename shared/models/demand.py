@@ -41,12 +41,6 @@ CROSS JOIN LATERAL (
     FROM own o WHERE o.provider = p.name
 ) AS whole
 CROSS JOIN LATERAL (
-    SELECT count(*) AS tasks FROM tasks t
-    WHERE t.provider = p.name AND t.queue = q.name AND t.doorbell_token IS NOT NULL AND NOT t.job_open
-      AND t.concurrency_key IS NULL
-    AND {_DUE}
-) AS rung
-CROSS JOIN LATERAL (
     -- Of each key no more than it has room for; what has been parked is held, and counts nowhere.
     SELECT coalesce(sum(of_key.tasks), 0)::bigint AS tasks, coalesce(sum(least(of_key.tasks, (
                SELECT greatest(0, a.concurrency_limit - (
@@ -71,7 +65,7 @@ CROSS JOIN LATERAL (
         CROSS JOIN LATERAL (
             SELECT t.concurrency_key AS key FROM tasks t
             WHERE t.queue = q.name AND t.lane = of.lane AND t.priority = level.priority
-              AND t.doorbell_token IS NULL AND NOT t.job_open
+              AND NOT t.job_open
     AND {_DUE}
             -- Those with keys stand among the others, and are passed over.
             ORDER BY t.available_at LIMIT CASE WHEN keyed.tasks > 0 THEN {MOST_COUNTED}
@@ -79,7 +73,7 @@ CROSS JOIN LATERAL (
         ) AS counted
         LIMIT {MOST_COUNTED}
     ) AS counted
-) AS unrung
+) AS plain
 CROSS JOIN LATERAL (SELECT coalesce(p.rate_override, p.configured_rate) AS in_force) AS rate
 CROSS JOIN LATERAL (
     SELECT greatest(0, (rate.in_force ->> 'limit')::int - coalesce(sum(taken.places), 0)) AS places
@@ -89,21 +83,21 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     -- What there is none of, a limit or a rate, is null, and `least` passes it over.
     SELECT greatest(0, least(
-        rung.tasks + unrung.tasks + keyed.startable,
+        plain.tasks + keyed.startable,
         coalesce(p.limit_override, p.configured_limit) - whole.running - whole.held,
         CASE WHEN rate.in_force IS NOT NULL THEN unused.places END))::bigint AS admitted
 ) AS waiting;
 END $$
 """  # noqa: S608 - the states' own words
 """Apart from the engine's functions, which every migration drops and makes anew, and without any of them. Slots that
-are free, places that are left in the rate (`rate_window.sql`) and the room of concurrency keys (`keys.sql`) decide how
-much may start, as in `shared/admission.py`; the window of doorbells does not, for it grows with the pool. A queue may
-want all the places that its provider has free, whatever waits in the others: which of them somebody will serve is for
-the pools to say, and one that wanted nothing until its turn came would begin too late. One index probe per lane and
-priority, so that tasks scheduled for later are never walked over. Each is asked for in the order of its index, and what
-has no order has no limit: a limit alone makes the planner walk through all that live. A function, because a view cannot
-say how it is to be planned, and whoever asks has the server's own settings: compiling this statement took a hundred
-times as long as running it. With its owner's rights, as a view is."""
+are free, places that are left in the rate (`rate_window.sql`) and the room of concurrency keys (`keys.sql`) decide
+how much may start, as in `shared/admission.py`. A queue may want all the places that its provider has free, whatever
+waits in the others: which of them somebody will serve is for the pools to say, and one that wanted nothing until its
+turn came would begin too late. One index probe per lane and priority, so that tasks scheduled for later are never
+walked over. Each is asked for in the order of its index, and what has no order has no limit: a limit alone makes the
+planner walk through all that live. A function, because a view cannot say how it is to be planned, and whoever asks
+has the server's own settings: compiling this statement took a hundred times as long as running it. With its owner's
+rights, as a view is."""
 
 SCALE_DEMAND = "CREATE VIEW scale_demand AS SELECT queue, wanted FROM read_demand()"
 

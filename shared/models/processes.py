@@ -40,6 +40,10 @@ class Worker(SQLModel, table=True):
     broken: dict[str, Any] = document(optional=False)
     drain_requested_at: datetime | None = moment()
     drain_reason: str | None = None
+    claim_epoch: int = counter()
+    """Raised when it recalls a call whose answer was lost: what it asked for in an earlier one is void."""
+    whereabouts: dict[str, Any] = document(optional=False)
+    """Machine, namespaces, container and process numbers: by these who starts in its place can prove its death."""
 
 
 class ServiceReport(SQLModel, table=True):

@@ -25,7 +25,7 @@ class Provider(SQLModel, table=True):
     __tablename__ = "providers"
     __table_args__ = (
         CheckConstraint("configured_limit >= 0 AND limit_override >= 0", name="limit"),
-        CheckConstraint("dispatch_version >= 0", name="dispatch_version"),
+        CheckConstraint("retry_share BETWEEN 0 AND 100", name="retry_share"),
         CheckConstraint("breaker_mode IN ('auto', 'open', 'closed')", name="breaker_mode"),
         CheckConstraint("breaker_state IN ('closed', 'open', 'half-open')", name="breaker_state"),
         CheckConstraint("(breaker_state = 'closed') = (breaker_until IS NULL)", name="breaker_until"),
@@ -37,7 +37,6 @@ class Provider(SQLModel, table=True):
     configured_limit: int | None = None
     limit_override: int | None = None
     lane_credit: int = counter()
-    dispatch_version: int = counter()
     configured_rate: dict[str, Any] | None = document()
     rate_override: dict[str, Any] | None = document()
     paused: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
@@ -57,6 +56,8 @@ class Provider(SQLModel, table=True):
     rate_counts: list[int] = Field(
         default_factory=list, sa_column=Column(ARRAY(Integer), nullable=False, server_default=text("'{}'"))
     )
+    retry_share: int = Field(default=30, sa_column_kwargs={"server_default": text("30")})
+    """Percent of the starts that go to retries while both lanes have something due."""
 
 
 class Queue(SQLModel, table=True):

@@ -46,7 +46,7 @@ STORAGE = {
 """What keeps a long history from costing anything.
 
 Full pages have gaps, too small for a finished task and large enough for a new one. It would be put there, would move
-out as soon as it is rung for, and leave the gap to the next: every submit would touch another page of history, and
+out as soon as it is claimed, and leave the gap to the next: every submit would touch another page of history, and
 write it whole to the log. A page that keeps some room is closed to new tasks once it is full, and one that is in it
 stays in it.
 
@@ -80,7 +80,7 @@ class Task(SQLModel, table=True):
         CheckConstraint("priority BETWEEN 0 AND 9", name="priority"),
         CheckConstraint(
             "attempt >= 0 AND retry_count >= 0 AND max_retries >= 0 AND interrupt_count >= 0"
-            " AND stall_count >= 0 AND rate_limited_count >= 0 AND doorbell_count >= 0 AND report_count >= 0"
+            " AND stall_count >= 0 AND rate_limited_count >= 0 AND report_count >= 0"
             " AND unmet >= 0 AND last_seq >= 1",
             name="counters",
         ),
@@ -98,16 +98,11 @@ class Task(SQLModel, table=True):
             " WHEN 'dead' THEN true WHEN 'cancelled' THEN true ELSE unmet = 0 END",
             name="unmet",
         ),
-        CheckConstraint(
-            "(doorbell_token IS NULL) = (doorbell_at IS NULL)"
-            f" AND (doorbell_token IS NULL OR status IN {words(WAITING)})",
-            name="doorbell",
-        ),
         CheckConstraint("level >= 0 AND concerns >= 0 AND life >= 1", name="lives"),
         CheckConstraint(
             "(held = '{}') = (due_at IS NULL) AND (held = '{}') = (held_at IS NULL)"
             " AND (held = '{}' OR (status IN ('blocked', 'queued', 'retrying') AND available_at = 'infinity'"
-            " AND doorbell_token IS NULL AND NOT job_open))",
+            " AND NOT job_open))",
             name="held",
         ),
         # The live work, each question its own small index: history costs them nothing however long it grows.
@@ -115,14 +110,16 @@ class Task(SQLModel, table=True):
             "tasks_due",
             "queue", "lane", "priority", "available_at", "task_id",
             postgresql_include=["user_id"],  # so that a user's are counted by the index alone
-            postgresql_where=text(f"status IN {words(WAITING)} AND doorbell_token IS NULL"),
+            postgresql_where=text(f"status IN {words(WAITING)}"),
         ),
+        # Who may have killed its workers: few, and looked for at every claim.
         Index(
-            "tasks_rung",
-            "provider",
-            postgresql_where=text(f"status IN {words(WAITING)} AND doorbell_token IS NOT NULL"),
+            "tasks_suspected",
+            "suspicion", "queue",
+            postgresql_where=text(f"status IN {words(WAITING)} AND suspicion >= 2"),
         ),
-        Index("tasks_running", "provider", postgresql_where=text("status = 'running'")),
+        Index("tasks_of_worker", "worker_id", "claim_xid", postgresql_where=text("status = 'running'")),
+        Index("tasks_running", "provider", "claim_xid", postgresql_where=text("status = 'running'")),
         Index("tasks_job_open", "provider", postgresql_where=text("job_open")),
         Index("tasks_blocked", "task_id", postgresql_where=text("status = 'blocked'")),
         Index(
@@ -145,6 +142,25 @@ class Task(SQLModel, table=True):
             "tasks_parked",
             "provider", "actor", "concurrency_key", "priority", "due_at", "task_id",
             postgresql_where=text("concurrency_key IS NOT NULL AND held = '{key}'"),
+        ),
+        # A task without an id of its client's has no entry here.
+        Index("tasks_request", "request_id", postgresql_where=text("request_id IS NOT NULL")),
+        # Workflows' tasks by their keys, and those that somebody is asked about; of the others none is in these.
+        Index(
+            "tasks_workflow_key",
+            "workflow_id", "workflow_key",
+            unique=True,
+            postgresql_where=text("workflow_key IS NOT NULL"),
+        ),
+        Index(
+            "tasks_asked",
+            "user_id", "task_id",
+            postgresql_where=text("status = 'blocked' AND asked_at IS NOT NULL"),
+        ),
+        Index(
+            "tasks_ask_expiring",
+            "ask_expires_at",
+            postgresql_where=text("status = 'blocked' AND asked_at IS NOT NULL AND ask_expires_at IS NOT NULL"),
         ),
         # Lists: what lives and what has ended is found by each filter, newest first.
         living("tasks_live", "task_id"),
@@ -221,9 +237,6 @@ class Task(SQLModel, table=True):
     heartbeat_at: datetime | None = moment()
     lease_expires_at: datetime | None = moment()
     cancel_requested: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
-    doorbell_token: UUID | None = Field(default=None, sa_column=Column(PG_UUID(as_uuid=True)))
-    doorbell_at: datetime | None = moment()
-    doorbell_count: int = counter()
     report_count: int = counter()
     last_seq: int = Field(default=1, sa_column_kwargs={"server_default": text("1")})
     unmet: int = counter()
@@ -265,6 +278,23 @@ class Task(SQLModel, table=True):
     concurrency_key: str | None = None
     usage: dict[str, Any] | None = document()
     """What its attempts have cost together, as far as somebody said so."""
+    turn_at: datetime | None = moment()
+    """Of one that must run alone: since when a slot is left to it."""
+    request_id: str | None = None
+    """What the client called the request that submitted it. One that we have made up is the task's own id."""
+    workflow_key: str | None = None
+    """What it is called in its workflow; one for each element is called `pages[3]`."""
+    approval: dict[str, Any] | None = document()
+    """What a person is asked before it may start, and what that person has decided."""
+    asked_at: datetime | None = moment()
+    """While it is blocked: since when only a person's word is missing."""
+    ask_expires_at: datetime | None = moment()
+    webhook_id: UUID | None = Field(default=None, sa_column=Column(PG_UUID(as_uuid=True)))
+    """The endpoint that its submitter wants told of its end, whatever it subscribes to."""
+    schedule_id: UUID | None = Field(default=None, sa_column=Column(PG_UUID(as_uuid=True)))
+    """The schedule that started it."""
+    claim_xid: int = Field(sa_column=Column(Xid8, nullable=False, server_default=text("'0'")))
+    """Of the last claim: by it what runs is counted without what has ended."""
 
 
 SEARCHED_TEXT_STATISTICS = f"CREATE STATISTICS tasks_searched_text ON ({SEARCHED_TEXT}) FROM tasks"
@@ -302,16 +332,20 @@ class TaskTag(SQLModel, table=True):
 
 
 class TaskDependency(SQLModel, table=True):
-    """An edge: the child waits for the parent."""
+    """An edge: the child waits for the parent, to complete or to end in any way."""
 
     __tablename__ = "task_dependencies"
     __table_args__ = (
         CheckConstraint("parent_id <> child_id", name="no_loop"),
+        CheckConstraint("met_on IN ('completed', 'ended')", name="met_on"),
         Index("task_dependencies_child", "child_id"),
     )
 
     parent_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     child_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
+    met_on: str = Field(default="completed", sa_column_kwargs={"server_default": "completed"})
+    by_node: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    """The parent is what stands for the tasks of a `for_each` (`workflow_nodes`), and no task itself."""
 
 
 class Unsettled(SQLModel, table=True):

@@ -29,14 +29,31 @@ class Stat:
         self.parent = int(self._fields[1])
 
     @property
+    def identity(self) -> "ProcessIdentity":
+        return ProcessIdentity(self.pid, self.started)
+
+    @property
     def is_running(self) -> bool:
         """Zombies do not count: they have ended and only wait to be collected."""
         return self._fields[0] not in {b"Z", b"X"}
 
     @property
+    def has_ended(self) -> bool:
+        """All of it: one whose first thread has ended looks like a zombie while its other threads work on."""
+        return not self.is_running and int(self._fields[17]) <= 1
+
+    @property
     def started(self) -> int:
         """In clock ticks."""
         return int(self._fields[19])
+
+    @property
+    def group(self) -> int:
+        return int(self._fields[2])
+
+    @property
+    def niceness(self) -> int:
+        return int(self._fields[16])
 
     @property
     def cpu_seconds(self) -> float:
@@ -60,7 +77,7 @@ def stat_of(pid: int) -> Stat | None:
 
 def stats() -> Iterator[Stat]:
     """Of every process of the machine."""
-    for pid in _pids():
+    for pid in pids():
         if stat := stat_of(pid):
             yield stat
 
@@ -175,7 +192,7 @@ def open_files(pid: int) -> Iterator[os.stat_result | None]:
 def threads_of(user: int) -> int:
     """How many run under that account."""
     threads = 0
-    for pid in _pids():
+    for pid in pids():
         with suppress(OSError):
             if os.stat(f"/proc/{pid}").st_uid == user:  # noqa: PTH116
                 threads += len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208
@@ -197,13 +214,71 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text()
 
 
+@dataclass(frozen=True)
+class Mount:
+    """A line of our `mountinfo`: what of a file system stands where, of which kind, and how."""
+
+    root: str
+    point: str
+    kind: str
+    options: tuple[str, ...]
+    """Those of the file system itself."""
+
+
+def own_mounts() -> list[Mount]:
+    found = []
+    for line in sure("/proc/self/mountinfo").decode(errors="replace").splitlines():
+        mount, _, system = line.partition(" - ")
+        root, point = mount.split(" ")[3:5]
+        kind, _, options = system.split(" ")[:3]
+        found.append(Mount(root, point, kind, tuple(options.split(","))))
+    return found
+
+
+def own_numbers() -> list[int]:
+    """Ours in every process namespace that this /proc can see us in: one alone, if it is that of our own."""
+    for line in sure("/proc/self/status").splitlines():
+        if line.startswith(b"NSpid:"):
+            return [int(number) for number in line.split()[1:]]
+    return []
+
+
+def cgroup_of(pid: int) -> str:
+    """All control groups that it is in, as far as they are below those of our own namespace."""
+    return sure(f"/proc/{pid}/cgroup").decode(errors="replace")
+
+
+def oom_score_of(pid: int) -> int:
+    """What it has added to its own, or somebody for it."""
+    return int(sure(f"/proc/{pid}/oom_score_adj"))
+
+
+def own_namespace(kind: str) -> str:
+    """Its number is not given to another one as long as anybody lives in it; none where the kernel has no such kind."""
+    try:
+        return os.readlink(f"/proc/self/ns/{kind}")  # noqa: PTH115 - no path, though it reads like one
+    except FileNotFoundError:
+        return ""
+
+
+def sure(path: str) -> bytes:
+    """All of a file whose absence would be taken for a proof: only what is gone is missing, and what cannot be read is
+    an error."""
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - of every process
+        return file.readall()
+
+
+def sure_stat(pid: int) -> Stat:
+    return Stat(pid, sure(f"/proc/{pid}/stat"))
+
+
 def volunteer_to_go(score: int) -> None:
     """When memory ends, the kernel ends those first who have the higher score."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:  # noqa: PTH123
         file.write(b"%d" % score)
 
 
-def _pids() -> Iterator[int]:
+def pids() -> Iterator[int]:
     return map(int, filter(str.isdigit, os.listdir("/proc")))  # noqa: PTH208 - a path object for each takes three times as long
 
 

@@ -7,6 +7,8 @@ import traceback
 from collections import deque
 from typing import Final
 
+from windlass.shared.errors import words_of
+
 LOGGER: Final = "rabbitmq"
 """Whoever is connected tells it at INFO, whoever is not at WARNING, with its own name as `connection`."""
 
@@ -57,7 +59,7 @@ def _lost(record: logging.LogRecord) -> str | None:
     error = record.exc_info[1] if record.exc_info else None
     if error is None:
         return record.getMessage().removeprefix("Consumer encountered a connection error: ")
-    return (str(error) or type(error).__name__) if is_of_connection(error) else None
+    return words_of(error) if is_of_connection(error) else None
 
 
 def is_of_connection(error: BaseException) -> bool:

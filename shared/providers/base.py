@@ -133,6 +133,22 @@ class Finished:
         return self.finish_reason == "length"
 
 
+@dataclass(frozen=True)
+class Embedded:
+    """One vector for each text, in their order, and what they used as far as the provider said so."""
+
+    vectors: Sequence[Sequence[float]]
+    prompt_tokens: int | None = None
+    cost: float | None = None
+
+
+@runtime_checkable
+class EmbeddingProvider(Protocol):
+    """Made as a `MediaProvider` is. Every error that it raises is a `TaskError` of `shared/errors.py`."""
+
+    async def embed(self, texts: Sequence[str], *, model: str) -> Embedded: ...
+
+
 class ChatProvider(Protocol):
     """Made as a `MediaProvider` is. Every error that it raises is a `TaskError` of `shared/errors.py`."""
 

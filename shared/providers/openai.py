@@ -9,7 +9,7 @@ import httpx
 from httpx_sse import EventSource
 
 from windlass.shared.errors import ContentRejected, NetworkTimeout, QuotaExhausted, ServiceUnavailable, TaskError
-from windlass.shared.providers.base import Finished, Message
+from windlass.shared.providers.base import Embedded, Finished, Message
 from windlass.shared.providers.http.answers import (
     error_of,
     error_of_status,
@@ -59,6 +59,21 @@ class Adapter:
             raise NetworkTimeout(f"{self._name}'s stream ended before the answer did", sent=True)
         yield finished
 
+    async def embed(self, texts: Sequence[str], *, model: str) -> Embedded:
+        """`/embeddings`: all texts in one call. A text that the provider refuses is an error of all of them."""
+        body = {"model": model, "input": list(texts), "encoding_format": "float"}
+        headers = {**self._headers(), "Accept": "application/json"}
+        try:
+            async with self._http.stream(
+                "POST", f"{self._endpoint.base_url}/embeddings", headers=headers, json=body
+            ) as response:
+                said = await self._whole(response)
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            raise error_of_transport(self._name, error) from error
+        if not response.is_success:
+            raise of_an_account(error_of(self._name, response, said))
+        return vectors_in(self._name, said, len(texts))
+
     def _body(self, messages: Sequence[Message], model: str) -> dict[str, Any]:
         return {
             "model": model,
@@ -97,6 +112,18 @@ class Adapter:
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._endpoint.api_key, SCRUBBED) if self._endpoint.api_key else text
+
+
+def vectors_in(provider: str, said: str, number: int) -> Embedded:
+    """Each text's vector has the text's number; they need not come in order."""
+    try:
+        answer = json.loads(said)
+        by_place = {int(each["index"]): [float(part) for part in each["embedding"]] for each in answer["data"]}
+        vectors = [by_place[place] for place in range(number)]
+        usage = dict(answer.get("usage") or {})
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise not_understood(provider, 200, said) from error
+    return Embedded(vectors, usage.get("prompt_tokens"), usage.get("cost"))
 
 
 class Generation:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from windlass.shared.errors import NotFound, Unauthorized
-from windlass.shared.providers.base import ChatProvider, MediaProvider
+from windlass.shared.providers.base import ChatProvider, EmbeddingProvider, MediaProvider
 from windlass.shared.settings import Settings
 from windlass.shared.toml_tables import Endpoint
 
@@ -32,6 +32,17 @@ def chat_provider(settings: Settings, name: str, http: httpx.AsyncClient) -> Cha
     if not hasattr(provider, "stream_chat"):
         raise NotFound(
             f"The adapter of {name} writes no texts; name one that does as `adapter` in [providers.{name}], "
+            f'such as "{CHAT}"'
+        )
+    return provider
+
+
+def embedding_provider(settings: Settings, name: str, http: httpx.AsyncClient) -> EmbeddingProvider:
+    """The same for vectors."""
+    provider = _made(settings, name, http)
+    if not isinstance(provider, EmbeddingProvider):
+        raise NotFound(
+            f"The adapter of {name} makes no vectors; name one that does as `adapter` in [providers.{name}], "
             f'such as "{CHAT}"'
         )
     return provider

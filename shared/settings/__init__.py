@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from windlass.actors.names import fault_of
 from windlass.shared.retry_delays import RetrySettings, Schedules
+from windlass.shared.schedules.definition import Definition as ScheduleDefinition
 from windlass.shared.settings.variables import Variables
 from windlass.shared.toml_tables import (
     DEFAULT_ACTORS,
@@ -56,7 +57,9 @@ DEFAULT_PROVIDERS: dict[str, dict[str, Any]] = {
         "model": "openrouter/auto",
     },
     "local": {"actor": "agent", "limit": 2},
+    "hash": {"actor": "embed", "limit": 2},
     "probe": {"actor": "probe"},
+    "http": {"actor": "webhook"},
 }
 
 DEMO_AGENT = Path(__file__).parent.parent / "demo_agent.py"
@@ -80,6 +83,7 @@ class Settings(Variables):
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     agents: dict[str, AgentSettings] = Field(default_factory=dict)
     actors: Annotated[dict[str, ActorSettings], NoDecode] = Field(default_factory=dict)
+    schedules: dict[str, ScheduleDefinition] = Field(default_factory=dict)
     retries: RetrySettings = RetrySettings()
     lanes: LaneSettings = LaneSettings()
     defaults: TaskDefaults = TaskDefaults()

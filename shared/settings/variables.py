@@ -13,6 +13,7 @@ PREFIX = "WINDLASS_"
 NOT_SETTINGS = {
     "WINDLASS_URL": "The client and the commands: which Windlass they speak to; their key is in `WINDLASS_API_KEY`.",
     "WINDLASS_TASK_ID": "Set for an agent: the task that it works on.",
+    "WINDLASS_WORKER_ID": "Set for all that a worker starts, so that a successor finds what was left behind.",
     "WINDLASS_SUPERVISED_BY": "Set by `make up` for everything that it starts, so that it finds what was left behind.",
     "WINDLASS_VERSION": "`make compose`: the image's tag.",
     "WINDLASS_POSTGRES_PASSWORD": "`make compose`: made up once and kept in `deploy/.env`.",
@@ -86,6 +87,9 @@ class Variables(BaseSettings):
     largest_body_bytes: Bytes = Field(2_000_000, description="The largest request.")
     largest_payload_bytes: Bytes = Field(1_000_000, description="The largest payload of a task, as JSON.")
     largest_result_bytes: Bytes = Field(5_000_000, description="The largest result that is kept, as JSON.")
+    largest_input_bytes: Bytes = Field(
+        8_000_000, description="The largest payload with the results in it that it refers to, as JSON."
+    )
     largest_output_bytes: Bytes = Field(10_000_000, description="How much output of one attempt is kept.")
     largest_output_event_bytes: Bytes = Field(
         65_536, description="How much text one event of output has; more becomes several events."
@@ -134,6 +138,17 @@ class Variables(BaseSettings):
         description="How browsers and providers reach the api: for URLs of media and streams, and callbacks; "
         "where it listens if left out.",
     )
+    grafana_url: str | None = Field(
+        None,
+        pattern=r"^https?://\S+$",
+        description="Where a task's page leads in your Grafana: `{provider}`, `{actor}`, `{task_id}`, and `{from}` "
+        "and `{to}` in milliseconds are filled in.",
+    )
+    traces_url: str | None = Field(
+        None,
+        pattern=r"^https?://\S+$",
+        description="The same for your traces: the search for spans whose `task_id` is `{task_id}`.",
+    )
     fake_providers_url: str | None = Field(
         None,
         pattern=r"^http://[^/?#]+$",
@@ -150,6 +165,17 @@ class Variables(BaseSettings):
     abandoned_job_seconds: Seconds = Field(900, description="When a job that nobody can ask about gives its slot back.")
     summarize_part_characters: int = Field(
         24_000, ge=200, description="How long a text may be before it is summarised in parts."
+    )
+
+    memory: bool = Field(
+        default=True,
+        description="Whether what agents did is written down and can be searched; off, ends write nothing more.",
+    )
+    memory_gather_seconds: Seconds = Field(
+        5, description="How long what an agent did waits for company, up to 64 of them, before it can be searched."
+    )
+    webhook_timeout_seconds: Seconds = Field(
+        15, le=25, description="How long a webhook's endpoint may take to answer; a delivery's attempt has 30 s in all."
     )
 
     breaker_window: int = Field(20, ge=1, description="How many of a provider's latest results its breaker looks at.")

@@ -12,6 +12,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import ObjectStore
 
+from windlass.shared.errors import words_of
 from windlass.shared.storage.durability import settle
 from windlass.shared.storage.errors import MissingMedia, PlaceTaken, StorageUnavailable
 from windlass.shared.storage.places import checked, is_place
@@ -113,4 +114,4 @@ def _digest(file: Path) -> bytes:
 
 def _first_line(error: Exception) -> str:
     """The library adds pages about how it came to it."""
-    return (str(error) or type(error).__name__).splitlines()[0]
+    return words_of(error).splitlines()[0]

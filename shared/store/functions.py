@@ -8,17 +8,31 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from windlass.shared.concerns import LOCKS_A_SUBJECT, Concern
-from windlass.shared.sql_fragments import due, words
+from windlass.shared.concerns import (
+    HEARS_OF_SUBMITS,
+    LEVEL_OF_A_MEMORY,
+    LEVEL_OF_A_RUN,
+    LEVEL_OF_A_WEBHOOK,
+    LOCKS_A_SUBJECT,
+    Concern,
+)
+from windlass.shared.project_states import ITEM, QUEUE, RUN
+from windlass.shared.sql_fragments import due, floor, halted, startable_since, words
 from windlass.shared.states import TRANSITIONS
 from windlass.shared.store.columns import COLUMNS
-from windlass.shared.store.tellers import TELLERS, Tellers, telling, told
+from windlass.shared.store.tellers import TELLERS, Tellers, telling, telling_of_one, told
+from windlass.shared.webhook_states import SILENT_ACTORS
 
 FOLDER = Path(__file__).parent / "sql"
 
-LEVEL = 1
+LEVEL = 3
 """Raised when the moves of a task get new duties. No function moves a task of a higher level than its own, for it would
 leave out what that task's moves have to do."""
+
+
+ALL_CONCERNS = """(each.concerns | CASE
+    WHEN each.status IN ('completed', 'dead', 'cancelled', 'retrying') AND each.actor NOT IN (:silent_actors)
+         AND EXISTS (SELECT 1 FROM webhooks WHERE listens) THEN :concern_of_webhook ELSE 0 END)"""
 
 
 def definitions(tellers: Tellers = TELLERS) -> list[str]:
@@ -61,9 +75,14 @@ def statements(tellers: Tellers = TELLERS) -> list[str]:
 
 def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`, `:level` the level
-    of this set, `:due_at(moment)` what makes task `t` one that it may start at that moment, `:concern_of_key` the bit
-    of a concern, `:locks_a_subject` the concerns of who is in a project or a workflow, and `:told` and `:tellers` who
-    is told of moves, and how.
+    of this set, `:due_at(moment)` what makes task `t` one that it may start at that moment, `:floor(floors, queue,
+    lane, priority)` where a probe for these begins, `:is_halted(t)` whether its workflow keeps it from that,
+    `:startable_since(t)` since when it could have started, `:concern_of_key` the bit of a concern, `:locks_a_subject`
+    the concerns of who is in a project or a workflow, `:hears_of_submits` those that are told of new tasks, and
+    `:told`, `:telling_of_one` and `:tellers` who is told of moves, and how. `:all_concerns_of(m)` are the concerns of a
+    task that has just come into a state, with those who have subscribed to what becomes of tasks, and `:silent_actors`
+    those whose tasks tell nobody. `:queue_sources_of_start`, `:run_target_of_lose` and `:item_sources_of_skip` are the
+    same for the states of projects.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
     `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
@@ -82,11 +101,27 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     def each(match: re.Match[str]) -> str:
         return ", ".join(f"{match[2]}.{name}" for name in COLUMNS[match[1]])
 
+    for machine, changes in (("queue", QUEUE), ("run", RUN), ("item", ITEM)):
+        for name, change in changes.items():
+            statement = re.sub(rf":{machine}_sources_of_{name}\b", words(change.sources), statement)
+            statement = re.sub(rf":{machine}_target_of_{name}\b", f"'{change.target}'", statement)
     statement = re.sub(r":columns_of_(\w+)", columns, statement)
     statement = re.sub(r":each_of_(\w+)\((\w+)\)", each, statement)
     statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]) + " AND t.level <= :level", statement)
+    statement = re.sub(r":floor\(([^,]+), ([^,]+), ([^,]+), ([^)]+)\)", lambda match: floor(*match.groups()), statement)
+    statement = re.sub(r":is_halted\((\w+)\)", lambda match: halted(match[1]), statement)
+    statement = re.sub(r":startable_since\((\w+)\)", lambda match: startable_since(match[1]), statement)
+    statement = statement.replace(":level_of_a_run", str(LEVEL_OF_A_RUN))
+    statement = statement.replace(":level_of_a_memory", str(LEVEL_OF_A_MEMORY))
+    statement = statement.replace(":level_of_a_webhook", str(LEVEL_OF_A_WEBHOOK))
     statement = re.sub(r":level\b", str(LEVEL), statement)
+    statement = re.sub(
+        r":all_concerns_of\((\w+)\)", lambda match: ALL_CONCERNS.replace("each.", f"{match[1]}."), statement
+    )
     statement = re.sub(r":concern_of_(\w+)", lambda match: str(Concern[match[1].upper()].value), statement)
+    statement = statement.replace(":silent_actors", words(SILENT_ACTORS)[1:-1])
     statement = statement.replace(":locks_a_subject", str(int(LOCKS_A_SUBJECT)))
-    statement = statement.replace(":tellers", telling(tellers)).replace(":told", told(tellers))
+    statement = statement.replace(":hears_of_submits", str(int(HEARS_OF_SUBMITS)))
+    statement = statement.replace(":tellers", telling(tellers)).replace(":telling_of_one", telling_of_one(tellers))
+    statement = statement.replace(":told", told(tellers))
     return re.sub(r":target_of_(\w+)", target, re.sub(r":sources_of_(\w+)", sources, statement))

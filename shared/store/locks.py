@@ -49,22 +49,50 @@ LOCK_ORDER = (
         key="untold_id",
     ),
     Lock(
+        "a worker's turn",
+        "advisory, by its name",
+        "whoever asks for its next tasks, also while it ends others, or recalls what was not answered: the calls of "
+        "one worker come one after the other",
+    ),
+    Lock(
         "workers",
         "by id",
-        "a renewal and a stall go on to tasks, and skip a worker's row that is locked; a guardian's word about several "
-        "waits for them by id",
+        "a recall its own; a renewal and a stall go on to tasks, and skip a worker's row that is locked; a guardian's "
+        "word about several waits for them by id",
         "workers",
         key="worker_id",
     ),
-    Lock("schedules", "by id", "nobody yet"),
-    Lock("projects", "by id", "nobody yet: a sweep locks them between choosing its tasks and locking these"),
-    Lock("workflows", "by id", "nobody yet: as projects"),
+    Lock(
+        "schedules",
+        "by id",
+        "whoever changes one, decides about a due time, or looks what has become of what it started; a janitor skips "
+        "what is locked; who ends a task, a workflow or a project locks none, and calls the janitor",
+        "schedules",
+        key="schedule_id",
+    ),
+    Lock(
+        "projects",
+        "by id",
+        "every move of a queue and of its backlog, before it looks at the run's task; whoever ends, cancels or revives "
+        "the task of a run, before the task; a sweep skips what is locked, with its tasks; so does the re-check",
+        "projects",
+        key="project_id",
+    ),
+    Lock(
+        "workflows",
+        "by id",
+        "whoever moves a task that one counts, before the task: ends, cancels, revivals, decisions, late tasks, and "
+        "sweeps between choosing and locking; who comes to a dependent after other tasks tries (`SKIP LOCKED`), and "
+        "else leaves it to the janitor, as who holds what waits of an escalated one does with a task that is not free",
+        "workflows",
+        key="workflow_id",
+    ),
     Lock(
         "providers",
         "by name",
-        "a claim where something guards them, an end that may change them, a reservation, an operator's change, "
-        "the settings that a process brings; who has made room in a concurrency key and locked tasks before tries "
-        "(`SKIP LOCKED`), and else calls the janitor",
+        "a claim where something guards them, an end that may change them or that asks for their next tasks, an "
+        "operator's change, the settings that a process brings; who has made room in a concurrency key and locked "
+        "tasks before tries (`SKIP LOCKED`), and else calls the janitor",
         "providers",
         key="name",
     ),
@@ -89,7 +117,76 @@ LOCK_ORDER = (
         key="generation_id",
     ),
     Lock(
+        "deliveries",
+        "one",
+        "whoever moves the task that carries one, after it; who sends one again locks its task first",
+        "deliveries",
+        key="delivery_id",
+    ),
+    Lock(
+        "endpoints of webhooks",
+        "by id",
+        "the end of a delivery that changes its endpoint's state, or meets one that is not well; an owner's change; "
+        "the janitor, who skips. Whoever has locked one waits for no task: what is to be held, released or given up is "
+        "tried (`SKIP LOCKED`), and else left to the janitor. Tellers lock none",
+        "webhooks",
+        key="webhook_id",
+    ),
+    Lock(
+        "stories of workflows",
+        "none",
+        "appended under the workflow's lock; who says them in a log skips",
+        "workflow_events",
+        key="workflow_id",
+    ),
+    Lock(
         "results of providers", "none", "appended by ends; who forgets them skips", "provider_results", key="result_id"
+    ),
+    Lock(
+        "histories of projects",
+        "none",
+        "appended under the project's lock; whoever writes them to a log skips",
+        "project_events",
+        key="seq",
+    ),
+    Lock(
+        "the models of memory",
+        "advisory, `windlass models`",
+        "who gathers events shares it; who makes, activates or deletes a model has it alone, before it looks at any",
+    ),
+    Lock(
+        "the indexes of vectors",
+        "advisory, `windlass vector indexes`",
+        "the janitor that makes and drops them, on a connection that locks nothing else; who finds it taken goes on",
+    ),
+    Lock(
+        "what agents did",
+        "by id",
+        "written by ends, which lock none; who gathers them skips; who deletes one goes on to its vectors",
+        "agent_events",
+        key="event_id",
+    ),
+    Lock(
+        "models",
+        "by id",
+        "who fills in what was there before one skips; who changes them has the lock above",
+        "embedding_models",
+        key="model_id",
+    ),
+    Lock("embedding jobs", "one", "the end of its task, and who splits it, after the task", "embedding_jobs"),
+    Lock(
+        "due times of schedules",
+        "none",
+        "written under the schedule's lock, after what they start",
+        "schedule_runs",
+        key="due_at",
+    ),
+    Lock(
+        "histories of schedules",
+        "none",
+        "appended under the schedule's lock; whoever writes them to a log skips",
+        "schedule_events",
+        key="seq",
     ),
     Lock("rate limiters", "advisory, by hash", "a counter's limiter, before the counter is looked at"),
     Lock("rate counters", "one", "under its limiter's lock; who forgets them skips", "rate_counters", key="key"),

@@ -1,6 +1,7 @@
 """A class for the rows of each table, drawn from `shared/models` by `make fmt`; `make check` fails when it is stale."""
 
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +23,28 @@ class ActorVersionRow(Record):
     definition: dict[str, Any]
     registered_at: datetime | None
     created_at: datetime
+
+
+class AgentEventRow(Record):
+    """A row of `agent_events`, or those of its columns that were selected."""
+
+    event_id: UUID
+    task_id: UUID
+    life: int
+    attempt: int
+    user_id: str
+    actor: str
+    provider: str
+    subagent_type: str | None
+    project_id: str | None
+    workflow_id: str | None
+    status: str
+    title: str
+    text: str
+    data: dict[str, Any]
+    at: datetime
+    lexemes: Any
+    gathered_at: datetime | None
 
 
 class ApiKeyRow(Record):
@@ -69,6 +92,7 @@ class BulkJobRow(Record):
     created_at: datetime
     updated_at: datetime
     duplicates: int
+    requeued: int
 
 
 class ContentRow(Record):
@@ -84,6 +108,78 @@ class ContentRow(Record):
     size_bytes: int
     sha256: str
     created_at: datetime
+
+
+class DeliveryRow(Record):
+    """A row of `deliveries`, or those of its columns that were selected."""
+
+    delivery_id: UUID
+    webhook_id: UUID
+    body_id: int
+    type: str
+    subject: str
+    life: int
+    seq: int
+    named: bool
+    state: str
+    reason: str | None
+    task_id: UUID
+    attempts: int
+    last_status: int | None
+    created_at: datetime
+    delivered_at: datetime | None
+
+
+class DeliveryTryRow(Record):
+    """A row of `delivery_tries`, or those of its columns that were selected."""
+
+    try_id: int
+    delivery_id: UUID
+    webhook_id: UUID
+    task_id: UUID
+    attempt: int
+    at: datetime
+    delivered: bool
+    status_code: int | None
+    elapsed_ms: int | None
+    error: str | None
+    excerpt: str | None
+
+
+class EmbeddingRow(Record):
+    """A row of `embeddings`, or those of its columns that were selected."""
+
+    event_id: UUID
+    model_id: UUID
+    vector: list[float] | None
+
+
+class EmbeddingJobRow(Record):
+    """A row of `embedding_jobs`, or those of its columns that were selected."""
+
+    job_id: UUID
+    model_id: UUID
+    task_id: UUID
+    event_ids: list[UUID]
+    state: str
+    error: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class EmbeddingModelRow(Record):
+    """A row of `embedding_models`, or those of its columns that were selected."""
+
+    model_id: UUID
+    name: str
+    provider: str
+    dimensions: int
+    state: str
+    filled_to: UUID | None
+    is_filled: bool
+    activate_when_filled: bool
+    created_at: datetime
+    activated_at: datetime | None
 
 
 class FunctionSetRow(Record):
@@ -121,6 +217,74 @@ class GenerationRow(Record):
     given_up: bool
 
 
+class ProjectRow(Record):
+    """A row of `projects`, or those of its columns that were selected."""
+
+    project_id: UUID
+    user_id: str
+    name: str
+    defaults: dict[str, Any]
+    on_failure: str
+    state: str
+    mode: str | None
+    current_run_id: UUID | None
+    forced_at: datetime | None
+    started_at: datetime | None
+    stopped_at: datetime | None
+    stop_reason: str | None
+    last_error: dict[str, Any] | None
+    last_seq: int
+    archived_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ProjectEventRow(Record):
+    """A row of `project_events`, or those of its columns that were selected."""
+
+    project_id: UUID
+    seq: int
+    type: str
+    at: datetime
+    data: dict[str, Any]
+    said: bool
+
+
+class ProjectItemRow(Record):
+    """A row of `project_items`, or those of its columns that were selected."""
+
+    item_id: UUID
+    project_id: UUID
+    position: Decimal
+    state: str
+    title: str | None
+    given: dict[str, Any]
+    task: dict[str, Any]
+    last_run_id: UUID | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ProjectRunRow(Record):
+    """A row of `project_runs`, or those of its columns that were selected."""
+
+    run_id: UUID
+    project_id: UUID
+    item_id: UUID
+    task_id: UUID
+    life: int
+    attempts_before: int
+    mode: str
+    named: bool
+    state: str
+    started_at: datetime
+    ended_at: datetime | None
+    error: dict[str, Any] | None
+    receipt: dict[str, Any] | None
+    revived_from: UUID | None
+    schedule_id: UUID | None
+
+
 class ProviderRow(Record):
     """A row of `providers`, or those of its columns that were selected."""
 
@@ -129,7 +293,6 @@ class ProviderRow(Record):
     configured_limit: int | None
     limit_override: int | None
     lane_credit: int
-    dispatch_version: int
     configured_rate: dict[str, Any] | None
     rate_override: dict[str, Any] | None
     paused: bool
@@ -143,6 +306,7 @@ class ProviderRow(Record):
     breaker_changed_at: datetime | None
     rate_moments: list[datetime]
     rate_counts: list[int]
+    retry_share: int
 
 
 class ProviderEventRow(Record):
@@ -166,6 +330,15 @@ class ProviderResultRow(Record):
     task_id: UUID
 
 
+class QuestionVectorRow(Record):
+    """A row of `question_vectors`, or those of its columns that were selected."""
+
+    model_id: UUID
+    question_hash: bytes
+    vector: list[float]
+    created_at: datetime
+
+
 class QueueRow(Record):
     """A row of `queues`, or those of its columns that were selected."""
 
@@ -180,6 +353,70 @@ class RateCounterRow(Record):
     key: str
     value: int
     expires_at: datetime
+
+
+class ScheduleRow(Record):
+    """A row of `schedules`, or those of its columns that were selected."""
+
+    schedule_id: UUID
+    user_id: str
+    name: str
+    cron: str | None
+    every_seconds: int | None
+    timezone: str
+    target: dict[str, Any]
+    kind: str
+    prepared: dict[str, Any]
+    overlap: str
+    catch_up: str
+    catch_up_window_seconds: float
+    jitter_seconds: float
+    pause_after_failures: int | None
+    state: str
+    pause_reason: str | None
+    failures: int
+    anchor_at: datetime
+    last_due_at: datetime
+    next_due_at: datetime | None
+    next_at: datetime | None
+    last_started_at: datetime | None
+    version: int
+    last_seq: int
+    declared_by: str | None
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+
+
+class ScheduleEventRow(Record):
+    """A row of `schedule_events`, or those of its columns that were selected."""
+
+    schedule_id: UUID
+    seq: int
+    type: str
+    at: datetime
+    data: dict[str, Any]
+    said: bool
+
+
+class ScheduleRunRow(Record):
+    """A row of `schedule_runs`, or those of its columns that were selected."""
+
+    schedule_id: UUID
+    due_at: datetime
+    outcome: str
+    reason: str | None
+    cause: str
+    task_id: UUID | None
+    workflow_id: UUID | None
+    project_id: UUID | None
+    run_id: UUID | None
+    count: int
+    until: datetime | None
+    start: dict[str, Any] | None
+    decided_at: datetime
+    ended_at: datetime | None
+    ended_as: str | None
 
 
 class ServerSecretRow(Record):
@@ -264,9 +501,6 @@ class TaskRow(Record):
     heartbeat_at: datetime | None
     lease_expires_at: datetime | None
     cancel_requested: bool
-    doorbell_token: UUID | None
-    doorbell_at: datetime | None
-    doorbell_count: int
     report_count: int
     last_seq: int
     unmet: int
@@ -294,6 +528,15 @@ class TaskRow(Record):
     due_at: datetime | None
     concurrency_key: str | None
     usage: dict[str, Any] | None
+    turn_at: datetime | None
+    request_id: str | None
+    workflow_key: str | None
+    approval: dict[str, Any] | None
+    asked_at: datetime | None
+    ask_expires_at: datetime | None
+    webhook_id: UUID | None
+    schedule_id: UUID | None
+    claim_xid: int
 
 
 class TaskChildRow(Record):
@@ -320,6 +563,8 @@ class TaskDependencyRow(Record):
 
     parent_id: UUID
     child_id: UUID
+    met_on: str
+    by_node: bool
 
 
 class TaskEventRow(Record):
@@ -339,12 +584,23 @@ class TaskQueueMetricRow(Record):
 
     day: date
     actor: str
+    subagent_type: str
+    provider: str
+    user_id: str
+    project_id: str
     created: int
     completed: int
     failed: int
-    average_latency_seconds: float | None
-    error_rate: float | None
-    heartbeat_delay_seconds: float | None
+    cancelled: int
+    latency_ms: int
+    waits: dict[str, Any]
+    runs: dict[str, Any]
+    running: int
+    heartbeat_delay_ms: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost_usd: Decimal | None
+    failed_cost_usd: Decimal | None
     updated_at: datetime
 
 
@@ -401,6 +657,39 @@ class UntoldRow(Record):
     tell_at: datetime
 
 
+class WebhookRow(Record):
+    """A row of `webhooks`, or those of its columns that were selected."""
+
+    webhook_id: UUID
+    user_id: str
+    url: str
+    events: list[str]
+    filter: dict[str, Any]
+    scope: str
+    description: str | None
+    listens: bool
+    secret: bytes
+    previous_secret: bytes | None
+    previous_until: datetime | None
+    state: str
+    reason: str | None
+    failing_since: datetime | None
+    changed_at: datetime
+    probe_at: datetime | None
+    probing: bool
+    unsettled: bool
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+
+
+class WebhookBodyRow(Record):
+    """A row of `webhook_bodies`, or those of its columns that were selected."""
+
+    body_id: int
+    body: str
+
+
 class WorkerRow(Record):
     """A row of `workers`, or those of its columns that were selected."""
 
@@ -418,3 +707,64 @@ class WorkerRow(Record):
     broken: dict[str, Any]
     drain_requested_at: datetime | None
     drain_reason: str | None
+    claim_epoch: int
+    whereabouts: dict[str, Any]
+
+
+class WorkflowRow(Record):
+    """A row of `workflows`, or those of its columns that were selected."""
+
+    workflow_id: UUID
+    user_id: str
+    name: str
+    status: str
+    tags: list[str]
+    failure_threshold: int | None
+    failures: int
+    total: int
+    live: int
+    completed: int
+    dead: int
+    cancelled: int
+    cancel_requested: bool
+    unfinished: bool
+    has_nodes: bool
+    last_seq: int
+    created_at: datetime
+    updated_at: datetime
+    resumed_at: datetime | None
+    completed_at: datetime | None
+    schedule_id: UUID | None
+
+
+class WorkflowEventRow(Record):
+    """A row of `workflow_events`, or those of its columns that were selected."""
+
+    workflow_id: UUID
+    seq: int
+    type: str
+    at: datetime
+    data: dict[str, Any]
+    said: bool
+
+
+class WorkflowNodeRow(Record):
+    """A row of `workflow_nodes`, or those of its columns that were selected."""
+
+    node_id: UUID
+    workflow_id: UUID
+    key: str
+    source: UUID
+    source_is_node: bool
+    path: str
+    template: dict[str, Any]
+    status: str
+    children: int | None
+    live: int
+    completed: int
+    dead: int
+    cancelled: int
+    ended_as: str | None
+    error: dict[str, Any] | None
+    ready_at: datetime | None
+    expanded_at: datetime | None

@@ -8,15 +8,37 @@ from windlass.shared.concerns import Concern
 Tellers = Mapping[Concern, str]
 """By concern the function `teller(moves jsonb) RETURNS void`."""
 
-TELLERS: Tellers = MappingProxyType({Concern.KEY: "tell_key"})
+TELLERS: Tellers = MappingProxyType(
+    {
+        Concern.RUN: "tell_run",
+        Concern.WORKFLOW: "tell_workflow",
+        Concern.WEBHOOK: "tell_webhook",
+        Concern.SCHEDULE: "tell_schedule",
+        Concern.KEY: "tell_key",
+        Concern.DELIVERY: "tell_delivery",
+        Concern.MEMORY: "tell_memory",
+    }
+)
 """Each hears of the moves of its own concern alone, maybe late, and maybe in another order than that of their events:
 what counts is in the rows. See docs/decisions/0038."""
+
+
+GUARDED = "tell_or_note"
+"""The function that calls a teller and keeps what fails there from the move."""
 
 
 def told(tellers: Tellers) -> str:
     """The rows `(subject, bit)` of those that have a teller."""
     rows = ", ".join(f"('{concern.word}', {concern.value})" for concern in tellers)
     return f"VALUES {rows}" if rows else "SELECT NULL::text, 0 WHERE false"
+
+
+def telling_of_one(tellers: Tellers) -> str:
+    """What tells those whom one move concerns, in the order of their bits."""
+    return "\n        ".join(
+        f"IF concerns & {concern.value} <> 0 THEN PERFORM {GUARDED}('{concern.word}', moves); END IF;"
+        for concern in sorted(tellers)
+    )
 
 
 def telling(tellers: Tellers) -> str:

@@ -6,8 +6,12 @@ from typing import NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from windlass.shared.actors.new_task import DEPENDENCY, ID
 from windlass.shared.retry_delays import TAGS
 from windlass.shared.wording import NOT_KNOWN, did_you_mean, in_words, names_at
+
+NOT_A_PLACE = {*TAGS, ID, DEPENDENCY}
+"""What pydantic says of a choice between shapes, and stands nowhere in what was sent."""
 
 
 class Wrong(NamedTuple):
@@ -45,7 +49,7 @@ def wrong_fields(
     """A failed check, field by field; `beside` are names that stand next to the model's own."""
     found = []
     for each in error.errors(include_url=False):
-        place = [part for part in each["loc"] if part not in TAGS]
+        place = [part for part in each["loc"] if part not in NOT_A_PLACE]
         found.append(Wrong(pointer_to(place, below), _said_of(each, place, model, beside)))
     return found
 

@@ -7,10 +7,18 @@ from typing import Any
 import msgspec
 from uuid_utils.compat import uuid7
 
-from windlass.shared.actors.new_task import NewTask
+from windlass.shared.actors.new_task import Dependency, NewTask
 from windlass.shared.actors.task_options import OPTIONS
-from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
+from windlass.shared.actors.terms import Terms
+from windlass.shared.concerns import (
+    LEVEL_OF_A_KEY,
+    LEVEL_OF_A_MEMORY,
+    LEVEL_OF_A_WEBHOOK,
+    LEVEL_OF_A_WORKFLOW,
+    Concern,
+)
 from windlass.shared.concurrency_keys import LONGEST_KEY, key_of
+from windlass.shared.references import Reference, is_at_or_under
 from windlass.shared.retry_delays import stored_delays
 from windlass.shared.scrubbing import withhold
 from windlass.shared.settings import Settings
@@ -18,12 +26,18 @@ from windlass.shared.store.tasks import Submission
 from windlass.shared.submission.checks import CHECKS
 from windlass.shared.submission.checks.asking import Asker, Asking, Gives
 from windlass.shared.submission.known import Actors, KnownActor
+from windlass.shared.submission.referring import (
+    Refers,
+    find_references,
+    refuse_a_key_by_reference,
+    without_references,
+)
 from windlass.shared.submission.refusal import Refused, Wrong, pointer_to, refusal
 from windlass.shared.wording import meant
 
 AS_THEY_ARE = {
     "task_type", "priority", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",
-    "depends_on", "dedupe_key",
+    "dedupe_key",
 }  # fmt: skip
 """Only what somebody has said is handed on: a default written out would be read again by Postgres."""
 
@@ -40,14 +54,13 @@ def submission_of(
     below: str = "",
     among_options: bool = False,
     traceparent: str | None = None,
+    refers: Refers | None = None,
 ) -> Submission:
     """Raises Refused with what is wrong, and where: `below` is where the task was said, and its payload in there, or
-    among the task's own fields."""
+    among the task's own fields. What its payload may refer to are the tasks that it depends on, unless `refers` says
+    it."""
     if wanted.user_id is not None and not asker.is_admin:
         raise refusal(f"{below}/user_id", "forbidden", "only an admin submits for somebody else")
-    if wanted.webhook_url is not None:
-        detail = "webhooks are not built yet: leave webhook_url out and follow the task's stream, or use ?wait="
-        raise refusal(f"{below}/webhook_url", "not-supported-yet", detail)
     actor = wanted.actor
     known = actors.get(actor)
     if known is None:
@@ -55,16 +68,36 @@ def submission_of(
         raise refusal(f"{below}/actor", "unknown-actor", detail)
     provider = choose_provider(wanted, known, settings, below)
     below_payload = below if among_options else f"{below}/payload"
-    check_payload(wanted.payload, known, settings, below_payload, OPTIONS if among_options else ())
+    edges = edges_of(wanted)
+    if refers is None and edges:
+        refers = Refers(frozenset(str(each) for each in edges["depends_on"]))
+    references = find_references(wanted.payload, refers, actor, below_payload) if refers is not None else ()
+    check_payload(
+        wanted.payload, known, settings, below_payload, OPTIONS if among_options else (), references=references
+    )
     check = CHECKS.get(actor)
     given: Gives = {}
     if check is not None:
-        given = check(Asking(wanted.payload, provider, asker, settings, below_payload, wanted.timeout_seconds))
+        payload = without_references(wanted.payload, references) if references else wanted.payload
+        to_come = "source_image" in wanted.payload and "source_image" not in payload
+        given = check(Asking(payload, provider, asker, settings, below_payload, wanted.timeout_seconds, to_come))
     stored_payload = withhold(wanted.payload)
     terms = known.terms(settings)
     said = {name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set}
     if terms.concurrency_key:
+        refuse_a_key_by_reference(terms.concurrency_key, references, below_payload)
         said |= keyed(terms.concurrency_key, stored_payload, below_payload)
+    said |= edges
+    if references:
+        said["concerns"] = said.get("concerns", 0) | Concern.REFERENCES.value
+    if wanted.approval is not None:
+        said["approval"] = wanted.approval.model_dump(exclude_none=True)
+    if references or wanted.approval is not None or edges.get("after_end"):
+        said["level"] = LEVEL_OF_A_WORKFLOW
+    if wanted.webhook_url is not None:
+        concerns = said.get("concerns", 0) | Concern.WEBHOOK.value
+        said |= {"webhook_url": wanted.webhook_url, "concerns": concerns, "level": LEVEL_OF_A_WEBHOOK}
+    said |= remembered(said, terms)
     return Submission(
         task_id=uuid7(),
         actor=actor,
@@ -84,6 +117,22 @@ def submission_of(
     )
 
 
+def remembered(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
+    """What changes for a task whose end is written down."""
+    if not terms.is_remembered:
+        return {}
+    return {"concerns": said.get("concerns", 0) | Concern.MEMORY.value, "level": LEVEL_OF_A_MEMORY}
+
+
+def edges_of(wanted: NewTask) -> dict[str, Any]:
+    """What it waits for, as it is stored; of those that may end as they like it is said beside."""
+    if not wanted.depends_on:
+        return {}
+    named = [each if isinstance(each, Dependency) else Dependency(key=each) for each in wanted.depends_on]
+    loose = [each.key for each in named if each.on == "ended"]
+    return {"depends_on": [each.key for each in named], **({"after_end": loose} if loose else {})}
+
+
 def choose_provider(wanted: NewTask, known: KnownActor, settings: Settings, below: str) -> str:
     provider = wanted.provider or known.definition.provider
     if provider is None or not known.is_served_by(provider, settings):
@@ -101,14 +150,23 @@ def choose_provider(wanted: NewTask, known: KnownActor, settings: Settings, belo
 
 
 def check_payload(
-    payload: dict[str, Any], known: KnownActor, settings: Settings, below: str, beside: Collection[str]
+    payload: dict[str, Any],
+    known: KnownActor,
+    settings: Settings,
+    below: str,
+    beside: Collection[str],
+    *,
+    references: Collection[Reference] = (),
 ) -> None:
-    """`beside` are the task's own fields, where the payload's stand among them."""
+    """`beside` are the task's own fields, where the payload's stand among them. What stands at or under a reference is
+    checked when it is there."""
     size = len(_encode(payload))
     if size > settings.largest_payload_bytes:
         detail = f"a payload may have {settings.largest_payload_bytes:,} bytes as JSON; this one has {size:,}"
         raise refusal(below, "payload-too-large", detail)
     faults = known.faults_of(payload, beside)
+    if references:
+        faults = [each for each in faults if not is_at_or_under(each.place, references)]
     if faults:
         raise Refused("invalid-payload", [Wrong(pointer_to(at, below), detail) for at, detail in faults])
 

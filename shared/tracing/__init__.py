@@ -41,6 +41,9 @@ class Span:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None: ...
 
+    def leave(self) -> None:
+        """What is begun here from now on is not below it, but it is not over. It may be entered again, elsewhere."""
+
     def note(self, **attributes: str | int) -> None:
         """Names are written with `__` for a dot."""
 
@@ -144,13 +147,6 @@ def submitting() -> Span:
     if _Process.tracer is None:
         return NO_SPAN
     return _begin("submit", "producer", {"messaging.system": "rabbitmq", "messaging.operation.type": "create"})
-
-
-def ringing(task_id: UUID, queue: str, traceparent: str | None) -> Span:
-    """A doorbell on its way to RabbitMQ."""
-    if _Process.tracer is None or traceparent is None:
-        return NO_SPAN
-    return _begin(f"send {queue}", "producer", _of_message("send", task_id, queue), parent=traceparent)
 
 
 def attempting(task_id: UUID, attempt: int, queue: str, worker_id: str, traceparent: str | None) -> Span:

@@ -55,11 +55,15 @@ class RecordedSpan(tracing.Span):
     def __exit__(
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self._left is not None:
-            context.detach(self._left)
+        self.leave()
         if error is not None:
             self.fail(type(error).__name__)
         self.end()
+
+    def leave(self) -> None:
+        if self._left is not None:
+            context.detach(self._left)
+            self._left = None
 
     def note(self, **attributes: str | int) -> None:
         for name, value in attributes.items():

@@ -55,10 +55,14 @@ class Holder(Record):
     since: datetime
 
 
-async def change(db: Database, provider: str, changes: dict[str, Any]) -> bool:
-    """Sets what is named over the configuration, null back to it; false when there is no such provider."""
+async def change(
+    db: Database, provider: str, changes: dict[str, Any], *, by: str | None = None, why: str | None = None
+) -> bool:
+    """Sets what is named over the configuration, null back to it; false when there is no such provider. Who did it, and
+    the reason that was given, stand in its story."""
+    operator = {name: said for name, said in (("by", by), ("why", why)) if said is not None}
     changed: bool = await db.fetchval(
-        f"SELECT {named('change_provider')}($1, $2::text::jsonb)", provider, as_json(changes)
+        f"SELECT {named('change_provider')}($1, $2::text::jsonb)", provider, as_json({**changes, "operator": operator})
     )
     return changed
 

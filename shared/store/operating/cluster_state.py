@@ -6,8 +6,11 @@ from windlass.shared.db import Database
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues, registry, room
 from windlass.shared.store.operating.queues import QueueStatus
-from windlass.shared.store.record import Record, fetch
+from windlass.shared.store.projects import looking_after
+from windlass.shared.store.record import Record, fetch, fetchrow
+from windlass.shared.store.schedules import reading as schedules
 from windlass.shared.store.tasks import untold
+from windlass.shared.store.webhooks import reading as webhooks
 
 
 class ProviderState(Record):
@@ -23,10 +26,27 @@ class ProviderState(Record):
     lease_age_seconds: float
 
 
+class WorkflowFigures(Record):
+    """What wants a person, and what the janitors have found wrong."""
+
+    drift: int | None
+    escalated: int
+    oldest_approval_seconds: float
+
+
+class MemoryFigures(Record):
+    """What memory has yet to do, and what it could not."""
+
+    waiting: int
+    failed: int
+    ungathered_seconds: float
+
+
 @dataclass(frozen=True)
 class ClusterState:
     """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, why nothing can be
-    stored, if that is so, what went untold, and how many versions of each actor there are."""
+    stored, if that is so, what went untold, how many versions of each actor there are, what workflows need, what memory
+    has yet to do, how the endpoints of webhooks are, and how schedules are."""
 
     queues: list[QueueStatus]
     providers: list[ProviderState]
@@ -35,7 +55,14 @@ class ClusterState:
     refusal: room.Refusal | None
     untold: int
     """Moves that could not be told to whom they concern."""
+    project_orphans: int
+    """Projects that nobody would move any more."""
+    busy_projects: list[looking_after.Busy]
     actors: list[registry.VersionsAlive]
+    workflows: WorkflowFigures
+    memory: MemoryFigures
+    endpoints: list[webhooks.Endpoints]
+    schedules: list[schedules.InState]
 
 
 async def read(db: Database, *, workers_within_seconds: float, janitors_within_seconds: float) -> ClusterState:
@@ -63,5 +90,45 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         unaccounted=providers[0].unaccounted if providers else None,
         refusal=await room.refusal(db),
         untold=await untold.count(db),
+        project_orphans=await looking_after.count_orphans(db),
+        busy_projects=await looking_after.count_busy(db),
         actors=await registry.alive(db, heard_within_seconds=workers_within_seconds),
+        workflows=await _workflows(db, janitors_within_seconds=janitors_within_seconds),
+        memory=await _memory(db),
+        endpoints=await webhooks.count_endpoints(db),
+        schedules=await schedules.count_states(db),
     )
+
+
+async def _memory(db: Database) -> MemoryFigures:
+    row = await fetchrow(
+        db,
+        MemoryFigures,
+        """
+        SELECT (SELECT count(*) FROM embedding_jobs WHERE state = 'waiting') AS waiting,
+               (SELECT count(*) FROM embedding_jobs WHERE state = 'failed') AS failed, coalesce((
+                   SELECT extract(epoch FROM clock_timestamp() - e.at)::float FROM agent_events e
+                   WHERE e.gathered_at IS NULL ORDER BY e.event_id LIMIT 1), 0) AS ungathered_seconds
+        """,
+    )
+    assert row is not None, "a count always answers"
+    return row
+
+
+async def _workflows(db: Database, *, janitors_within_seconds: float) -> WorkflowFigures:
+    row = await fetchrow(
+        db,
+        WorkflowFigures,
+        """
+        SELECT (
+                   SELECT max((r.details ->> 'workflow_drift')::int) FROM service_reports r
+                   WHERE r.service = 'janitor' AND r.reported_at > clock_timestamp() - make_interval(secs => $1)
+               ) AS drift,
+               (SELECT count(*) FROM workflows WHERE status = 'escalated') AS escalated,
+               (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(t.asked_at)), 0)::float FROM tasks t
+                WHERE t.status = 'blocked' AND t.asked_at IS NOT NULL) AS oldest_approval_seconds
+        """,
+        janitors_within_seconds,
+    )
+    assert row is not None, "a count always answers"
+    return row

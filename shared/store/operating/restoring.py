@@ -45,12 +45,6 @@ class HeardOf(Record):
     seconds_ago: float
 
 
-class MovedOn(TaskRow):
-    """A task as it was moved on, and whether it had been rung for."""
-
-    was_rung: bool
-
-
 class Restart(Record):
     """What restarts a sequence further on."""
 
@@ -143,19 +137,19 @@ async def renumber_transactions(db: Database) -> int:
     return _count(status)
 
 
-async def move_on(db: Database, *, all_of_them: bool) -> list[MovedOn]:
+async def move_on(db: Database, *, all_of_them: bool) -> list[TaskRow]:
     """Takes every live task beyond whatever may have become of it since the backup: a `seq` that no client has seen,
-    an attempt that no worker has had, another token in place of one that a worker may still hold, and no doorbell that
-    was rung. Its history says why. Returns `task_id, status, attempt, claim_token, was_rung` of each.
+    an attempt that no worker has had, and another token in place of one that a worker may still hold. Its history
+    says why. Returns `task_id, status, attempt, claim_token` of each.
 
     Those that nothing has happened to since they were moved on are left as they are, unless all of them are meant.
     """
     return await fetch(
         db,
-        MovedOn,
+        TaskRow,
         f"""
         WITH outdated AS (
-            SELECT t.task_id, t.doorbell_token IS NOT NULL AS was_rung FROM tasks t
+            SELECT t.task_id FROM tasks t
             WHERE t.status IN {words(LIVE)} AND ($4 OR NOT EXISTS (
                 SELECT FROM task_events e JOIN task_events last ON last.task_id = e.task_id AND last.xid = e.xid
                 WHERE e.task_id = t.task_id AND e.type = 'restore' AND e.seq >= t.last_seq - 1
@@ -164,16 +158,16 @@ async def move_on(db: Database, *, all_of_them: bool) -> list[MovedOn]:
             UPDATE tasks t SET
                 last_seq = t.last_seq + $1, attempt = t.attempt + CASE WHEN t.attempt > 0 THEN $2 ELSE 0 END,
                 claim_token = CASE t.status WHEN 'running' THEN gen_random_uuid() END,
-                doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0, updated_at = clock_timestamp()
+                updated_at = clock_timestamp()
             FROM outdated o WHERE t.task_id = o.task_id
-            RETURNING t.task_id, t.status, t.attempt, t.claim_token, t.last_seq, o.was_rung
+            RETURNING t.task_id, t.status, t.attempt, t.claim_token, t.last_seq
         ), events AS (
             INSERT INTO task_events (task_id, seq, type, attempt, data)
             SELECT m.task_id, m.last_seq, 'restore', m.attempt,
                    jsonb_build_object('status', m.status, 'reason', $3::text)
             FROM moved m
         )
-        SELECT task_id, status, attempt, claim_token, was_rung FROM moved
+        SELECT task_id, status, attempt, claim_token FROM moved
         """,  # noqa: S608 - the states' own words
         SEQ_STEP,
         ATTEMPT_STEP,
@@ -182,7 +176,7 @@ async def move_on(db: Database, *, all_of_them: bool) -> list[MovedOn]:
     )
 
 
-async def give_back(db: Database, taken: Sequence[MovedOn], rules: Rules) -> None:
+async def give_back(db: Database, taken: Sequence[TaskRow], rules: Rules) -> None:
     """Interrupts the running ones among the tasks that were moved on, under the tokens that they have now."""
     running = [
         Ending(row.task_id, row.attempt, row.claim_token, "interrupt", proof={"reason": WHY})

@@ -1,6 +1,7 @@
 """Who runs tasks: a worker registers, renews its leases with every heartbeat, and says good-bye."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from windlass.shared.db import Database
@@ -55,12 +56,14 @@ async def register(
     capacity: int,
     actor_versions: Mapping[str, str] | None = None,
     broken: Mapping[str, str] | None = None,
+    whereabouts: Mapping[str, Any] | None = None,
 ) -> None:
-    """`broken` are the queues that it was to serve and cannot, with the sentence that says why."""
+    """`broken` are the queues that it was to serve and cannot, with the sentence that says why; by its `whereabouts`
+    who starts in its place can prove its death."""
     await db.execute(
         """
-        INSERT INTO workers (worker_id, hostname, pid, queues, capacity, actor_versions, broken)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        INSERT INTO workers (worker_id, hostname, pid, queues, capacity, actor_versions, broken, whereabouts)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         ON CONFLICT (worker_id) DO UPDATE SET state = 'active', heartbeat_at = clock_timestamp()
         """,
         worker_id,
@@ -70,6 +73,7 @@ async def register(
         capacity,
         dict(actor_versions or {}),
         dict(broken or {}),
+        dict(whereabouts or {}),
     )
     await db.execute(f"SELECT {named('wake_dispatcher')}(), pg_notify('{registry.CHANNEL}', '')")
 
@@ -194,8 +198,23 @@ async def get(db: Database, worker_id: str) -> BusyWorker | None:
     return await fetchrow(db, BusyWorker, f"SELECT {SHOWN} FROM workers w WHERE w.worker_id = $1", worker_id)  # noqa: S608
 
 
+async def others_at(db: Database, hostname: str, worker_id: str) -> list[WorkerRow]:
+    """`worker_id` and `whereabouts` of those that have not gone by what the rows say, at this name but for one."""
+    return await fetch(
+        db,
+        WorkerRow,
+        """
+        SELECT w.worker_id, w.whereabouts FROM workers w
+        WHERE w.state IN ('active', 'stopping') AND w.hostname = $1 AND w.worker_id <> $2
+        ORDER BY w.worker_id
+        """,
+        hostname,
+        worker_id,
+    )
+
+
 async def mark_lost(db: Database, worker_ids: Sequence[str], *, reason: str) -> None:
-    """Their guardian has seen them die."""
+    """Their guardian has seen them die, or their successor has proven it."""
     rows = await db.fetch(
         """
         UPDATE workers w SET state = 'lost', stop_reason = coalesce(w.stop_reason, $2)

@@ -10,7 +10,7 @@ from typing import Self
 from uuid import UUID
 
 from windlass.shared.db import Database
-from windlass.shared.sql_fragments import FINISHED
+from windlass.shared.sql_fragments import FINISHED, words
 from windlass.shared.store.reading.events import PRESENT_STATE, EventJustRead, EventWithState
 from windlass.shared.store.record import fetch, fetchrow
 from windlass.shared.store.rows import TaskEventRow
@@ -31,6 +31,9 @@ class Position:
 
 
 BEGINNING = Position.before(0)
+
+NO_STATE = ("output", "step")
+"""What an attempt says while it works, beside its progress."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Wanted:
     user_id: str | None = None
     visible_to: str | None = None
     """The only user whose tasks may be seen; none where all may."""
+    only_state: bool = False
+    """Without what `NO_STATE` events hold: they keep their place in the order, and are empty."""
 
 
 class Farthest(TaskEventRow):
@@ -153,11 +158,14 @@ async def between(
         SELECT *, clock_timestamp() AS read_at FROM (
             SELECT *, sum(size) OVER (ORDER BY commit_xid, task_id, seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
                 SELECT e.xid AS commit_xid, e.xid::text::bigint AS xid, e.task_id, e.seq, e.type, e.at, e.attempt,
-                       e.data, previous.xid::text::bigint AS previous_xid, {PRESENT_STATE},
-                       pg_column_size(e.data) + CASE WHEN e.seq = t.last_seq AND {FINISHED} AND t.result IS NOT NULL
+                       kept.data, previous.xid::text::bigint AS previous_xid, {PRESENT_STATE},
+                       pg_column_size(kept.data) + CASE WHEN e.seq = t.last_seq AND {FINISHED} AND t.result IS NOT NULL
                                                      THEN pg_column_size(t.result) ELSE 0 END AS size
                 FROM task_events e
                 JOIN tasks t ON t.task_id = e.task_id
+                CROSS JOIN LATERAL (
+                    SELECT CASE WHEN $14 AND e.type IN {words(NO_STATE)} THEN '{{}}' ELSE e.data END AS data
+                ) AS kept
                 LEFT JOIN task_events previous ON previous.task_id = e.task_id AND previous.seq = e.seq - 1
                 WHERE (e.xid, e.task_id, e.seq) > ($1::text::xid8, $2::uuid, $3::int)
                   AND (e.xid, e.task_id, e.seq) <= ($4::text::xid8, $5::uuid, $6::int)
@@ -184,6 +192,7 @@ async def between(
         wanted.visible_to,
         most_rows,
         most_bytes,
+        wanted.only_state,
     )
 
 

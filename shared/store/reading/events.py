@@ -112,8 +112,12 @@ async def state(db: Database, task_id: UUID) -> TaskRow | None:
 
 
 async def newest(db: Database, task_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """The last `seq` of each task: one question for all the streams of a process."""
-    rows = await fetch(db, TaskRow, "SELECT task_id, last_seq FROM tasks WHERE task_id = ANY ($1)", list(task_ids))
+    """The last `seq` of each task, or project: one question for all the streams of a process."""
+    query = """
+        SELECT task_id, last_seq FROM tasks WHERE task_id = ANY ($1)
+        UNION ALL SELECT project_id, last_seq FROM projects WHERE project_id = ANY ($1)
+    """
+    rows = await fetch(db, TaskRow, query, list(task_ids))
     return {row.task_id: row.last_seq for row in rows}
 
 

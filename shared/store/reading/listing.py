@@ -24,7 +24,7 @@ from windlass.shared.store.tasks import TASK_FIELDS
 CLOCK_SKEW_SECONDS = 3600
 """Ids begin with the time of whoever made them up, which may differ by so much from Postgres' own."""
 
-WITHOUT_ORDER = {"tag", "updated_after", "q"}
+WITHOUT_ORDER = {"tag", "updated_after", "q", "provider_job_id", "request_id"}
 WITH_ORDER = {
     "actor", "provider", "lane", "user_id", "project_id", "workflow_id", "workflow_run_id", "interaction_id",
     "parent_task_id", "error_type", "fingerprint", "task_type", "subagent_type",
@@ -37,7 +37,17 @@ NEARBY = 4
 TAGS_LOOKED_UP = 3
 """Each is one more table for the planner to put in order; few tasks are left to look at when there are more."""
 
+HEXADECIMAL = frozenset("0123456789abcdef")
+
 BULKY = ("payload", "result", "checkpoint")
+
+LARGEST_TITLED = 16_000
+"""Bytes of a payload as it is stored: what is larger lies apart from its row, and is not fetched for a title."""
+
+TITLE = f"""CASE WHEN pg_column_size(payload) <= {LARGEST_TITLED} THEN left(coalesce(
+    payload ->> 'prompt', payload ->> 'content',
+    jsonb_path_query_first(payload, '$.* ? (@.type() == "string")') #>> '{{}}'), 120) END"""
+"""The beginning of the prompt, of the content, or of whatever text comes first; without secrets, as the payload is."""
 
 
 CONDITIONS = {
@@ -47,10 +57,12 @@ CONDITIONS = {
     "fingerprint": "error_fingerprint = {} AND error IS NOT NULL",
     "created_after": "created_at > {}",
     "created_before": "created_at < {}",
+    "provider_job_id": "task_id IN (SELECT ordered.task_id FROM generations AS ordered"
+    " WHERE ordered.provider IN (SELECT p.name FROM providers AS p) AND ordered.provider_job_id = {})",
     "q": f"({SEARCHED_TEXT}) ILIKE {{}} AND {HAS_TEXT}",
 }
 """As the indexes are declared: that there is a text or an error says nothing new, but without it an index is not
-used."""
+used. That of the orders begins with the provider, of which there are few."""
 
 
 def sorts(wanted: Filter) -> bool:
@@ -89,6 +101,9 @@ class Selection:
             self.add("task_id >= {}", first_id_at(value, -CLOCK_SKEW_SECONDS))
         if name == "created_before":
             self.add("task_id < {}", first_id_at(value, CLOCK_SKEW_SECONDS))
+        if name == "request_id" and (named := first_task_of(value)) is not None:
+            self.add("(request_id = {} OR task_id = {})", value, named)
+            return
         if name == "tag" and self._looks_up_tags:
             # Not also among the task's own: the planner would think that next to none has it in both places.
             for tag in value[:TAGS_LOOKED_UP]:
@@ -117,16 +132,16 @@ class Selection:
             return [self._branch(living, "updated_at", "lane = 'retry'")]
         if self._of_a_provider:
             waiting = [state for state in living if state in WAITING]
-            rung = (self._unrung(), "doorbell_token IS NOT NULL") if waiting else ()
             others = [self._branch([state], "updated_at") for state in living if state not in WAITING]
-            return [*others, *(self._branch(waiting, "updated_at", each) for each in rung)]
+            return [*others, self._branch(waiting, "updated_at", *self._of_queues())] if waiting else others
         return [self._branch(living, "updated_at")] if living else []
 
-    def _unrung(self) -> str:
+    def _of_queues(self) -> list[str]:
+        """What waits is found by its queue."""
         if self._queues is None:
-            return "doorbell_token IS NULL"
+            return []
         self._queues_place = self._queues_place or self.place(self._queues)
-        return f"doorbell_token IS NULL AND queue = ANY ({self._queues_place})"
+        return [f"queue = ANY ({self._queues_place})"]
 
     def _branch(self, states: list[State], changed_at: str, *further: str) -> str:
         """What has ended was changed last when it did, and that has an index."""
@@ -144,7 +159,13 @@ def columns_of_a_list(*, full: bool) -> str:
     """A list does not carry what nobody asked for: a page of large payloads would weigh half a gigabyte."""
     light = {**{name: f"NULL AS {name}" for name in BULKY}, "error": "error - 'stack_trace' AS error"}
     columns = TASK_FIELDS if full else tuple(light.get(name, name) for name in TASK_FIELDS)
-    return ", ".join((*columns, "due_at"))
+    return ", ".join((*columns, "due_at", "asked_at", "ask_expires_at", f"{TITLE} AS title"))
+
+
+class ListedTask(TaskRow):
+    """A task, and the words that a person knows it by; none where reading them would mean reading a large payload."""
+
+    title: str | None
 
 
 class Failure(Record):
@@ -163,11 +184,11 @@ async def newest(
     before: UUID | None = None,
     owner: str | None = None,
     full: bool = False,
-) -> list[TaskRow]:
+) -> list[ListedTask]:
     """A page of tasks older than the last one that the reader has seen."""
     queues = await queues_of(db, wanted)
 
-    async def page(from_id: UUID | None) -> list[TaskRow]:
+    async def page(from_id: UUID | None) -> list[ListedTask]:
         selection = Selection(wanted, owner=owner, queues=queues)
         for condition, bound in (("task_id < {}", before), ("task_id >= {}", from_id)):
             if bound is not None:
@@ -175,7 +196,7 @@ async def newest(
         if not selection.branches():
             return []
         return await fetch(
-            db, TaskRow, selection.page(columns_of_a_list(full=full), order="DESC", limit=limit), *selection.values
+            db, ListedTask, selection.page(columns_of_a_list(full=full), order="DESC", limit=limit), *selection.values
         )
 
     if wanted.updated_after is not None and (from_id := await _start_of_the_newest(db, before, NEARBY * limit)):
@@ -232,6 +253,12 @@ def anywhere(text: str) -> str:
     """A pattern for LIKE that finds the text itself anywhere."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"
+
+
+def first_task_of(request_id: str) -> UUID | None:
+    """The api calls a request by a UUID without hyphens, which its first task has for its own id; a client whatever
+    it likes."""
+    return UUID(request_id) if len(request_id) == 32 and set(request_id) <= HEXADECIMAL else None
 
 
 def first_id_at(moment: datetime, later_by_seconds: float) -> UUID:

@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
 from windlass.shared.explanation import KeyView, TaskView
+from windlass.shared.holds import Hold
+from windlass.shared.sql_fragments import due
 from windlass.shared.states import WAITING, Lane, State
 from windlass.shared.store import functions
 from windlass.shared.store.functions import named
@@ -23,11 +26,18 @@ class KeyFacts(Record):
     before: int
 
 
+class Halt(Record):
+    """Why nothing of a workflow starts."""
+
+    is_escalated: bool
+    is_given_up: bool
+
+
 async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskView:
     """Where it stands among those that wait in these queues, all of its provider."""
-    rung = task.doorbell_token is not None
     runs_alone = await db.fetchval(f"SELECT {named('runs_alone')}($1)", task.suspicion)
-    counted = await (_count_rung_before(db, task, queues) if rung else _count_due_before(db, task, queues))
+    halt = await _halt(db, task)
+    counted = await (_count_resumes_before if task.job_open else _count_due_before)(db, task, queues)
     return TaskView(
         status=State(task.status),
         queue=task.queue,
@@ -37,10 +47,10 @@ async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskVie
         worker_id=task.worker_id,
         started_at=task.started_at,
         completed_at=task.completed_at,
-        rung=rung,
         holds_a_slot=task.job_open,
-        held=task.held,
+        held=task.held or ([Hold.WORKFLOW] if halt is not None and halt.is_escalated else []),
         held_at=task.held_at,
+        is_given_up=halt is not None and halt.is_given_up,
         key=await _key(db, task),
         is_of_a_newer_level=task.level > functions.LEVEL,
         runs_alone=runs_alone,
@@ -48,6 +58,25 @@ async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskVie
         ahead=counted,
         all_counted=counted < AHEAD_COUNTED,
         unmet=await _unmet(db, task.task_id) if task.status == State.BLOCKED else (),
+        asked_at=task.asked_at,
+        ask_expires_at=task.ask_expires_at,
+        ask=None if task.approval is None else task.approval.get("message"),
+    )
+
+
+async def _halt(db: Database, task: TaskRow) -> Halt | None:
+    """What waits of a workflow that stands still is held, and of one that is cancelled is cancelled; but whoever was
+    locked by somebody at that moment is so a little later. No claim is granted meanwhile."""
+    if not task.concerns & Concern.WORKFLOW or task.job_open or task.status not in WAITING:
+        return None
+    return await fetchrow(
+        db,
+        Halt,
+        """
+        SELECT status = 'escalated' AS is_escalated, cancel_requested AS is_given_up FROM workflows
+        WHERE workflow_id = $1::text::uuid
+        """,
+        task.workflow_id,
     )
 
 
@@ -73,23 +102,17 @@ async def _count_due_before(db: Database, task: TaskRow, queues: Sequence[str]) 
     return number
 
 
-async def _count_rung_before(db: Database, task: TaskRow, queues: Sequence[str]) -> int:
-    """No more are rung for than there are places, so all of them are looked at: a limit would make the planner walk
-    through all that live instead."""
+async def _count_resumes_before(db: Database, task: TaskRow, queues: Sequence[str]) -> int:
+    """Those that go on waiting for their open jobs, and go before it."""
     number: int = await db.fetchval(
         f"""
-        SELECT least(count(*), $5) FROM (
-            SELECT t.priority, t.available_at, t.task_id, t.suspicion, t.queue FROM tasks t
-            WHERE t.provider = $1 AND t.status IN ('queued', 'retrying') AND t.doorbell_token IS NOT NULL OFFSET 0
-        ) AS rung
-        WHERE NOT {named("runs_alone")}(rung.suspicion) AND rung.queue = ANY ($6)
-          AND (rung.priority, rung.available_at, rung.task_id) < ($2, $3, $4)
-        """,  # noqa: S608 - a name of our own
+        SELECT count(*) FROM (SELECT * FROM tasks WHERE provider = $1 AND job_open OFFSET 0) AS t
+        WHERE t.queue = ANY ($5) AND {due("now()")} AND (t.priority, t.available_at, t.task_id) < ($2, $3, $4)
+        """,  # noqa: S608 - the states' own words
         task.provider,
         task.priority,
         task.available_at,
         task.task_id,
-        AHEAD_COUNTED,
         list(queues),
     )
     return number
@@ -102,7 +125,7 @@ async def _count_alone_before(db: Database, task: TaskRow) -> int:
         SELECT count(*) FROM (
             SELECT * FROM tasks WHERE status = 'running'
             UNION ALL
-            SELECT * FROM tasks WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL
+            SELECT * FROM tasks t WHERE t.suspicion >= 2 AND {due("now()")}
         ) AS t
         WHERE {named("runs_alone")}(t.suspicion) AND t.task_id <> $3
           AND (t.status = 'running' OR (t.priority, t.available_at, t.task_id) < ($1, $2, $3))
@@ -119,8 +142,12 @@ async def _unmet(db: Database, task_id: UUID) -> list[dict[str, object]]:
         db,
         TaskRow,
         """
-        SELECT p.task_id, p.status FROM task_dependencies d JOIN tasks p ON p.task_id = d.parent_id
-        WHERE d.child_id = $1 AND p.status <> 'completed' ORDER BY p.task_id
+        SELECT d.parent_id AS task_id, coalesce(p.status, n.status) AS status FROM task_dependencies d
+        LEFT JOIN tasks p ON p.task_id = d.parent_id AND NOT d.by_node
+        LEFT JOIN workflow_nodes n ON n.node_id = d.parent_id AND d.by_node
+        WHERE d.child_id = $1 AND coalesce(p.status, n.status) <> 'completed'
+          AND NOT (d.met_on = 'ended' AND coalesce(p.status, n.status) IN ('dead', 'cancelled'))
+        ORDER BY d.parent_id
         """,
         task_id,
     )

@@ -23,6 +23,9 @@ class Revived(Cancelled):
 
     revived: list[Counts]
     duplicate_of: UUID | None
+    bar: str | None
+    """`queue-already-running` or `project-archived`: it is the task of a project's run, and was left as it is."""
+    open_run_id: UUID | None
 
 
 async def cancel(db: Database, task_id: UUID) -> Cancelled | None:

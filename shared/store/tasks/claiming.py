@@ -1,4 +1,4 @@
-"""Attempts begin: a worker asks for tasks that it was rung for, and each is granted or refused."""
+"""Attempts begin: a worker asks for what is next in its queues, or for a task that must run alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -9,14 +9,17 @@ from windlass.shared.db import Database
 from windlass.shared.metrics import counting
 from windlass.shared.metrics.seam import counted_afterwards
 from windlass.shared.reasons import Reason
+from windlass.shared.sql_fragments import due
 from windlass.shared.store import functions
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks.patience import BRIEFLY, patient
 
-TRACEPARENT = "(SELECT t.traceparent FROM tasks t WHERE t.task_id = answer.task_id)"
-"""Beside what a function answers: so that what it returns is the same for programs that know nothing of it."""
+
+def answered(*, traced: bool) -> str:
+    """The columns of a claim's answer; the trace context stands beside them only for who asks."""
+    return f"answer.*, {named('trace_of')}(answer.task_id) AS traceparent" if traced else "answer.*"
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,20 @@ class Claimed:
     """Whom its end is told: bits of `shared/concerns.py`."""
     job_open: bool = False
     """It goes on waiting for a job at its provider, and has taken no place in the provider's rate."""
+    is_guarded: bool = False
+    """Something guards its provider, which whoever ends it and asks for the next has to lock."""
+    has_input: bool = False
+    """What its payload refers to stands in it already."""
 
 
-GRANTED = frozenset(each.name for each in fields(Claimed)) - {"claim_token"}
+TAKEN = frozenset(each.name for each in fields(Claimed))
+GRANTED = TAKEN - {"claim_token"}
+
+MOST_TRIED = 64
+"""Of each queue, lane and priority, when a claim failed and nobody knows why: as many as a worker asks for."""
+
+MOST_SAID = 4000
+"""Bytes in a notice; Postgres takes twice as many."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +105,8 @@ async def claim(
     tokens: dict[UUID, UUID] = {}
     for claim in claims:
         tokens.setdefault(claim.task_id, claim.claim_token)
-    wanted = f"answer.*, {TRACEPARENT}" if traced else "answer.*"
     called = f"{named('claim_tasks')}($1, $2, $3, {patient('$4::float', briefly=briefly)}, $5) AS answer"
-    query = f"SELECT {wanted} FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - all are written here
+    query = f"SELECT {answered(traced=traced)} FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - all are written here
     rows = await fetch(db, Answer, query, list(tokens), list(tokens.values()), worker_id, lease_seconds, alone)
     rows_of = {row.task_id: row for row in rows}
     answers = [_answer(claim, tokens[claim.task_id], rows_of[claim.task_id]) for claim in claims]
@@ -113,7 +126,7 @@ def _count(answers: Sequence[Claimed | Refused], rows_of: Mapping[UUID, Answer])
 
 def _answer(claim: Claim, granted_to: UUID, row: Answer) -> Claimed | Refused:
     refusal = row.refusal
-    if claim.claim_token != granted_to:  # a doubled doorbell: two claims of one task in one call
+    if claim.claim_token != granted_to:  # two claims of one task in one call
         refusal = refusal or Reason.RUNNING
     if refusal is not None:
         return Refused(claim.task_id, Reason.of_refusal(refusal))
@@ -121,18 +134,105 @@ def _answer(claim: Claim, granted_to: UUID, row: Answer) -> Claimed | Refused:
     return Claimed(claim_token=granted_to, **{name: said for name, said in row.items() if name in GRANTED})
 
 
+@dataclass(frozen=True)
+class Ask:
+    """A worker's wish for whatever is next in some of its queues: under tokens of its own choosing, one for each of its
+    free places."""
+
+    places: Mapping[str, int]
+    """By queue, how many at most."""
+    tokens: Sequence[UUID]
+    aside: Sequence[UUID] = ()
+    """Tasks that could not be claimed a moment ago: others go before them."""
+
+
+@dataclass(frozen=True)
+class Granted:
+    """What a worker was given, and in which of the queues that it asked for more is due, or a suspect is."""
+
+    claimed: list[Claimed]
+    more: set[str]
+    suspects: set[str]
+
+
+class Next(Record):
+    """A task that is granted, and how long it has waited; or, without a task, a word about a queue."""
+
+    claim_token: UUID | None
+    task_id: UUID | None
+    waited_seconds: float | None
+    queue: str
+    word: str | None
+
+
+async def claim_next(
+    db: Database, worker_id: str, ask: Ask, lease_seconds: float, *, epoch: int = 0, traced: bool = False
+) -> Granted:
+    """Takes what is next in these queues, and may start, for as many places as there are tokens."""
+    query = f"SELECT {answered(traced=traced)} FROM {named('claim_next')}($1, $2, $3, $4, $5, $6, $7) AS answer"  # noqa: S608 - ours
+    return granted(await fetch(db, Next, query, *said_by(ask), worker_id, epoch, lease_seconds))
+
+
+def said_by(ask: Ask) -> tuple[list[str], list[int], list[UUID], list[UUID]]:
+    return list(ask.places), list(ask.places.values()), list(ask.tokens), list(ask.aside)
+
+
+class Unclaimable(Record):
+    task_id: UUID
+    reason: str
+
+
+async def unclaimable(db: Database, worker_id: str, queues: Sequence[str], *, aside: Sequence[UUID]) -> dict[UUID, str]:
+    """Of those that are next in these queues, whom a claim cannot move, and why."""
+    query = f"SELECT * FROM {named('unclaimable_tasks')}($1, $2, $3, $4)"  # noqa: S608 - our own name
+    rows = await fetch(db, Unclaimable, query, list(queues), MOST_TRIED, list(aside), worker_id)
+    return {row.task_id: row.reason for row in rows}
+
+
+async def recall(
+    db: Database, worker_id: str, tokens: Sequence[UUID], lease_seconds: float, *, epoch: int, traced: bool = False
+) -> Granted:
+    """What the worker runs under tokens whose call was not answered. What it asked for in an epoch before this one, and
+    has not been given yet, it never will be: the call may still be on its way."""
+    query = f"SELECT {answered(traced=traced)} FROM {named('recall_claims')}($1, $2, $3, $4) AS answer"  # noqa: S608 - both are ours
+    return granted(await fetch(db, Next, query, worker_id, list(tokens), epoch, lease_seconds))
+
+
+def granted(rows: Sequence[Next]) -> Granted:
+    found = [row for row in rows if row.task_id is not None]
+    claimed = [Claimed(**{name: said for name, said in row.items() if name in TAKEN}) for row in found]
+    _count_started(claimed, [row.waited_seconds or 0 for row in found])
+    words = {word: {row.queue for row in rows if row.word == word} for word in ("more", "suspect")}
+    return Granted(claimed, words["more"], words["suspect"])
+
+
+@counted_afterwards
+def _count_started(claimed: Sequence[Claimed], waited: Sequence[float]) -> None:
+    for attempt, seconds in zip(claimed, waited, strict=True):
+        counting.attempt_started(attempt, attempt.attempt, waited_seconds=seconds)
+
+
+async def tell_credit_used(db: Database, used: Mapping[str, int]) -> None:
+    """Tells the dispatchers how many starts of each queue have been used: there may be more to ring for."""
+    said = "\n".join(f"{queue} {starts}" for queue, starts in used.items())
+    await db.execute(
+        "SELECT set_config('synchronous_commit', 'off', true), pg_notify('windlass_credit', $1)",
+        said if len(said) < MOST_SAID else "",
+    )
+
+
 async def next_alone(db: Database, queues: Sequence[str]) -> TaskRow | None:
-    """The first of these queues that was rung for and must run alone: its `task_id` and `actor`."""
+    """The first of these queues that may start and must run alone: its `task_id` and `actor`."""
     return await fetchrow(
         db,
         TaskRow,
         f"""
         SELECT t.task_id, t.actor FROM (
-            SELECT * FROM tasks WHERE status IN ('queued', 'retrying') AND doorbell_token IS NOT NULL OFFSET 0
+            SELECT * FROM tasks WHERE suspicion >= 2 AND status IN ('queued', 'retrying') OFFSET 0
         ) AS t
-        WHERE {named("runs_alone")}(t.suspicion) AND t.queue = ANY ($1) AND t.level <= $2
+        WHERE t.queue = ANY ($1) AND t.level <= $2 AND {due("now()")}
         ORDER BY t.priority, t.available_at, t.task_id LIMIT 1
-        """,  # noqa: S608 - a name of our own
+        """,  # noqa: S608 - the states' own words
         list(queues),
         functions.LEVEL,
     )

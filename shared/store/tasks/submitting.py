@@ -1,11 +1,12 @@
 """New tasks: stored all or none, by their keys where they have some."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 from uuid import UUID
 
 import msgspec
 
+from windlass.shared.concerns import Concern
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.functions import named
@@ -19,6 +20,18 @@ class UnknownDependency(Exception):
     def __init__(self, missing: Sequence[str]) -> None:
         super().__init__(f"no such task: {', '.join(missing)}")
         self.missing = missing
+
+
+class WorkflowCancelled(Exception):
+    """A workflow that is being cancelled takes no more tasks, and gives none a new life."""
+
+
+class ParentCancelled(Exception):
+    """A task that somebody wants cancelled gets no more children."""
+
+    def __init__(self, parents: Sequence[str]) -> None:
+        super().__init__(f"cancelled, or about to be: {', '.join(parents)}")
+        self.parents = parents
 
 
 class KeyInFlight(Exception):
@@ -68,10 +81,33 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whom its moves are told: bits of `shared/concerns.py`."""
     concurrency_key: str | None = None
     """So many of its actor's tasks with the same one run at once at its provider, at most."""
+    request_id: str | None = None
+    """What the client called the request that it came with."""
+    workflow_key: str | None = None
+    """What it is called in its workflow."""
+    approval: dict[str, Any] | None = None
+    """What a person is asked before it may start."""
+    after_end: Sequence[UUID] = ()
+    """Those of its dependencies that may end as they like."""
+    depends_on_nodes: Sequence[UUID] = ()
+    """What it waits for and is no task: what stands for those of a `for_each`."""
+
+    webhook_url: str | None = None
+    """Where its end is told; with what an endpoint is made of, if its user has none for it."""
+    webhook_owner: str | None = None
+    """Whose endpoint it is: whoever submits, also for somebody else."""
+    new_webhook_id: UUID | None = None
+    new_webhook_secret: str | None = None
+    """Sealed, in hexadecimal digits."""
 
     @property
     def has_keys(self) -> bool:
         return self.dedupe_key is not None or self.idempotency_key is not None
+
+    @property
+    def has_relatives(self) -> bool:
+        """Postgres may refuse it for their sake, or for that of the workflow it joins."""
+        return bool(self.depends_on or self.parent_task_id or self.concerns & Concern.WORKFLOW)
 
 
 class SubmittedTask(TaskRow):
@@ -103,18 +139,40 @@ async def submit_keyed(db: Database, submissions: Sequence[Submission]) -> list[
     return rows
 
 
-async def submit_batch(db: Database, submissions: Sequence[Submission]) -> list[tuple[UUID, bool]]:
-    """Stores all of them or none, by their keys where they have some; returns each one's id, and whether it was there
-    before."""
+class Stored(NamedTuple):
+    """What a submission of a batch came to."""
+
+    task_id: UUID
+    deduplicated: bool
+    webhook_id: UUID | None = None
+
+
+async def submit_batch(db: Database, submissions: Sequence[Submission]) -> list[Stored]:
+    """Stores all of them or none, by their keys where they have some; returns each one's id, whether it was there
+    before, and the endpoint that it names."""
     if any(each.has_keys for each in submissions):
-        return [(row.task_id, row.deduplicated) for row in await submit_keyed(db, submissions)]
-    if any(each.depends_on for each in submissions):
-        await submit(db, submissions)
-    else:
-        query = f"SELECT cardinality(submitted) FROM {named('store_tasks')}($1::text::jsonb)"  # noqa: S608 - a name of our own
-        await fetch(db, Record, query, as_json(submissions))
-        counting.submitted(submissions)
-    return [(each.task_id, False) for each in submissions]
+        keyed = await submit_keyed(db, submissions)
+        return [Stored(row.task_id, row.deduplicated, row.webhook_id) for row in keyed]
+    if any(each.has_relatives or each.webhook_url for each in submissions):
+        rows = {row.task_id: row for row in await submit(db, submissions)}
+        return [
+            Stored(each.task_id, deduplicated=False, webhook_id=rows[each.task_id].webhook_id) for each in submissions
+        ]
+    query = f"SELECT cardinality(submitted) FROM {named('store_tasks')}($1::text::jsonb)"  # noqa: S608 - a name of our own
+    await fetch(db, Record, query, as_json(submissions))
+    counting.submitted(submissions)
+    return [Stored(each.task_id, deduplicated=False) for each in submissions]
+
+
+def refuse(refusal: str) -> NoReturn:
+    match refusal:
+        case "key-in-flight":
+            raise KeyInFlight
+        case "key-reused":
+            raise KeyReused
+        case "workflow-cancelled":
+            raise WorkflowCancelled
+    raise LookupError(f"no word for the refusal {refusal}")
 
 
 Submitted = TypeVar("Submitted", bound=SubmittedTask)
@@ -127,8 +185,9 @@ async def _submit(
     match rows[0].refusal if rows else None:
         case "unknown-dependency":
             raise UnknownDependency(str(rows[0].missing).split(","))
-        case "key-in-flight":
-            raise KeyInFlight
-        case "key-reused":
-            raise KeyReused
-    return rows
+        case "parent-cancelled":
+            raise ParentCancelled(str(rows[0].missing).split(","))
+        case None:
+            return rows
+        case refusal:
+            refuse(refusal)

@@ -10,7 +10,6 @@ from windlass.shared.db import Database, as_json
 from windlass.shared.errors import WorkerLost
 from windlass.shared.metrics import counting
 from windlass.shared.retry_delays import BUILT_IN, RetrySettings
-from windlass.shared.store import functions
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch
 
@@ -79,15 +78,3 @@ async def expire(db: Database, *, at_most: int = 500) -> list[Expired]:
     rows = await fetch(db, Expired, f"SELECT * FROM {named('expire_tasks')}($1)", at_most)  # noqa: S608 - a name of our own
     counting.expired(rows)
     return [row for row in rows if not row.is_dependent]
-
-
-async def seconds_to_next_expiry(db: Database) -> float | None:
-    """How long until the earliest lease runs out, by Postgres' clock; none when nothing runs that we may take back."""
-    seconds: float | None = await db.fetchval(
-        """
-        SELECT extract(epoch FROM min(lease_expires_at) - clock_timestamp())::float
-        FROM tasks WHERE status = 'running' AND level <= $1
-        """,
-        functions.LEVEL,
-    )
-    return seconds

@@ -26,3 +26,5 @@ class Asking(NamedTuple):
     """Where in what was said the payload stands."""
     timeout_seconds: float | None
     """What is wanted, if that is said."""
+    source_image_is_to_come: bool = False
+    """It is a result of another task, and looked at when it is there."""

@@ -13,7 +13,8 @@ FOUND_BY = ("workflow_run_id", "interaction_id")
 def check(asking: Asking) -> Gives:
     payload = asking.payload
     try:
-        check_source_image(payload["action"], payload.get("source_image"))
+        if not asking.source_image_is_to_come:
+            check_source_image(payload["action"], payload.get("source_image"))
     except ValueError as error:
         raise refusal(f"{asking.below}/source_image", "invalid-payload", str(error)) from error
     refuse_what_it_does_not_take(

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from windlass.shared.errors import TaskError
+from windlass.shared.errors import TaskError, words_of
 from windlass.shared.settings import Settings
 from windlass.shared.submission.refusal import Refused, Wrong, pointer_to
 
@@ -28,7 +28,7 @@ def refuse_what_it_does_not_take(
         log.warning("what %s takes is not known here: %s", provider, error)
         return
     except Exception as error:  # noqa: BLE001 - an adapter may be anybody's, and is imported here for the first time
-        log.warning("what %s takes is not known here: %s", provider, str(error) or type(error).__name__)
+        log.warning("what %s takes is not known here: %s", provider, words_of(error))
         return
     faults = faults_of(provider, actions, action, params)
     if faults:

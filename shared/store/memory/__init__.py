@@ -1,0 +1,1 @@
+"""What agents did: kept, gathered into embedding jobs, found again."""

@@ -1,0 +1,1 @@
+"""A workflow's life, one function per intent; its tasks are those of `shared/store/tasks`."""

@@ -1,0 +1,76 @@
+"""A payload that refers to results: what may be referred to, and where nothing may."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from windlass.shared.references import (
+    Place,
+    Reference,
+    holds_one_at,
+    kind_of,
+    references_in,
+    wrong_references,
+)
+from windlass.shared.submission.refusal import Refused, Wrong, pointer_to, refusal
+
+LOOKED_AT = {
+    "agent": ("/subagent_type",),
+    "media": ("/action", "/workflow_run_id", "/interaction_id"),
+    "probe": ("/outcome", "/error_type"),
+}
+"""By these it is decided, when a task is submitted, what it may do and how it is found: no result can stand there."""
+
+
+@dataclass(frozen=True)
+class Refers:
+    """What a payload may refer to: other tasks by their names, and, in one for each, its element."""
+
+    names: frozenset[str]
+    of_an_element: bool = False
+
+
+def find_references(payload: dict[str, Any], refers: Refers, actor: str, below: str) -> Sequence[Reference]:
+    """Raises Refused with all that is wrong with them."""
+    references = list(references_in(payload))
+    if not references:
+        return ()
+    wrong = [
+        Wrong(pointer_to(each.place, below), each.detail)
+        for each in wrong_references(payload, refers.names, of_an_element=refers.of_an_element)
+    ]
+    wrong += [
+        Wrong(f"{below}{pointer}", "must be said outright: what the task may do is decided by it when it is submitted")
+        for pointer in LOOKED_AT.get(actor, ())
+        if holds_one_at(pointer, references)
+    ]
+    if kind_of(payload) is not None:
+        wrong.append(Wrong(below, "the payload itself is an object; references stand in its fields"))
+    if wrong:
+        raise Refused("invalid-reference", wrong)
+    return references
+
+
+def refuse_a_key_by_reference(pointers: Sequence[str], references: Collection[Reference], below: str) -> None:
+    for pointer in pointers:
+        if holds_one_at(pointer, references):
+            detail = "is the task's concurrency key, which is known at its submit; a result cannot stand here"
+            raise refusal(f"{below}{pointer}", "invalid-reference", detail)
+
+
+def without_references(payload: dict[str, Any], references: Collection[Reference]) -> dict[str, Any]:
+    """What is known of it already: for who looks at it before it is claimed."""
+    hidden = {each.place for each in references}
+    pruned: dict[str, Any] = _pruned(payload, hidden, ())
+    return pruned
+
+
+def _pruned(value: Any, hidden: Collection[Place], place: Place) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _pruned(below, hidden, (*place, key)) for key, below in value.items() if (*place, key) not in hidden
+        }
+    if isinstance(value, list):
+        kept = [(number, each) for number, each in enumerate(value) if (*place, number) not in hidden]
+        return [_pruned(each, hidden, (*place, number)) for number, each in kept]
+    return value
