@@ -8,7 +8,6 @@ import secrets
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -16,10 +15,15 @@ from typing import Any
 from uuid import UUID
 
 from windlass.services.actors.making import Resident, make, unknown_queues, wanted
-from windlass.services.actors.quarantine import AT_ONCE, NO_LONGER_NEEDED
+from windlass.services.actors.quarantine import NO_LONGER_NEEDED
+from windlass.services.actors.stop_wish import StopWish
+from windlass.services.actors.succession.succession import Succession
+from windlass.services.actors.succession.whereabouts import mark_all_that_starts, of_this_worker
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.consuming import OneChannelWorker
+from windlass.services.actors.worker.desk import Desk
+from windlass.services.actors.worker.dramatiq_worker import DeskWorker
+from windlass.services.actors.worker.executor import Executor
 from windlass.services.actors.worker.guests import invite
 from windlass.services.actors.worker.leases.heartbeat import Heartbeat
 from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
@@ -32,6 +36,7 @@ from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db, tracing
 from windlass.shared.actors.loading import load
 from windlass.shared.broker import threads_live
+from windlass.shared.errors import words_of
 from windlass.shared.metrics import serving
 from windlass.shared.process import kernel, log_context, logs
 from windlass.shared.process.pulse import Pulse
@@ -66,20 +71,24 @@ class WorkerProcess:
         self.guardian_pid = guardian_pid
         self.worker_id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         log_context.of_this_process(worker=self.worker_id)
+        mark_all_that_starts(self.worker_id)
+        self.whereabouts = of_this_worker(guardian_pid)
         self.predecessors = predecessors
+        self.stop_wish = StopWish()
         self.lease_watch = LeaseWatch(
-            settings, guardian_pipe, guardian_gone=lambda: self._told_to_stop("the guardian is gone")
+            settings, guardian_pipe, guardian_gone=lambda: self.stop_wish.say("the guardian is gone")
         )
         self.attempts = Attempts(on_over=self.lease_watch.let_go)
-        self.writer = Writer(settings, self.worker_id, on_claim=self.lease_watch.claimed, alone=alone)
+        self.writer = Writer(settings, self.worker_id, on_claim=self.lease_watch.claimed)
         self.calls = Calls(patience_seconds=0.6 * settings.stop_grace_seconds)
-        self.mirror = StateMirror(
+        self.guests = invite(settings)
+        self.executor = Executor(
             self.writer,
             self.attempts,
             self.calls,
             self.worker_id,
             settings=settings,
-            on_suspect=self.lease_watch.ask_for_quarantine,
+            guests=self.guests,
             condemn=self.condemn,
         )
         self.heartbeat = Heartbeat(
@@ -88,9 +97,8 @@ class WorkerProcess:
             self.attempts,
             watch=self.lease_watch,
             condemn=self.condemn,
-            drain=self._told_to_stop,
+            drain=self.stop_wish.say,
         )
-        self.guests = invite(settings)
         served = {queue.partition(".")[0] for queue in settings.consumed_queues(self.loaded.actors)}
         self.actors = make(self.loaded, settings, served)
         unknown = unknown_queues(settings)
@@ -103,14 +111,9 @@ class WorkerProcess:
         self.worker = self._loner() if alone else self._dramatiq_worker()
         self.exit_code = 0
         self.pulse = Pulse(settings, lives=self.lives)
-        self.stop_reason: str | None = None
-        self._stop = threading.Event()
-        self._is_hurried = False
 
     def run(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._told_to_stop("told to stop"))
-        signal.signal(AT_ONCE, lambda *_: self._told_to_stop("told to stop at once", at_once=True))
+        self.stop_wish.listen()
         self.lease_watch.introduce(self.worker_id)
         self.pulse.start()
         self._tell_how_it_is()
@@ -119,26 +122,38 @@ class WorkerProcess:
         self.writer.start()
         self.calls.start()
         asyncio.run(self._register())
+        if self.whereabouts is not None:
+            Succession(self.settings, self.worker_id, self.whereabouts).start()
         self.heartbeat.start()
         self.worker.start()
+        self.writer.begin()
         for resident in [] if self.alone else self._residents():
             self.calls.begin(resident.accompany(self._ask), on_end=lambda: None)
         serves = "runs what must run alone of" if self.alone else "serves"
         log.info("worker %s %s %s", self.worker_id, serves, ", ".join(self.queues) or "nothing")
         self.pulse.is_ready = True
-        self._stop.wait()
+        self.stop_wish.wait()
         self._shut_down()
 
-    def _dramatiq_worker(self) -> OneChannelWorker:
+    def _dramatiq_worker(self) -> DeskWorker:
         settings = self.settings
-        runners = make_runners(settings, self.actors, self.mirror, self.guests)
-        worker = OneChannelWorker(
-            boot(settings, runners, self.queues, self.mirror, self.guests),
-            queues=set(self.queues),
-            worker_threads=settings.actor_threads,
+        mirror = StateMirror(self.executor)
+        runners = make_runners(self.actors, mirror, self.executor)
+        broker = boot(settings, runners, self.queues, mirror, self.guests)
+        desk = Desk(
+            settings,
+            self.queues,
+            begin=self.writer.accompany,
+            on_doorbell=self.writer.hear,
+            on_connected=self.writer.ask_for_all,
         )
-        # What waits inside a busy worker is work that another one could have started.
-        worker.queue_prefetch = settings.actor_threads
+        worker = DeskWorker(broker, desk=desk, queues=set(self.queues), worker_threads=settings.actor_threads)
+        self.writer.serve_places(
+            settings.actor_threads,
+            self.queues,
+            run=lambda task, lease_end: worker.run(self.executor.grant(task, lease_end)),
+            on_suspect=self.lease_watch.ask_for_quarantine,
+        )
         return worker
 
     def _loner(self) -> Loner:
@@ -146,17 +161,16 @@ class WorkerProcess:
             row = self.writer.call(lambda pool: tasks.next_alone(pool, self.queues))
             return None if row is None else (row.task_id, row.actor)
 
-        runners = make_runners(self.settings, self.actors, self.mirror, self.guests)
-        return Loner(self.mirror, runners, find=find, on_idle=self._not_needed)
+        return Loner(self.executor, self.actors, find=find, claim=self.writer.claim_alone, on_idle=self._not_needed)
 
     def _not_needed(self) -> None:
         self.exit_code = NO_LONGER_NEEDED
-        self._told_to_stop("nothing is left that must run alone")
+        self.stop_wish.say("nothing is left that must run alone")
 
     def lives(self) -> bool:
         """Its threads and its heartbeat, whatever Postgres and RabbitMQ do. On its way out they end one by one."""
         at_work = self.worker.lives() if isinstance(self.worker, Loner) else threads_live(self.worker)
-        return self._stop.is_set() or (at_work and self.heartbeat.is_watching())
+        return self.stop_wish.reason is not None or (at_work and self.heartbeat.is_watching())
 
     def _tell_how_it_is(self) -> None:
         serving.serve(self.settings, "actors")
@@ -177,17 +191,9 @@ class WorkerProcess:
     def condemn(self, reason: str) -> None:
         """Something in this process cannot be stopped, or be had any more: save the others, then let the guardian end
         it all."""
-        if self.stop_reason is None:
+        if self.stop_wish.reason is None:
             log.error("this process has to go: %s", reason)
-            self._told_to_stop(f"condemned: {reason}")
-
-    def _told_to_stop(self, reason: str, *, at_once: bool = False) -> None:
-        """Signals come two at once, and in the middle of each other: only the first may touch the event, whose lock
-        this very thread may hold by the second, on its way out of waiting for it."""
-        self._is_hurried = self._is_hurried or at_once
-        if self.stop_reason is None:
-            self.stop_reason = reason
-            self._stop.set()
+            self.stop_wish.say(f"condemned: {reason}")
 
     async def _register(self) -> None:
         settings = self.settings
@@ -209,6 +215,7 @@ class WorkerProcess:
                 capacity=settings.actor_threads,
                 actor_versions={name: self.loaded.actors[name].definition.version for name in self.actors},
                 broken=self.broken,
+                whereabouts=self.whereabouts.as_document() if self.whereabouts is not None else None,
             )
 
         await db.until_available("actors", register)
@@ -216,19 +223,20 @@ class WorkerProcess:
 
     def _leave(self, state: str) -> None:
         """By the connections that are open: a process without descriptors cannot open another."""
-        reason = self.stop_reason or ""
+        reason = self.stop_wish.reason or ""
         try:
             self.writer.call(
                 lambda pool: workers.leave(pool, self.worker_id, state=state, reason=reason),
                 patience_seconds=LEAVE_SECONDS,
             )
         except db.AWAY_OR_BUSY as error:
-            log.warning("could not say that this worker is %s (%s)", state, error or type(error).__name__)
+            log.warning("could not say that this worker is %s (%s)", state, words_of(error))
 
     def _shut_down(self) -> None:
         """Take nothing new, let the running work end or stop it, hand it back, say good-bye."""
-        log.info("stopping: %s", self.stop_reason)
-        self.mirror.closed = True
+        log.info("stopping: %s", self.stop_wish.reason)
+        self.executor.closed = True
+        self.writer.stop_asking(timeout=self.settings.stop_grace_seconds / 2)
         self._leave("stopping")
         self._drain(self._drain_seconds())
         self.attempts.stop_all()
@@ -252,22 +260,22 @@ class WorkerProcess:
         try:
             self.worker.stop(timeout=round(self.settings.stop_grace_seconds * 1000))
         except Exception:
-            log.exception("the consumers did not close in order; they go with this process")
+            log.exception("the desk did not close in order; it goes with this process")
 
     def _drain_seconds(self) -> float:
         """Time for the work to end by itself; none when this process must go or nobody guards it any more."""
-        condemned = (self.stop_reason or "").startswith("condemned")
+        condemned = (self.stop_wish.reason or "").startswith("condemned")
         return 0.0 if condemned or os.getppid() != self.guardian_pid else self.settings.drain_seconds
 
     def _drain(self, seconds: float) -> None:
         """Lets what runs come to its end, unless somebody is in a hurry."""
-        if (running := len(self.attempts)) and seconds > 0 and not self._is_hurried:
+        if (running := len(self.attempts)) and seconds > 0 and not self.stop_wish.is_hurried:
             until = datetime.now().astimezone() + timedelta(seconds=seconds)
             what = "1 task runs: it" if running == 1 else f"{running} tasks run: they"
             told = "%s may end until %s and %s handed back then; told again, at once"
             log.info(told, what, f"{until:%H:%M:%S}", "is" if running == 1 else "are")
-        self._wait_for_attempts(seconds, unless=lambda: self._is_hurried)
-        if (left := len(self.attempts)) and self._is_hurried:
+        self._wait_for_attempts(seconds, unless=lambda: self.stop_wish.is_hurried)
+        if (left := len(self.attempts)) and self.stop_wish.is_hurried:
             log.info("told again: handing %d back at once", left)
 
     def _wait_for_attempts(self, seconds: float, *, unless: Callable[[], bool] = lambda: False) -> None:

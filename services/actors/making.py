@@ -11,6 +11,8 @@ from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.refusals import refusal_of
 from windlass.shared.actors.loading import Loaded, LoadedActor
+from windlass.shared.actors.versions import Version
+from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
 from windlass.shared.errors import Thrown
 from windlass.shared.scrubbing import scrub
@@ -36,7 +38,7 @@ class Worker:
     payload: Payload
     is_async: bool
     throws: tuple[type[BaseException], ...]
-    version: str
+    version: Version
     heard_within_seconds: float
     """So long ago a worker of another version may have been heard of last, and lives."""
 
@@ -52,12 +54,20 @@ class Worker:
             raise Thrown(error) from error
 
     def _arguments(self, context: Context) -> dict[str, Any]:
-        """It was accepted by what was known of the actor then, which may have been another version."""
+        """It was accepted by what was known of the actor then, which may have been another version. What stands in it
+        of others' results has been held against its schema by nobody yet."""
+        payload = context.task.payload
         try:
-            return self.payload.arguments(context.task.payload)
+            if context.task.concerns & Concern.REFERENCES:
+                check(payload, self.version)
+            return self.payload.arguments(payload)
         except Misfit as error:
             raise refusal_of(
-                context, self.version, str(error), heard_within_seconds=self.heard_within_seconds
+                context,
+                self.version.name,
+                str(error),
+                heard_within_seconds=self.heard_within_seconds,
+                pointer=error.pointer,
             ) from None
 
     def _seen_from_inside(self, context: Context) -> Any:
@@ -74,6 +84,12 @@ class IsolatedWorker(Worker):
     def run(self, context: Context) -> Any:
         self._arguments(context)  # what it does not take is refused here, where another version can be asked for
         return self.call(context)
+
+
+def check(payload: Any, version: Version) -> None:
+    """As strictly as at a submit; raises Misfit."""
+    if not version.takes(payload):
+        raise Misfit(version.faults_of(payload))
 
 
 def wanted(settings: Settings) -> set[str] | None:
@@ -95,7 +111,7 @@ def make(loaded: Loaded, settings: Settings, served: Collection[str]) -> dict[st
 
 def _made(loaded: LoadedActor, settings: Settings) -> Worker:
     actor, definition = loaded.actor, loaded.definition
-    about = (loaded.payload, actor.is_async, actor.throws, definition.version, settings.lease_seconds)
+    about = (loaded.payload, actor.is_async, actor.throws, Version.of(definition), settings.lease_seconds)
     if loaded.isolate:
         return IsolatedWorker(Isolated(definition, settings, function=settings.actors[actor.name].function), *about)
     call: Callable[..., Any] = actor.fn

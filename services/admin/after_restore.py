@@ -11,6 +11,7 @@ import msgspec
 
 from windlass.shared import db
 from windlass.shared.db import Database
+from windlass.shared.errors import words_of
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
@@ -18,6 +19,9 @@ from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store.access import audit
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import restoring
+from windlass.shared.store.projects import looking_after
+from windlass.shared.store.schedules import changing
+from windlass.shared.store.workflows import controlling
 
 log = logging.getLogger("after-restore")
 
@@ -64,11 +68,11 @@ class Report(msgspec.Struct, kw_only=True):
     looked_at: datetime | None = None
     running: int = 0
     waiting: int = 0
-    doorbells: int = 0
     workers: int = 0
     reports: int = 0
     renumbered_events: int = 0
     numbers_advanced: int = 0
+    lost_runs: int = 0
     providers: list[Provider] = []
     open_orders: list[Order] = []
     not_known: list[str] = []
@@ -114,13 +118,15 @@ async def rewrite(connection: Database, settings: Settings, report: Report) -> N
     await restoring.give_back(connection, moved, Rules.of(settings))
     report.running = sum(row.status == "running" for row in moved)
     report.waiting = len(moved) - report.running
-    report.doorbells = sum(row.was_rung for row in moved)
     report.workers, report.reports = await restoring.forget_processes(connection)
     changes = (report.renumbered_events, len(moved), report.workers, report.reports)
     report.is_needed = any(changes) or not done_before
     await tell_what_to_check(connection, report)
     if report.is_needed:
         report.numbers_advanced = await restoring.advance_numbers(connection)
+        report.lost_runs = await looking_after.restore(connection, step=restoring.SEQ_STEP)
+        await controlling.restore(connection, step=restoring.SEQ_STEP)
+        await changing.miss_all(connection, "restored", step=restoring.SEQ_STEP)
         await record(connection, report)
 
 
@@ -134,7 +140,7 @@ async def tell_what_to_check(connection: Database, report: Report) -> None:
 
 async def record(connection: Database, report: Report) -> None:
     """In the audit log. Streams over many tasks look up there where the history begins anew."""
-    counts = {name: getattr(report, name) for name in ("running", "waiting", "doorbells", "workers", "reports")}
+    counts = {name: getattr(report, name) for name in ("running", "waiting", "workers", "reports")}
     details = {**counts, "backup_at": report.backup_at, "transaction": await restoring.transaction(connection)}
     action = restoring.ACTION
     await audit.record(connection, key_id=action, user_id=action, action=action, details=details)
@@ -152,7 +158,7 @@ def main() -> int:
     except db.CONTENDED as error:
         return _complain(f"somebody else is writing to the tasks ({error}): stop all services first", FAILED)
     except db.UNAVAILABLE as error:
-        return _complain(f"Postgres cannot be reached: {error or type(error).__name__}", UNREACHABLE)
+        return _complain(f"Postgres cannot be reached: {words_of(error)}", UNREACHABLE)
     except db.NOT_MIGRATED:
         return _complain("the tables are not those of this version: run `windlass migrate` first", FAILED)
     sys.stdout.buffer.write(msgspec.json.encode(report))

@@ -5,6 +5,7 @@ import asyncio
 import sys
 
 from windlass.shared import db
+from windlass.shared.errors import words_of
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
@@ -29,7 +30,7 @@ def main() -> int:
     try:
         key = asyncio.run(create(settings, role=wanted.role, user_id=wanted.user))
     except db.AWAY_OR_BUSY as error:
-        print(scrub(f"windlass: Postgres cannot be reached: {error or type(error).__name__}"), file=sys.stderr)
+        print(scrub(f"windlass: Postgres cannot be reached: {words_of(error)}"), file=sys.stderr)
         return 1
     except db.NOT_MIGRATED:
         print("windlass: there are no tables yet: run `windlass migrate` first", file=sys.stderr)

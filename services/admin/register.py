@@ -6,6 +6,7 @@ import logging
 import sys
 
 from windlass.services.admin.loading import Found, find
+from windlass.services.admin.schedules import declare
 from windlass.shared import db
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
@@ -22,9 +23,11 @@ async def register(settings: Settings) -> Found:
     pool = await db.open_pool(settings, "register", most=1)
     try:
         await db.until_available("register", lambda: registry.register(pool, found.definitions))
+        wrong = await declare(pool, settings, found)
     finally:
         pool.terminate()
     log.info("registered: %s", ", ".join(sorted(each.name for each in found.definitions)))
+    found = Found(found.definitions, [*found.mistakes, *wrong])
     for mistake in found.mistakes:
         log.error("%s", mistake)
     return found

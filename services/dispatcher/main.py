@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import os
 import socket
 import time
@@ -12,13 +13,15 @@ import pika.exceptions
 import uvloop
 
 from windlass.services.dispatcher.backlog import RetryBacklog
-from windlass.services.dispatcher.calls import Calls
-from windlass.services.dispatcher.dispatch import FIRST_CHECK_SECONDS, dispatch_due, ring_again
+from windlass.services.dispatcher.calls import EVERYBODY, Calls
+from windlass.services.dispatcher.credit import OUT_SECONDS, CreditOut
+from windlass.services.dispatcher.dispatch import dispatch_due
 from windlass.services.dispatcher.publisher import Publisher
 from windlass.shared import db, tracing
 from windlass.shared.backoff import Backoff
+from windlass.shared.errors import words_of
 from windlass.shared.metrics import serving
-from windlass.shared.metrics.services import BROKER_BLOCKED, BROKER_CONNECTED, DOORBELLS, DOORBELLS_AGAIN
+from windlass.shared.metrics.services import BROKER_BLOCKED, BROKER_CONNECTED, DOORBELLS
 from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_set, until_told_to_stop
 from windlass.shared.process.pulse import Pulse
@@ -32,11 +35,14 @@ log = logging.getLogger("dispatcher")
 GATHER_SECONDS = 0.003
 """Under load, calls that come meanwhile are answered together: a round costs about the same for one as for ten."""
 
+BUSY_GATHER_SECONDS = 0.1
+"""While nobody has a place free, doorbells are only for later: more than ten looks a second would be wasted."""
+
 TROUBLE: tuple[type[BaseException], ...] = (*db.AWAY_OR_BUSY, pika.exceptions.AMQPError)
 
 
 class Dispatcher:
-    """Two of these side by side are safe: rows are reserved under the provider's lock."""
+    """Several of these side by side ring too often by their number, and that is all."""
 
     def __init__(self, settings: Settings, pool: db.Database) -> None:
         self.settings = settings
@@ -45,11 +51,12 @@ class Dispatcher:
         self.backlog = RetryBacklog(settings.lanes)
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
         self.calls = Calls()
+        self.credit = CreditOut()
         self._all_at = 0.0
+        self._again_at: dict[str, float] = {}
         self.pulse = Pulse(settings)
         for queue in settings.all_queues():
-            DOORBELLS_AGAIN.labels(queue)
-            for result in ("confirmed", "given_back"):
+            for result in ("confirmed", "missed"):
                 DOORBELLS.labels(queue, result)
         BROKER_CONNECTED.set_function(lambda: self.publisher.state != "away")
         BROKER_BLOCKED.set_function(lambda: self.publisher.state == "blocked")
@@ -60,7 +67,10 @@ class Dispatcher:
             await db.until_available("dispatcher", lambda: providers.configure(self.pool, self.settings))
             self.pulse.is_ready = True
             tasks.create_task(self.publisher.keep_connected())
-            channels: dict[str, Callable[[str], None]] = {"windlass_dispatch": self.calls.hear}
+            channels: dict[str, Callable[[str], None]] = {
+                "windlass_dispatch": self.calls.hear,
+                "windlass_credit": self._hear_of_credit,
+            }
             tasks.create_task(db.Listener(self.settings, "dispatcher", channels).run())
             tasks.create_task(self._report())
             tasks.create_task(self._dispatch())
@@ -70,43 +80,47 @@ class Dispatcher:
         while True:
             await self.publisher.takes_messages.wait()
             try:
-                looked_at = await self._until_quiet()
-                if looked_at is None:  # which comes no later than the first doorbell that is to be checked
-                    await ring_again(self.pool, self.publisher, self.settings)
-                await self._plan(looked_at)
+                await self._look()
                 backoff.renew()
             except TROUBLE as error:
                 pause = backoff.pause()
-                log.warning("dispatching again in %.1f s (%s)", pause, error or type(error).__name__)
+                log.warning("dispatching again in %.1f s (%s)", pause, words_of(error))
                 self.calls.call_for_all()  # whom this look was meant for is forgotten
                 await asyncio.sleep(pause)
                 continue
-            await until_set(self.calls.heard, at_most_seconds=max(0.0, self._all_at - time.monotonic()))
-            if time.monotonic() >= self._all_at:
+            next_at = min([self._all_at, *self._again_at.values()])
+            await until_set(self.calls.heard, at_most_seconds=max(0.0, next_at - time.monotonic()))
+            now = time.monotonic()
+            self.calls.call([name for name, at in self._again_at.items() if at <= now])
+            if now >= self._all_at:
                 self.calls.call_for_all()
 
-    async def _until_quiet(self) -> set[str] | None:
-        """Dispatches until nothing calls any more, or it is time to look after the doorbells that are out; returns
-        whom it has looked at."""
-        until = time.monotonic() + FIRST_CHECK_SECONDS
-        looked_at: set[str] | None = set()
-        while self.publisher.takes_messages.is_set() and time.monotonic() < until:
-            named = self.calls.take()
-            looked_at = None if looked_at is None or named is None else looked_at | named
-            self.calls.call(await dispatch_due(self.pool, self.publisher, self.backlog, self.settings, only=named))
-            if not self.calls.heard.is_set():
-                break
-            await asyncio.sleep(GATHER_SECONDS)
-        return looked_at
+    async def _look(self) -> None:
+        """At those who were called for. When to look again by itself is found out by the look, or, for all of them,
+        before it: nothing that becomes due meanwhile is missed."""
+        named = self.calls.take()
+        if named is None:
+            seconds, safety = await providers.seconds_to_next_look(self.pool), self.settings.safety_poll_seconds
+            self._all_at = time.monotonic() + (safety if seconds is None else min(max(0.0, seconds), safety))
+        seen = await dispatch_due(self.pool, self.publisher, self.backlog, self.credit, self.settings, only=named)
+        now = time.monotonic()
+        for name in list(self._again_at) if named is None else named:
+            self._again_at.pop(name, None)
+        # Where something is due, it is looked again when what was rung for should have started.
+        self._again_at |= dict.fromkeys(seen.waiting, now + OUT_SECONDS)
+        for name, seconds in seen.next_in.items():
+            self._again_at[name] = min(now + max(0.0, seconds), self._again_at.get(name, math.inf))
+        if self.calls.heard.is_set():
+            await asyncio.sleep(GATHER_SECONDS if seen.anybody_idle else BUSY_GATHER_SECONDS)
 
-    async def _plan(self, looked_at: set[str] | None) -> None:
-        """When to look at all of them by itself. Nothing has become due sooner at those that nobody called for."""
-        safety = self.settings.safety_poll_seconds
-        seconds = await providers.seconds_to_next_look(
-            self.pool, first_check_seconds=FIRST_CHECK_SECONDS, at_most_seconds=safety, only=looked_at
-        )
-        at = time.monotonic() + (safety if seconds is None else min(seconds, safety))
-        self._all_at = at if looked_at is None else min(at, self._all_at)
+    def _hear_of_credit(self, payload: str) -> None:
+        """Workers have used so many starts of each of these queues, and may have more to do there."""
+        if payload in {"", EVERYBODY}:
+            return
+        for line in payload.split("\n"):
+            queue, _, starts = line.rpartition(" ")
+            self.credit.used(queue, int(starts))
+            self.calls.call([queue.partition(".")[2]])
 
     async def _report(self) -> None:
         """Says how it is and how the broker is: `/health` repeats it."""
@@ -114,7 +128,7 @@ class Dispatcher:
             self.publisher.changed.clear()
             state = self.publisher.state
             if state == "connected":
-                self.calls.call_for_all()  # what could not be rung was given back, and is due
+                self.calls.call_for_all()  # what could not be rung is still due
             said = {"blocked_for": self.publisher.blocked_for, "broker_version": self.publisher.version}
             details = {"broker": state, **said}
             with suppress(*db.AWAY_OR_BUSY):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 import pika
 from pika.adapters.asyncio_connection import AsyncioConnection
@@ -15,6 +14,7 @@ from pika.channel import Channel
 from windlass.shared import broker
 from windlass.shared.admission import Broker
 from windlass.shared.backoff import Backoff
+from windlass.shared.errors import words_of
 from windlass.shared.settings import Settings
 
 log = logging.getLogger("dispatcher")
@@ -25,11 +25,11 @@ CONFIRM_SECONDS = 5
 
 @dataclass(frozen=True)
 class Doorbell:
-    """A row to be rung for."""
+    """So many starts in a queue; doorbells that ring together have numbers."""
 
-    task_id: UUID
     queue: str
-    actor: str
+    starts: int
+    number: int = 0
 
 
 class BrokerBlocked(pika.exceptions.AMQPError):
@@ -87,7 +87,7 @@ class Publisher:
                 if self.state != "away":
                     backoff.renew()
                 pause = backoff.pause()
-                logging.getLogger("rabbitmq").warning(_short(reason))  # its lines are said once an outage
+                logging.getLogger("rabbitmq").warning(words_of(reason))  # its lines are said once an outage
             finally:
                 self._lose_channel()
                 with suppress(pika.exceptions.AMQPError):
@@ -104,18 +104,13 @@ class Publisher:
                 confirms = [self._publish(bell) for bell in doorbells]
                 rung = await asyncio.gather(*confirms, return_exceptions=True)
         except (TimeoutError, pika.exceptions.AMQPError) as error:
-            log.warning("%d doorbells could not be rung (%s)", len(doorbells), _short(error))
+            log.warning("%d doorbells could not be rung (%s)", len(doorbells), words_of(error))
             return list(doorbells)
         missed = [bell for bell, confirmed in zip(doorbells, rung, strict=True) if confirmed is not True]
-        missed += [bell for bell in doorbells if str(bell.task_id) in self._unroutable and bell not in missed]
+        missed += [bell for bell in doorbells if bell.queue in self._unroutable and bell not in missed]
         self._declared -= {bell.queue for bell in missed}
         self._unroutable.clear()
         return missed
-
-    async def ready_messages(self, queue: str) -> int:
-        """How many messages nobody has taken from the queue yet."""
-        answer = await self._declare(queue)
-        return int(answer.method.message_count)
 
     async def _declare(self, queue: str) -> Any:
         answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -131,8 +126,9 @@ class Publisher:
         self._open().basic_publish(
             exchange="",
             routing_key=bell.queue,
-            body=broker.doorbell(bell.task_id, actor=bell.actor, queue=bell.queue),
-            properties=pika.BasicProperties(message_id=str(bell.task_id)),  # not persistent: the row is
+            body=broker.doorbell(bell.queue, bell.starts),
+            # Not persistent, and soon worth nothing: what is due is a row, and is rung for again.
+            properties=pika.BasicProperties(expiration=broker.DOORBELL_EXPIRES_MS),
             mandatory=True,
         )
         confirm = self._awaited[self._next_tag] = asyncio.get_running_loop().create_future()
@@ -162,7 +158,7 @@ class Publisher:
         def opened(channel: Channel) -> None:
             channel.add_on_close_callback(lambda _channel, error: _settle(closed, error))
             channel.add_on_return_callback(
-                lambda _channel, _method, properties, _body: self._unroutable.add(str(properties.message_id))
+                lambda _channel, method, _properties, _body: self._unroutable.add(str(method.routing_key))
             )
             channel.confirm_delivery(self._confirmed, callback=lambda _frame: self._use(channel))
 
@@ -213,7 +209,3 @@ class Publisher:
 def _settle(future: "asyncio.Future[Any] | None", value: Any) -> None:
     if future is not None and not future.done():
         future.set_result(value)
-
-
-def _short(error: BaseException) -> str:
-    return str(error) or type(error).__name__

@@ -11,6 +11,7 @@ from windlass.services.janitor.calls import Calls
 from windlass.services.janitor.duties.bulk import BulkRunner
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.rings import Rings, keep_ringing
+from windlass.services.janitor.schedules import keep_schedules
 from windlass.services.janitor.timer import Timer
 from windlass.shared import db
 from windlass.shared.metrics import serving
@@ -29,6 +30,7 @@ class Janitor:
 
     def __init__(self, premises: Premises) -> None:
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
+        self._premises = premises
         self._rings = Rings(premises)
         self._calls = Calls(premises)
         self._pulse = Pulse(premises.settings, lives=self._rings.lives)
@@ -40,6 +42,9 @@ class Janitor:
             group.create_task(self._timer.run())
             group.create_task(self._calls.listen())
             group.create_task(self._calls.run_bulk_jobs())
+            group.create_task(self._calls.gather_memory())
+            group.create_task(self._calls.look_after_indexes())
+            group.create_task(keep_schedules(self._premises))
             group.create_task(self._rings.answer())
             group.create_task(keep_ringing())
 

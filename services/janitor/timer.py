@@ -10,8 +10,9 @@ from windlass.services.janitor.rhythms import Rhythm
 from windlass.services.janitor.table import duties_of
 from windlass.services.janitor.wall import EXPECTED, perform_all
 from windlass.shared import db
-from windlass.shared.store import tasks
+from windlass.shared.errors import words_of
 from windlass.shared.store.operating import reports
+from windlass.shared.store.operating.next_looks import next_looks
 
 log = logging.getLogger("janitor")
 
@@ -41,7 +42,7 @@ class Timer:
         try:
             return await self._recover()
         except EXPECTED as error:
-            log.warning("sweeping again soon (%s)", str(error) or type(error).__name__)
+            log.warning("sweeping again soon (%s)", words_of(error))
             self._judges_from = time.monotonic() + self._premises.patience_seconds
         except Exception:
             log.exception("the timer failed; sweeping again soon")
@@ -56,7 +57,7 @@ class Timer:
     async def _recover(self) -> float:
         """Takes back what is stale, and returns how long to sleep."""
         at = self._premises
-        details = {"unaccounted_tasks": at.unaccounted}
+        details = {"unaccounted_tasks": at.unaccounted, "workflow_drift": at.workflow_drift}
         at.heard_at = await reports.say(at.pool, "janitor", self._instance_id, healthy=True, details=details)
         self._on_answer()
         self._mind_the_gap()
@@ -66,7 +67,9 @@ class Timer:
         for outcome in await perform_all(duties_of(Rhythm.LEASES), at):
             if isinstance(outcome.error, db.AWAY_OR_BUSY):
                 raise outcome.error
-        next_expiry = await tasks.seconds_to_next_expiry(at.pool)
+        looks = await next_looks(at.pool)
+        at.next_schedule.in_seconds(looks.schedule_seconds)
+        next_expiry = looks.lease_seconds
         # An outage that falls between two looks must be too short to cost anybody a lease.
         longest = min(at.settings.safety_poll_seconds, at.settings.lease_seconds / 2)
         return longest if next_expiry is None else min(max(next_expiry, SHORTEST_SLEEP_SECONDS), longest)

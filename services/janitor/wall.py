@@ -9,6 +9,7 @@ from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.rhythms import Rhythm
 from windlass.services.janitor.table import DUTIES, Duty
 from windlass.shared import db
+from windlass.shared.errors import words_of
 from windlass.shared.metrics.services import JANITOR_DUTY_FAILURES, JANITOR_DUTY_SECONDS, JANITOR_LAST_SUCCESS
 
 log = logging.getLogger("janitor")
@@ -58,6 +59,6 @@ async def perform_all(duties: Iterable[Duty], premises: Premises) -> list[Outcom
 
 def tell(duty: Duty, error: Exception) -> None:
     if isinstance(error, EXPECTED):
-        log.warning("duty %s: again next time (%s)", duty.name, str(error) or type(error).__name__)
+        log.warning("duty %s: again next time (%s)", duty.name, words_of(error))
     else:
         log.error("duty %s failed; the others go on", duty.name, exc_info=error)

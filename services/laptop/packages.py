@@ -1,4 +1,5 @@
-"""Sees to it that this machine has Python, Postgres and RabbitMQ, before any virtual environment exists."""
+"""Sees to it that this machine has Python, Postgres and RabbitMQ, and a browser for who tests the page, before any
+virtual environment exists."""
 
 # Run by the system's Python as `python3 services/laptop/packages.py`: the standard library only, and no syntax that is
 # newer than the versions which it turns away.
@@ -22,6 +23,10 @@ POSTGRES_VERSIONS = Path("/usr/lib/postgresql")
 RABBITMQ_SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 POLICY = Path("/usr/sbin/policy-rc.d")
 CLUSTER_DEFAULTS = Path("/etc/postgresql-common/createcluster.conf")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FOR_A_BROWSER = ["chromium", "fonts-dejavu-core", "libatomic1"]
+"""The last is what the program that drives it needs, and a small Debian does not have."""
+"""A browser that is installed without what it recommends has no letters."""
 INSTALL = ("apt-get", "install", "--yes", "--no-install-recommends")
 
 
@@ -54,8 +59,16 @@ def find_rabbitmq(server: Path = RABBITMQ_SERVER) -> RabbitmqPrograms | None:
     return None
 
 
-def missing_packages(environment: Mapping[str, str]) -> list[str]:
-    """The distribution's packages that are still to be installed."""
+def find_browser() -> Path | None:
+    """Chromium, by the names that it has in distributions."""
+    found = [Path(path) for path in map(shutil.which, BROWSERS) if path]
+    return found[0] if found else None
+
+
+def missing_packages(environment: Mapping[str, str], *, browser: bool = False) -> list[str]:
+    """The distribution's packages that are still to be installed; a browser is all that is asked for where it is."""
+    if browser:
+        return [] if find_browser() else FOR_A_BROWSER
     missing = []
     if not environment.get("WINDLASS_DATABASE_URL") and not find_postgres():
         missing.append("postgresql")
@@ -146,23 +159,28 @@ def run(command: Sequence[str], *, may_be_abandoned: bool = True) -> tuple[int, 
     return process.returncode, output
 
 
-def provide(environment: Mapping[str, str]) -> int:
+def provide(environment: Mapping[str, str], *, browser: bool = False) -> int:
     """Installs what is missing where that is allowed, else says what to do; the exit code."""
-    missing = missing_packages(environment)
+    missing = missing_packages(environment, browser=browser)
     if not missing:
         return 0
     apt = shutil.which("apt-get")
     if apt and os.geteuid() == 0 and install(missing):
-        missing = missing_packages(environment)
+        missing = missing_packages(environment, browser=browser)
         if not missing:
             return 0
-    if "python3-venv" not in missing and docker_answers():
+    if not browser and "python3-venv" not in missing and docker_answers():
         say(f"{' and '.join(missing)} not installed here: using Docker and deploy/compose.yaml")
         return 0
-    sudo = () if os.geteuid() == 0 else ("sudo",)
     say(f"{', '.join(missing)} missing on this machine; install with" + ("" if apt else " the likes of"))
-    print("   ", *sudo, *INSTALL, *missing, file=sys.stderr)
+    print("   ", line_to_install(missing), file=sys.stderr)
     return 1
+
+
+def line_to_install(packages: Sequence[str]) -> str:
+    """What a person types."""
+    sudo = () if os.geteuid() == 0 else ("sudo",)
+    return " ".join((*sudo, *INSTALL, *packages))
 
 
 def stop_in_order(signum: int, _frame: object) -> None:
@@ -181,7 +199,7 @@ def main() -> int:
         say(f"Python {wanted} or newer is needed and this is {found}: try `make PYTHON=python{wanted} …`")
         return 1
     on_stop_signals(stop_in_order)
-    return provide(os.environ)
+    return provide(os.environ, browser=sys.argv[1:] == ["--browser"])
 
 
 if __name__ == "__main__":

@@ -17,12 +17,14 @@ from windlass.services.actors.agent.notices import notices
 from windlass.services.actors.agent.outcome import Ended, result_of
 from windlass.services.actors.agent.output import Output
 from windlass.services.actors.agent.programs import closed_to
+from windlass.services.actors.agent.recall import recall
 from windlass.services.actors.agent.sandbox import Network, Sandbox
 from windlass.services.actors.agent.workplace import Workplaces
 from windlass.services.actors.subprocess import outside
 from windlass.services.actors.subprocess.endings import exit_code_of, with_last_words
 from windlass.services.actors.subprocess.ladder import Ladder
 from windlass.services.actors.subprocess.run import Order, Run
+from windlass.services.actors.succession.whereabouts import own_mark
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.shared.actors.payloads import AgentPayload
 from windlass.shared.errors import InvalidInput, SubprocessFailed, TimedOut
@@ -94,7 +96,7 @@ class Agent:
         name = payload.subagent_type
         settings = self._configured(name)
         box = self._sandbox_for(name)
-        stdin = self._stdin(context, payload)
+        stdin = self._stdin(context, payload, settings)
         place = self._workplaces.make(context.task_id, context.task.attempt)
         job = Job(name, settings, lowered(settings.limits, payload.limits), place, box)
         try:
@@ -119,7 +121,7 @@ class Agent:
             )
         return None if wanted == "off" else self._sandbox
 
-    def _stdin(self, context: Context, payload: AgentPayload) -> bytes:
+    def _stdin(self, context: Context, payload: AgentPayload, agent: AgentSettings) -> bytes:
         task = context.task
         document: dict[str, Any] = {
             "task_id": str(task.task_id),
@@ -132,7 +134,8 @@ class Agent:
             )
             if earlier:
                 document["previous_output"] = earlier
-        return json.dumps(document, ensure_ascii=False).encode(errors="replace") + b"\n"
+        document |= recall(context, payload.prompt, agent)
+        return json.dumps(document, ensure_ascii=False, default=str).encode(errors="replace") + b"\n"
 
     def _order(self, context: Context, job: Job) -> Order:
         environment = {
@@ -142,6 +145,7 @@ class Agent:
             "TMPDIR": str(job.place / "tmp"),
             **job.settings.env,
             "WINDLASS_TASK_ID": str(context.task_id),
+            **own_mark(),
         }
         program, *arguments = (each.replace("{task_id}", str(context.task_id)) for each in job.settings.command)
         found = shutil.which(program, path=environment["PATH"])

@@ -9,7 +9,7 @@ from uuid import UUID
 from windlass.services.actors.media.fetching import sweep
 from windlass.shared import db
 from windlass.shared.actors.payloads import MediaPayload
-from windlass.shared.errors import NotFound, SubmitUnknown, TaskError
+from windlass.shared.errors import NotFound, SubmitUnknown, TaskError, words_of
 from windlass.shared.order_states import OrderState
 from windlass.shared.process import log_context
 from windlass.shared.providers.base import Found, MediaProvider, NotThere, Order, Pending
@@ -50,7 +50,7 @@ class OpenJobs:
             try:
                 await self.look_after_all()
             except db.AWAY_OR_BUSY as error:
-                log.warning("looking again later (%s)", error or type(error).__name__)
+                log.warning("looking again later (%s)", words_of(error))
             except Exception:
                 log.exception("looking again later")
             await asyncio.sleep(self._settings.safety_poll_seconds)

@@ -19,6 +19,7 @@ from windlass.shared.errors import (
     ServiceUnavailable,
     SubmitUnknown,
     TaskError,
+    words_of,
 )
 from windlass.shared.order_states import OrderState
 from windlass.shared.providers.base import (
@@ -238,7 +239,7 @@ class Orders:
         except Stopped:
             log.warning("task %s: its job could not be called off (no time)", self._context.task_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the task is cancelled all the same
-            why = str(error) or type(error).__name__
+            why = words_of(error)
             log.warning("task %s: its job could not be called off (%s)", self._context.task_id, why)
 
     def _order(self, generation_id: UUID, source_image: str | None, token: str | None) -> Order:

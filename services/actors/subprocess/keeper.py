@@ -28,6 +28,10 @@ NICENESS = 5
 FIRST_TO_GO = 500
 """Where the machine's memory ends, the kernel takes an agent before it takes Windlass."""
 
+WORKER_IS_GONE = signal.SIGUSR1
+"""From the kernel, when the worker dies. Nothing of the agent is left behind then, though nobody may be there to adopt
+it: the guardian can have died as well."""
+
 STEP_SECONDS = 0.01
 START_FAILED = 127
 
@@ -40,7 +44,7 @@ def main() -> None:
     kernel.die_with_parent(worker_pid, signal.SIGKILL)
     kernel.adopt_orphans()
     _go_first()
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD, WORKER_IS_GONE])
     with control.makefile("r") as orders:
         order = json.loads(orders.readline())
     keeper_pid = os.getpid()
@@ -49,13 +53,21 @@ def main() -> None:
     agent = os.fork()
     if agent == 0:
         _become_the_agent(order, keeper_pid, control, way_out)
+    kernel.die_with_parent(worker_pid, WORKER_IS_GONE)  # until now there was nothing to be left behind
     _let_go_of_the_pipes()
     if order["handed_over"] is not None:
         os.close(order["handed_over"])
-    keeper = Keeper(control, agent, watcher, way_out)
-    if way_out is not None and (problem := way_out.open()) is not None:
-        keeper.give_up(f"its network could not be made: {problem}")
-    keeper.keep()
+    try:
+        keeper = Keeper(control, agent, watcher, way_out)
+        if way_out is not None and (problem := way_out.open()) is not None:
+            keeper.give_up(f"its network could not be made: {problem}")
+        keeper.keep()
+    except (WorkerIsGone, BrokenPipeError, ConnectionResetError):
+        end_everything()
+
+
+class WorkerIsGone(Exception):
+    """Nobody is there to be told how it ended."""
 
 
 class Keeper:
@@ -82,7 +94,7 @@ class Keeper:
                 tell(self._control, {"exceeded": exceeded})
                 self._kill_everything()
                 return
-            signal.sigtimedwait([signal.SIGCHLD], WATCH_SECONDS)
+            wait(WATCH_SECONDS)
 
     def _collect(self) -> bool:
         """Whether somebody is left."""
@@ -112,7 +124,27 @@ class Keeper:
         while self._collect():
             kill([each for each in descendants(os.getpid()) if each.is_running()], self._notes)
             tell(self._control, {"signals": self._notes.entries})
+            wait(STEP_SECONDS)
+
+
+def wait(seconds: float) -> None:
+    """For the end of a child."""
+    heard = signal.sigtimedwait([signal.SIGCHLD, WORKER_IS_GONE], seconds)
+    if heard is not None and heard.si_signo == WORKER_IS_GONE:
+        raise WorkerIsGone
+
+
+def end_everything() -> None:
+    """Also what is only being forked: whoever is left is our child in the end, and then we have none."""
+    notes = Notes()
+    while True:
+        kill([each for each in descendants(os.getpid()) if each.is_running()], notes)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
             signal.sigtimedwait([signal.SIGCHLD], STEP_SECONDS)
+            continue
+        return
 
 
 def tell(control: socket.socket, news: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import time
 from ipaddress import IPv4Network
 
 from windlass.shared.process.procfs import namespace_of
@@ -32,6 +33,7 @@ START_SECONDS = 10
 ABOVE_THE_FIXED_ONES = 20
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 RTM_NEWROUTE, NLM_F_REQUEST_ACK_CREATE, NLMSG_ERROR = 24, 0x405, 2
+SIOCGIFFLAGS, IFF_UP = 0x8913, 1
 RT_TABLE_MAIN, RTPROT_STATIC, RTN_PROHIBIT, RTA_DST = 254, 4, 8, 1
 
 
@@ -114,6 +116,7 @@ def _shut_what_is_private(pid: int) -> bool:
         code = 1
         try:
             _enter(pid)
+            _wait_for_loopback()
             with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as kernel:
                 code = 0 if all(_prohibit(kernel, network) for network in PRIVATE) else 1
         finally:
@@ -132,6 +135,19 @@ def _enter(pid: int) -> None:
         if libc.setns(descriptor, kind) != 0:
             raise OSError(ctypes.get_errno(), f"setns to {theirs} failed")
         os.close(descriptor)
+
+
+def _wait_for_loopback() -> None:
+    """Bubblewrap names its child before that has made its loopback. Slirp4netns makes one, too, where there is none,
+    and whoever comes second fails."""
+    deadline = time.monotonic() + START_SECONDS
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        while (
+            not struct.unpack_from("16xH", fcntl.ioctl(asking, SIOCGIFFLAGS, struct.pack("16s24x", b"lo")))[0] & IFF_UP
+        ):
+            if time.monotonic() > deadline:
+                raise TimeoutError("bubblewrap has not made a loopback")
+            time.sleep(0.001)
 
 
 def _prohibit(kernel: socket.socket, network: IPv4Network) -> bool:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from windlass.services.actors.succession.whereabouts import own_mark
+
 ROOT = Path(__file__).parents[4]
 # Isolated and without site-packages it starts in a few milliseconds, and nothing in its environment can bend it.
 KEEPER = "import sys; sys.path.append(sys.argv[1]); from windlass.services.actors.subprocess.keeper import main; main()"
@@ -236,5 +238,5 @@ def _start_keeper(control: int, handed_over: int | None) -> subprocess.Popen[byt
         pass_fds=[control] if handed_over is None else [control, handed_over],
         start_new_session=True,
         cwd="/",
-        env={},
+        env=own_mark(),
     )

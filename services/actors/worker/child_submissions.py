@@ -24,6 +24,7 @@ NOT_FOR_CHILDREN = {
     "parent_task_id": "a child's parent is the task that makes it",
     "dedupe_key": "a child is made once by itself",
     "dedupe_ttl_seconds": "a child is made once by itself",
+    "webhook_url": "subscribe a webhook to what becomes of tasks",
 }
 
 

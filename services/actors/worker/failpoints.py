@@ -13,6 +13,8 @@ FAILPOINTS = (
     "media-downloaded",
     "media-file-kept",
     "media-contents-kept",
+    "webhook-before-sending",
+    "webhook-answered",
 )
 
 

@@ -4,14 +4,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 from uuid import UUID
 
-import dramatiq
-from dramatiq.middleware import MiddlewareError, SkipMessage
+from uuid_utils.compat import uuid4
 
-from windlass.services.actors.worker.mirror import StateMirror
+from windlass.services.actors.worker.executor import Actor, Executor
 from windlass.shared import db
+from windlass.shared.errors import words_of
+from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 log = logging.getLogger("actors")
 
@@ -21,22 +21,24 @@ IDLE_SECONDS = 10.0
 
 
 class Loner:
-    """A thread that looks for the next task that was rung for and must run alone, and runs it to its end.
+    """A thread that looks for the next task that must run alone, and runs it to its end.
 
     It takes no messages: a message has no say in who gets it, and the others would not wait for this one.
     """
 
     def __init__(
         self,
-        mirror: StateMirror,
-        run: Mapping[str, Callable[[str], None]],
+        executor: Executor,
+        actors: Mapping[str, Actor],
         *,
         find: Callable[[], tuple[UUID, str] | None],
+        claim: Callable[[Claim], tuple[Claimed | Refused, float]],
         on_idle: Callable[[], None],
     ) -> None:
-        self._mirror = mirror
-        self._run = run
+        self._executor = executor
+        self._actors = actors
         self._find = find
+        self._claim = claim
         self._on_idle = on_idle
         self._stopping = threading.Event()
         self._busy_at = time.monotonic()
@@ -69,25 +71,27 @@ class Loner:
         try:
             found = self._find()
         except db.AWAY_OR_BUSY as error:
-            log.warning("looking again for what must run alone (%s)", error or type(error).__name__)
+            log.warning("looking again for what must run alone (%s)", words_of(error))
             self._busy_at = time.monotonic()  # nobody knows whether it is needed
             return False
         return found is not None and self._attempt(*found)
 
     def _attempt(self, task_id: UUID, actor: str) -> bool:
-        message: Any = dramatiq.MessageProxy(dramatiq.Message("", actor, (str(task_id),), {}, {}))
-        broker: Any = None
+        """To its end, and to the answer to that: the next one must not find it beside itself."""
+        answer, lease_end = self._claim(Claim(task_id, uuid4()))
+        if not isinstance(answer, Claimed):
+            return False  # somebody else was quicker, or its provider has no slot
+        running = self._executor.grant(answer, lease_end)
+        is_over = threading.Event()
+        running.on_answered = is_over.set
+        if not self._executor.take_up(running):
+            is_over.wait()
+            return False  # it is handed back
+        exception: BaseException | None = None
         try:
-            self._mirror.before_process_message(broker, message)
-        except SkipMessage:
-            return False  # somebody else was quicker, or its provider has no slot: the dispatcher rings in time
-        except MiddlewareError as error:
-            log.warning("%s; trying again soon", error)
-            return False
-        try:
-            self._run[actor](str(task_id))
+            self._executor.run(running, self._actors[actor])
         except BaseException as error:  # noqa: BLE001 - recorded as the attempt's end
-            self._mirror.after_process_message(broker, message, exception=error)
-        else:
-            self._mirror.after_process_message(broker, message)
+            exception = error
+        self._executor.end(running, exception)
+        is_over.wait()
         return True

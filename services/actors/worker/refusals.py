@@ -10,14 +10,20 @@ from windlass.shared.store.operating.registry import RegisteredVersion
 from windlass.shared.submission.known import version_of
 
 
-class ForAnotherVersion(Stopped):
-    """Nothing is wrong with the task, and this worker is not the one to do it."""
+class HandedBack(Stopped):
+    """Nothing is wrong with the task, and it is not this attempt that does it: for free, however often."""
+
+
+class ForAnotherVersion(HandedBack):
+    """This worker is not the one to do it."""
 
 
 log = logging.getLogger("actors")
 
 
-def refusal_of(context: Context, own: str, why: str, *, heard_within_seconds: float) -> BaseException:
+def refusal_of(
+    context: Context, own: str, why: str, *, heard_within_seconds: float, pointer: str = ""
+) -> BaseException:
     """What the attempt ends with: ForAnotherVersion, so that the task is handed back, or
     InvalidInput. It costs a question of the store, and nobody asks it whose payload is as it should be."""
     task = context.task
@@ -27,7 +33,7 @@ def refusal_of(context: Context, own: str, why: str, *, heard_within_seconds: fl
         for row in rows
         if row.version != own
     ]
-    refusal = after_a_refusal(task.actor, own, why, siblings)
+    refusal = after_a_refusal(task.actor, own, why, siblings, pointer=pointer)
     if refusal is not None:
         return refusal
     log.info("task %s: version %s of %s hands it back, for another takes it (%s)", task.task_id, own, task.actor, why)

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from windlass.shared.errors import RateLimited, TaskError, TimedOut, describe
+from windlass.shared.errors import DeliveryFailed, RateLimited, TaskError, TimedOut, describe
 from windlass.shared.retry_delays import (
     BUILT_IN,
     BUILT_IN_CURVE,
@@ -33,8 +33,8 @@ def delays_after(error: BaseException, schedules: Sequence[TaskSchedules]) -> tu
 
 
 def delay_after(error: BaseException, failures: int, schedules: Sequence[TaskSchedules] = ()) -> float:
-    """Seconds until the next attempt: what the provider has said, or the schedule of such errors."""
-    if isinstance(error, RateLimited) and error.retry_after is not None:
+    """Seconds until the next attempt: what the provider or the endpoint has said, or the schedule of such errors."""
+    if isinstance(error, RateLimited | DeliveryFailed) and error.retry_after is not None:
         return error.retry_after
     return delay_at(delays_after(error, schedules), failures)
 
@@ -82,9 +82,9 @@ def ending_of_interrupt(task: Claimed, rules: RetrySettings = BUILT_IN, *, after
     return _ending(task, "interrupt", retry_cost=int(costs), delay_seconds=delay)
 
 
-def ending_for_another_version(task: Claimed) -> Ending:
-    """Handed back for free, however often: a version of its actor lives that takes it. Later and later, lest this one
-    claim it again and again before that one comes to it."""
+def ending_of_hand_back(task: Claimed) -> Ending:
+    """For free, however often: another version of its actor lives that takes it, or another task has to go before it.
+    Later and later, lest this worker claim it again and again before that one comes to it."""
     return _ending(
         task, "interrupt", delay_seconds=min(LONGEST_HAND_BACK_SECONDS, 0.25 * 2 ** min(task.interrupt_count, 10))
     )

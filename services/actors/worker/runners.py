@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 import dramatiq
 
-from windlass.services.actors.making import Worker
-from windlass.services.actors.worker.consuming import OneChannelBroker
+from windlass.services.actors.worker.executor import Actor, Executor
 from windlass.services.actors.worker.guests import Guests
 from windlass.services.actors.worker.mirror import StateMirror
-from windlass.services.actors.worker.results import fitting
+from windlass.shared.broker import DoorbellBroker
 from windlass.shared.settings import Settings
 
 Runners = Mapping[str, Callable[[str], None]]
@@ -16,9 +15,9 @@ Runners = Mapping[str, Callable[[str], None]]
 
 def boot(
     settings: Settings, runners: Runners, queues: Iterable[str], mirror: StateMirror, guests: Guests
-) -> OneChannelBroker:
+) -> DoorbellBroker:
     """The broker with the one middleware that Windlass needs; Dramatiq's defaults are left out on purpose."""
-    broker = guests.broker = OneChannelBroker(settings, middleware=[mirror, *guests.beside()])
+    broker = guests.broker = DoorbellBroker(settings, middleware=[mirror, *guests.beside()])
     for name, runner in runners.items():
         dramatiq.actor(actor_name=name, queue_name=name, broker=broker)(runner)
     # Dramatiq wants a queue for every actor; ours are a provider's, and this process serves only some of them.
@@ -30,18 +29,14 @@ def boot(
 
 
 def make_runners(
-    settings: Settings, actors: Mapping[str, Worker], mirror: StateMirror, guests: Guests
+    actors: Mapping[str, Actor], mirror: StateMirror, executor: Executor
 ) -> dict[str, Callable[[str], None]]:
-    """What is called for a task of each actor, once the mirror has claimed it."""
-    return {name: _runner(mirror, actor, settings, guests) for name, actor in actors.items()}
+    """What is called for a task of each actor, once a thread has taken it up."""
+    return {name: _runner(mirror, executor, actor) for name, actor in actors.items()}
 
 
-def _runner(mirror: StateMirror, actor: Worker, settings: Settings, guests: Guests) -> Callable[[str], None]:
-    def act(task_id: str) -> None:  # noqa: ARG001 - the mirror has claimed it and knows everything about it
-        running = mirror.running
-        running.context.begin()
-        with guests.around(running.context.task) as tell:
-            running.result = fitting(actor.run(running.context), settings)
-            tell(running.result)
+def _runner(mirror: StateMirror, executor: Executor, actor: Actor) -> Callable[[str], None]:
+    def act(task_id: str) -> None:  # noqa: ARG001 - the message carries the attempt itself
+        executor.run(mirror.running, actor)
 
     return act

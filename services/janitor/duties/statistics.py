@@ -1,4 +1,5 @@
-"""Statistics: the figures of today and of yesterday, whose last tasks may still have been under way at midnight."""
+"""Statistics: the figures of today, which are never older than a minute, and of yesterday, whose last tasks may still
+have been under way at midnight."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +7,9 @@ from windlass.shared.db import Database
 from windlass.shared.store.operating import statistics
 
 
-async def keep_statistics(db: Database) -> None:
-    today = datetime.now(UTC).date()
-    for day in (today - timedelta(days=1), today):
-        await statistics.keep_figures(db, day)
+async def keep_today(db: Database) -> None:
+    await statistics.keep_figures(db, datetime.now(UTC).date())
+
+
+async def keep_yesterday(db: Database) -> None:
+    await statistics.keep_figures(db, datetime.now(UTC).date() - timedelta(days=1))

@@ -29,13 +29,16 @@ STOP_SECONDS: Final = 20
 class PrivatePostgres:
     name = "postgres"
 
-    def __init__(self, directory: Path, children: Children, on_line: Callable[[str], None]) -> None:
+    def __init__(
+        self, directory: Path, children: Children, on_line: Callable[[str], None], *, programs: Path | None = None
+    ) -> None:
+        """With the newest Postgres of this machine, or with these programs."""
         self._directory = make_directory(directory.absolute(), leads_to_postgres=True)
         self._children = children
         self._on_line = on_line
         self._account = account_for_postgres()
         self._data = place_for(self._directory, self._account, on_line)
-        self._programs = programs_for(self._data)
+        self._programs = programs or programs_for(self._data)
         self._password = kept_secret(self._directory / "password", lambda: random_word(32))
         self._port = 0
         self._postmaster: Child | None = None

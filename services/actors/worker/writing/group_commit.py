@@ -1,16 +1,16 @@
 """Gathers what many threads want written and hands it on together: whatever came while the last call was under way
 goes as one call, so that a busy process pays one commit for many tasks. Where somebody's lock holds a call up, what it
-carried goes on one by one, beside the next calls: only who is locked waits."""
+carried goes on beside the next calls, once more together and then one by one: only who is locked waits."""
 
 import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from threading import Lock
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from windlass.shared import db
 from windlass.shared.backoff import Backoff
+from windlass.shared.errors import words_of
 
 log = logging.getLogger("actors.writer")
 
@@ -30,39 +30,23 @@ OFFER_AGAIN_WHEN_AWAY_SECONDS = 0.5
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+Told_contra = TypeVar("Told_contra", contravariant=True)
 
 
-class Reply(Generic[Answer]):
-    """What a thread waits for. A bare lock: the futures of the library cost several times as much at every task."""
+class Reply(Protocol[Told_contra]):
+    """Who is told what became of an item, on the loop."""
 
-    __slots__ = ("_answer", "_arrived", "_error")
+    def give(self, answer: Told_contra, /) -> None: ...
 
-    def __init__(self) -> None:
-        self._arrived = Lock()
-        self._arrived.acquire()
-        self._answer: Answer
-        self._error: BaseException | None = None
-
-    def give(self, answer: Answer) -> None:
-        self._answer = answer
-        self._arrived.release()
-
-    def fail(self, error: BaseException) -> None:
-        self._error = error
-        self._arrived.release()
-
-    def wait(self) -> Answer:
-        self._arrived.acquire()
-        if self._error is not None:
-            raise self._error
-        return self._answer
+    def fail(self, error: BaseException, /) -> None: ...
 
 
 class GroupCommit(Generic[Item, Answer]):
-    """Items come from any thread; the calls are made on one event loop; each thread waits for its own answer.
+    """Items come from any thread, which goes on at once; the calls are made on one event loop.
 
-    `prepare` has the last word about an item before it is first offered. `offer` is the call for a single one, which
-    waits only briefly for a lock. What is `apart` is never in one call with the others.
+    `prepare` has the last word about an item before it is first offered. `offer` is the call for those that were held
+    up, which waits only briefly for a lock. What `apart` tells apart by numbers is never in one call, and goes in their
+    order.
     """
 
     def __init__(
@@ -70,9 +54,9 @@ class GroupCommit(Generic[Item, Answer]):
         loop: asyncio.AbstractEventLoop,
         call: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
         *,
-        offer: Callable[[Item], Awaitable[Answer]],
+        offer: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
         prepare: Callable[[Item], Item] = lambda item: item,
-        apart: Callable[[Item], bool] = lambda _: False,
+        apart: Callable[[Item], int] = lambda _: 0,
     ) -> None:
         self._loop = loop
         self._call = call
@@ -87,14 +71,12 @@ class GroupCommit(Generic[Item, Answer]):
         self._last = 1
         self._answered_at = 0.0
 
-    def put(self, item: Item) -> Answer:
-        """Waits, in the caller's thread, until the item is written."""
-        reply: Reply[Answer] = Reply()
+    def hand_over(self, item: Item, reply: Reply[Answer]) -> None:
+        """From any thread."""
         self._gathered.append((item, reply))
         if not self._woken:  # one wake-up serves everything that gathers before the loop looks
             self._woken = True
             self._loop.call_soon_threadsafe(self._wake.set)
-        return reply.wait()
 
     def wake(self) -> None:
         """From the loop itself: there is something else to be done before the next call."""
@@ -112,33 +94,52 @@ class GroupCommit(Generic[Item, Answer]):
             # Threads append meanwhile; a deque's ends are safe to use without a lock.
             taken = [self._gathered.popleft() for _ in range(self._last)]
             batch = [(self._prepare(item), reply) for item, reply in taken]
-            apart = [each for each in batch if self._apart(each[0])]
-            if apart:
-                batch = [each for each in batch if not self._apart(each[0])]
-            for together in filter(None, (batch, apart)):
-                await self._write(together)
+            for group in self._groups(batch):
+                await self._write(group)
             self._answered_at = self._loop.time()
 
     async def offer_one_by_one(self) -> None:
-        """Offers what was held up, each alone, until it is accepted or refused. Until cancelled."""
+        """Offers what was held up until it is accepted or refused: together, for a lock is often gone by then, and else
+        each alone. Until cancelled."""
         while True:
             await self._any_held_up.wait()
             pause = OFFER_AGAIN_SECONDS
+            await self._offer_together()
             for _ in range(len(self._held_up)):
                 item, reply = self._held_up.popleft()
                 try:
-                    reply.give(await self._offer(item))
+                    (answer,) = await self._offer([item])
+                    reply.give(answer)
                 except db.AWAY_OR_BUSY as error:
                     self._held_up.append((item, reply))
                     if not isinstance(error, db.CONTENDED):
                         pause = OFFER_AGAIN_WHEN_AWAY_SECONDS
                         break
-                except Exception as error:  # noqa: BLE001 - recorded by the thread that waits for it
+                except Exception as error:  # noqa: BLE001 - recorded by who is told
                     reply.fail(error)
             if self._held_up:
                 await asyncio.sleep(pause)
             else:
                 self._any_held_up.clear()
+
+    async def _offer_together(self) -> None:
+        waiting = [self._held_up.popleft() for _ in range(len(self._held_up))]
+        for group in self._groups(waiting):
+            try:
+                answers = None if len(group) == 1 else await self._offer([item for item, _ in group])
+            except Exception:  # noqa: BLE001 - met again by whom it is about, and recorded there
+                answers = None
+            if answers is None:
+                self._held_up.extend(group)
+                continue
+            for (_, reply), answer in zip(group, answers, strict=True):
+                reply.give(answer)
+
+    def _groups(self, batch: Sequence[tuple[Item, Reply[Answer]]]) -> list[list[tuple[Item, Reply[Answer]]]]:
+        groups: dict[int, list[tuple[Item, Reply[Answer]]]] = {}
+        for each in batch:
+            groups.setdefault(self._apart(each[0]), []).append(each)
+        return [groups[number] for number in sorted(groups)]
 
     async def _wait_for_more(self) -> None:
         """Until as many have come as the last time: the threads that were answered together come back together. Who
@@ -162,9 +163,9 @@ class GroupCommit(Generic[Item, Answer]):
                 return
             except db.AWAY_OR_BUSY as error:
                 pause = backoff.pause()
-                log.warning("writing again in %.2f s (%s)", pause, error or type(error).__name__)
+                log.warning("writing again in %.2f s (%s)", pause, words_of(error))
                 await asyncio.sleep(pause)
-            except Exception as error:  # noqa: BLE001 - recorded by the threads that wait for it
+            except Exception as error:  # noqa: BLE001 - recorded by who is told
                 if len(batch) > 1 and isinstance(error, db.UNSTORABLE):
                     for each in batch:
                         await self._write([each])

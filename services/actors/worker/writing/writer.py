@@ -1,10 +1,12 @@
-"""The process' one way to Postgres for tasks: claims on one connection, reports and ends, in that order, on another."""
+"""The process' one way to Postgres for tasks: starts on one connection, reports and ends, in that order, on another."""
 
 import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -12,20 +14,27 @@ import uvloop
 
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.leases.clock import boot_time
-from windlass.services.actors.worker.writing.group_commit import GroupCommit
+from windlass.services.actors.worker.starting.inputs import Inputs
+from windlass.services.actors.worker.starting.starts import Doorbell, Starts
+from windlass.services.actors.worker.writing.group_commit import GroupCommit, Reply
 from windlass.services.actors.worker.writing.last_words import before_the_end, joined
 from windlass.shared import db, tracing
+from windlass.shared.backoff import Backoff
 from windlass.shared.concerns import LOCKS_A_SUBJECT
+from windlass.shared.errors import words_of
 from windlass.shared.metrics.services import WRITE_BATCH
 from windlass.shared.process import log_context
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control.flow import Rules
-from windlass.shared.store.tasks import Claim, Claimed, Ending, Refused
+from windlass.shared.store.tasks import Ask, Claim, Claimed, Ending, Granted, Refused
+from windlass.shared.store.workflows.inputs import resolve_many
 
 log = logging.getLogger("actors.writer")
 
 REPORT_EVERY_SECONDS = 0.25
+
+PLAIN, GUARDED, WITH_A_SUBJECT, GUARDED_WITH_A_SUBJECT = range(4)
 
 Answer = TypeVar("Answer")
 
@@ -34,8 +43,39 @@ def locks_a_subject(ending: Ending) -> bool:
     return bool(ending.concerns & LOCKS_A_SUBJECT)
 
 
+class NextTasks:
+    """What `Starts` asks of Postgres, by the writer's connections."""
+
+    def __init__(self, writer: "Writer") -> None:
+        self._writer = writer
+        self._claimed_at_once = WRITE_BATCH.labels("claims")
+
+    async def claim_next(self, ask: Ask, epoch: int) -> Granted:
+        writer = self._writer
+        answer = await tasks.claim_next(
+            writer.pool, writer.worker_id, ask, writer.lease_seconds, epoch=epoch, traced=tracing.is_on()
+        )
+        if answer.claimed:
+            self._claimed_at_once.observe(len(answer.claimed))
+        return answer
+
+    async def recall(self, tokens: Sequence[UUID], epoch: int) -> Granted:
+        writer = self._writer
+        return await tasks.recall(
+            writer.pool, writer.worker_id, tokens, writer.lease_seconds, epoch=epoch, traced=tracing.is_on()
+        )
+
+    async def unclaimable(self, queues: Sequence[str], aside: Sequence[UUID]) -> Mapping[UUID, str]:
+        writer = self._writer
+        return await tasks.unclaimable(writer.pool, writer.worker_id, queues, aside=aside)
+
+    async def tell_used(self, used: Mapping[str, int]) -> None:
+        await tasks.tell_credit_used(self._writer.pool, used)
+
+
 class Writer:
-    """A thread with an event loop of its own, which the worker threads hand their claims and ends to."""
+    """A thread with an event loop of its own, which the worker threads hand their ends to, and which asks for what they
+    run next."""
 
     def __init__(
         self,
@@ -43,30 +83,28 @@ class Writer:
         worker_id: str,
         *,
         on_claim: Callable[[Sequence[UUID], float], None],
-        alone: bool = False,
     ) -> None:
         self._settings = settings
         self._rules = Rules.of(settings)
-        self._worker_id = worker_id
+        self.lease_seconds = settings.lease_seconds
+        self.worker_id = worker_id
         self._on_claim = on_claim
-        self._alone = alone
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._claims: GroupCommit[Claim, Claimed | Refused] = GroupCommit(
-            self._loop, self._write_claims, offer=self._offer_claim
-        )
+        self._starts: Starts | None = None
+        self._inputs = Inputs(self._inputs_of, patience_seconds=settings.stop_grace_seconds / 2)
         self._ends: GroupCommit[Ending, str | None] = GroupCommit(
             self._loop,
             self._write_ends,
-            offer=self._offer_end,
+            offer=self._offer_ends,
             prepare=self._with_what_was_said,
-            apart=locks_a_subject,
+            apart=self._apart,
         )
-        self._claimed_at_once, self._ended_at_once = WRITE_BATCH.labels("claims"), WRITE_BATCH.labels("ends")
+        self._ended_at_once = WRITE_BATCH.labels("ends")
         self._speaking: dict[UUID, Context] = {}
         self._unwritten: dict[UUID, tasks.Report] = {}
         self._reports_are_due = False
-        self._pool: db.Database
+        self.pool: db.Database
         self._is_open = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._serving: list[asyncio.Task[None]] = []
@@ -74,12 +112,66 @@ class Writer:
     def start(self) -> None:
         self._thread.start()
 
-    def claim(self, claim: Claim) -> Claimed | Refused:
-        return self._claims.put(claim)
+    def serve_places(
+        self,
+        places: int,
+        queues: Sequence[str],
+        *,
+        run: Callable[[Claimed, float], None],
+        on_suspect: Callable[[], None],
+    ) -> None:
+        """Before it is started: asks for what is next in these queues, and gives `run` each task with the end of its
+        lease."""
 
-    def end(self, ending: Ending) -> str | None:
-        """The task's status after it, or none when it no longer belonged to this worker."""
-        return self._ends.put(ending)
+        def granted(claimed: Sequence[Claimed], sent_at: float) -> None:
+            lease_end = sent_at + self._settings.lease_seconds
+            self._on_claim([each.claim_token for each in claimed], lease_end)
+            self._inputs.begin(claimed, lambda each: run(each, lease_end))
+
+        self._starts = Starts(NextTasks(self), places=places, queues=queues, on_granted=granted, on_suspect=on_suspect)
+
+    def begin(self) -> None:
+        """From here on it asks by itself, too."""
+        if self._starts is not None:
+            self._loop.call_soon_threadsafe(self._starts.begin)
+
+    def hear(self, doorbell: Doorbell) -> None:
+        if self._starts is not None:
+            self._loop.call_soon_threadsafe(self._starts.ring, doorbell)
+
+    def ask_for_all(self) -> None:
+        """A connection is back: doorbells may have been lost with it."""
+        if self._starts is not None:
+            self._loop.call_soon_threadsafe(self._starts.ask_for_all)
+
+    def accompany(self, work: Coroutine[Any, Any, None]) -> "Future[None]":
+        """Runs beside the writing, on the same loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def stop_asking(self, timeout: float) -> None:
+        """Returns when all that was asked for is answered, or the time is over."""
+        if self._starts is not None:
+            closing = asyncio.run_coroutine_threadsafe(self._stop_asking(self._starts), self._loop)
+            with suppress(TimeoutError):
+                closing.result(timeout)
+
+    async def _stop_asking(self, starts: Starts) -> None:
+        await starts.close()
+        await self._inputs.all_have_begun()
+
+    def forget(self, claim_token: UUID) -> None:
+        """Its end could not be written, and nobody works on it any more: its place is free."""
+        if self._starts is not None:
+            self._loop.call_soon_threadsafe(self._starts.ended, [claim_token])
+
+    def claim_alone(self, claim: Claim) -> tuple[Claimed | Refused, float]:
+        """Claims one that must run alone; with the end of its lease."""
+        return asyncio.run_coroutine_threadsafe(self._claim_alone(claim), self._loop).result()
+
+    def hand_over(self, ending: Ending, reply: Reply[str | None]) -> None:
+        """From any thread. The reply is given the task's status after it, or none when it no longer belonged to this
+        worker."""
+        self._ends.hand_over(ending, reply)
 
     def report(self, context: Context) -> None:
         """Notes that an attempt has something to say; it is read and written a few times a second."""
@@ -123,17 +215,14 @@ class Writer:
         self._loop.run_until_complete(self._serve())
 
     async def _serve(self) -> None:
-        self._pool = await db.open_pool(self._settings, "actors-writer", most=2)
+        self.pool = await db.open_pool(self._settings, "actors-writer", most=2)
         self._is_open.set()
-        duties = (
-            self._serve_claims(),
-            self._serve_ends(),
-            self._claims.offer_one_by_one(),
-            self._ends.offer_one_by_one(),
-        )
+        duties = [self._serve_ends(), self._ends.offer_one_by_one()]
+        if self._starts is not None:
+            duties += [self._starts.serve(), self._starts.help_itself()]
         self._serving = [asyncio.create_task(duty) for duty in duties]
         await asyncio.gather(*self._serving, return_exceptions=True)
-        self._pool.terminate()
+        self.pool.terminate()
 
     async def _call_alone(
         self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]], *, until: float
@@ -143,12 +232,7 @@ class Writer:
         async with self._one_at_a_time:
             if time.monotonic() >= until:
                 raise TimeoutError
-            return await intent(self._pool)
-
-    async def _serve_claims(self) -> None:
-        while True:
-            await self._claims.woken()
-            await self._claims.flush()
+            return await intent(self.pool)
 
     async def _serve_ends(self) -> None:
         while True:
@@ -157,31 +241,84 @@ class Writer:
                 await self._write_reports()
             await self._ends.flush()
 
-    async def _write_claims(self, claims: Sequence[Claim], *, briefly: bool = False) -> Sequence[Claimed | Refused]:
-        sent_at = boot_time()
+    async def _claim_alone(self, claim: Claim) -> tuple[Claimed | Refused, float]:
+        backoff = Backoff(first_seconds=0.05, longest_seconds=1)
         seconds = self._settings.lease_seconds
-        answers = await tasks.claim(
-            self._pool, self._worker_id, claims, seconds, alone=self._alone, traced=tracing.is_on(), briefly=briefly
-        )
-        self._claimed_at_once.observe(len(claims))
-        if claimed := [answer.claim_token for answer in answers if isinstance(answer, Claimed)]:
-            self._on_claim(claimed, sent_at + seconds)
-        return answers
+        await self._is_open.wait()
+        while True:
+            lease_end = boot_time() + seconds
+            try:
+                (answer,) = await tasks.claim(
+                    self.pool, self.worker_id, [claim], seconds, alone=True, traced=tracing.is_on()
+                )
+            except db.AWAY_OR_BUSY as error:
+                log.warning("claiming again soon (%s)", words_of(error))
+                await asyncio.sleep(backoff.pause())
+                continue
+            if isinstance(answer, Claimed):
+                self._on_claim([answer.claim_token], lease_end)
+            return answer, lease_end
 
-    async def _offer_claim(self, claim: Claim) -> Claimed | Refused:
-        (answer,) = await self._write_claims([claim], briefly=True)
-        return answer
+    async def _inputs_of(self, task_ids: Sequence[UUID]) -> Mapping[UUID, dict[str, Any]]:
+        largest = self._settings.largest_input_bytes
+        until = time.monotonic() + self._settings.stop_grace_seconds / 2
+        return await self._call_alone(lambda pool: resolve_many(pool, task_ids, largest_bytes=largest), until=until)
 
-    async def _write_ends(self, endings: Sequence[Ending], *, briefly: bool = False) -> Sequence[str | None]:
+    async def _write_ends(self, endings: Sequence[Ending], *, offered: bool = False) -> Sequence[str | None]:
         # A project or a workflow may be locked for long, and the ends of plain tasks come next on this connection.
-        briefly = briefly or locks_a_subject(endings[0])
-        statuses = await tasks.end(self._pool, endings, self._rules, briefly=briefly)
+        briefly = offered or locks_a_subject(endings[0])
+        statuses = None if offered else await self._end_and_ask(endings, briefly=briefly)
+        if statuses is None:
+            statuses = await tasks.end(self.pool, endings, self._rules, briefly=briefly)
+            if self._starts is not None:
+                self._starts.ended([ending.claim_token for ending in endings])
         self._ended_at_once.observe(len(endings))
         return statuses
 
-    async def _offer_end(self, ending: Ending) -> str | None:
-        (status,) = await self._write_ends([ending], briefly=True)
-        return status
+    def _apart(self, ending: Ending) -> int:
+        """Ends that lock a project or a workflow, and ends of guarded providers, whose call locks these to ask for the
+        next: a batch of plain ends waits for neither."""
+        attempt = self._starts.of(ending.claim_token) if self._starts is not None else None
+        is_guarded = attempt is not None and attempt.is_guarded
+        if locks_a_subject(ending):
+            return GUARDED_WITH_A_SUBJECT if is_guarded else WITH_A_SUBJECT
+        return GUARDED if is_guarded else PLAIN
+
+    async def _end_and_ask(self, endings: Sequence[Ending], *, briefly: bool) -> Sequence[str | None] | None:
+        """Ends them and asks for what is next, if there is credit. None when it did not, or something went wrong: an
+        end never fails because of the next, and goes again alone. Whoever waits only briefly for a lock, and does not
+        get it, is told so: nothing was done."""
+        tokens = [ending.claim_token for ending in endings]
+        ask = self._starts.ask_with(tokens) if self._starts is not None else None
+        if self._starts is None or ask is None:
+            return None
+        sent_at = boot_time()
+        try:
+            statuses, granted = await tasks.end_and_next(
+                self.pool,
+                endings,
+                self._rules,
+                self.worker_id,
+                ask,
+                self.lease_seconds,
+                epoch=self._starts.epoch,
+                traced=tracing.is_on(),
+                briefly=briefly,
+            )
+        except Exception as error:
+            if briefly and isinstance(error, db.HELD_UP):
+                self._starts.undone(ask)
+                raise
+            # Told here, and met again by the ends alone if it is theirs.
+            log.warning("%d ends go again alone (%s)", len(endings), words_of(error))
+            self._starts.unanswered(ask)
+            return None
+        self._starts.ended(tokens)
+        self._starts.answered(ask, granted, sent_at)
+        return statuses
+
+    async def _offer_ends(self, endings: Sequence[Ending]) -> Sequence[str | None]:
+        return await self._write_ends(endings, offered=True)
 
     def _with_what_was_said(self, ending: Ending) -> Ending:
         """All that its attempt said has been taken up by now; what could not be written goes with its end."""
@@ -196,11 +333,11 @@ class Writer:
                 reports[token] = report
         while reports:
             try:
-                self._keep_unwritten(reports, await tasks.report(self._pool, list(reports.values())))
+                self._keep_unwritten(reports, await tasks.report(self.pool, list(reports.values())))
                 WRITE_BATCH.labels("reports").observe(len(reports))
                 return
             except db.AWAY_OR_BUSY as error:
-                log.warning("reporting again soon (%s)", error or type(error).__name__)
+                log.warning("reporting again soon (%s)", words_of(error))
                 await asyncio.sleep(REPORT_EVERY_SECONDS)
             except db.UNSTORABLE:
                 await self._write_one_by_one(reports)
@@ -215,7 +352,7 @@ class Writer:
     async def _write_one_by_one(self, reports: dict[UUID, tasks.Report]) -> None:
         for token, report in reports.items():
             try:
-                self._keep_unwritten({token: report}, await tasks.report(self._pool, [report]))
+                self._keep_unwritten({token: report}, await tasks.report(self.pool, [report]))
             except (*db.UNSTORABLE, *db.AWAY_OR_BUSY) as error:
                 with log_context.about(task_id=report.task_id, attempt=report.attempt):
                     log.warning("task %s: what it said could not be stored: %s", report.task_id, error)

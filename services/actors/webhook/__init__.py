@@ -1,0 +1,1 @@
+"""Webhooks: deliveries, carried to their endpoints."""

@@ -1,0 +1,80 @@
+"""The webhook actor: sends one delivery to its endpoint, and leaves word of what was answered."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from windlass.actors import actor
+from windlass.services.actors.webhook.sending import Answer, send
+from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.failpoints import Failpoints
+from windlass.services.actors.worker.refusals import HandedBack
+from windlass.shared.actors.payloads import WebhookPayload
+from windlass.shared.errors import DeliveryDropped, DeliveryFailed
+from windlass.shared.metrics.webhooks import DELIVERIES, DELIVERY_SECONDS
+from windlass.shared.providers.http.addresses import Allowances
+from windlass.shared.sealing import WEBHOOK_SECRETS, unseal
+from windlass.shared.settings import Settings
+from windlass.shared.store import webhooks
+from windlass.shared.store.access import secrets
+from windlass.shared.store.webhooks import Turn
+
+DROPPED = {
+    "deleted": "the webhook was deleted",
+    "unsubscribed": "the webhook does not subscribe to such events any more",
+}
+
+
+@actor
+class Webhook:
+    """Made once per process, since reading the certificates that are trusted takes a while."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        # Neither our own address nor the fake providers': an endpoint is whatever a user names.
+        self._allowances = replace(Allowances.of(settings), origins=frozenset())
+        self._tls = httpx.create_ssl_context(trust_env=False)
+        self._failpoints = Failpoints(settings)
+
+    async def __call__(self, context: Context, payload: WebhookPayload) -> dict[str, Any]:
+        turn = await self._turn(context, payload)
+        key = await context.ask_async(secrets.ensure, WEBHOOK_SECRETS)
+        sealed = [each for each in (turn.secret, turn.previous_secret) if each is not None]
+        self._failpoints.reach("webhook-before-sending")
+        answer = await send(
+            turn.url,
+            turn.delivery_id,
+            turn.body,
+            [unseal(key, each, turn.webhook_id) for each in sealed],
+            allowances=self._allowances,
+            tls=self._tls,
+            seconds=self._settings.webhook_timeout_seconds,
+        )
+        self._failpoints.reach("webhook-answered")
+        context.save({"try": {"attempt": context.attempt, **answer.as_try()}})
+        DELIVERIES.labels(answer.outcome).inc()
+        DELIVERY_SECONDS.labels(answer.outcome).observe(answer.seconds)
+        return result_of(answer)
+
+    async def _turn(self, context: Context, payload: WebhookPayload) -> Turn:
+        """Raises where nothing is to be sent: a delivery that has to wait for another is given back, and held."""
+        try:
+            delivery_id = UUID(payload.delivery_id)
+        except ValueError:
+            raise DeliveryDropped("the task names no delivery") from None
+        turn = await context.ask_async(webhooks.begin, context.task_id, delivery_id)
+        if turn is None:
+            raise DeliveryDropped("the task carries no delivery")
+        if turn.word in DROPPED:
+            raise DeliveryDropped(DROPPED[turn.word])
+        if turn.word != "send":
+            raise HandedBack
+        return turn
+
+
+def result_of(answer: Answer) -> dict[str, Any]:
+    if answer.is_delivered:
+        return {"status_code": answer.status_code}
+    raise DeliveryFailed(answer.error or "", status_code=answer.status_code, retry_after=answer.retry_after)

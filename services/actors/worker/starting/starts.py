@@ -1,0 +1,352 @@
+"""Which tasks this process starts next: credit comes in by doorbells, and each free place asks for the next queue.
+
+Everything here happens on the writer's loop, so that nothing has to be locked.
+"""
+
+import asyncio
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
+from uuid import UUID
+
+from uuid_utils.compat import uuid4
+
+from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.starting.aside import Aside
+from windlass.services.actors.worker.starting.ring import Ring
+from windlass.shared import db
+from windlass.shared.admission import CREDIT_OF_A_DOORBELL
+from windlass.shared.backoff import Backoff
+from windlass.shared.concerns import LOCKS_A_SUBJECT
+from windlass.shared.errors import words_of
+from windlass.shared.store.tasks import Ask, Claimed, Granted
+
+log = logging.getLogger("actors.starts")
+
+SELF_HELP_SECONDS = 15.0
+"""So often a process with free places asks for all its queues by itself: a doorbell that was lost, and a dispatcher or
+a broker that is away, cost no more than that."""
+
+REMEMBERED_AFTER_SECONDS = 1.0
+"""So long a doorbell waits for a place; then it is acked, and the process remembers what it was worth."""
+
+HIDDEN_SECONDS = 0.05
+"""So long it waits where no place is free before another process may have it; come back, it stays."""
+
+AGAIN_AFTER_A_FAULT_SECONDS = 1.0
+
+MOST_REMEMBERED = 4096
+"""Starts of one queue. Far more than a process comes to have while it works: what is forgotten, the dispatcher still
+believes to be out."""
+
+TELL_USED_FROM = CREDIT_OF_A_DOORBELL // 2
+"""So many starts are told to the dispatcher together."""
+
+
+def provider_of(queue: str) -> str:
+    return queue.partition(".")[2]
+
+
+class Doorbell(Protocol):
+    """A message that came: so many starts of its queue."""
+
+    queue: str
+    starts: int
+    was_elsewhere: bool
+
+    def ack(self) -> None: ...
+
+    def put_back(self) -> None: ...
+
+
+class Store(Protocol):
+    """What is asked of Postgres."""
+
+    async def claim_next(self, ask: Ask, epoch: int) -> Granted: ...
+
+    async def recall(self, tokens: Sequence[UUID], epoch: int) -> Granted: ...
+
+    async def unclaimable(self, queues: Sequence[str], aside: Sequence[UUID]) -> Mapping[UUID, str]: ...
+
+    async def tell_used(self, used: Mapping[str, int]) -> None: ...
+
+
+class Starts:
+    """One counter of places: those that nobody runs in, has been granted, or asks for. Nothing is asked for without."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        places: int,
+        queues: Collection[str],
+        on_granted: Callable[[Sequence[Claimed], float], None],
+        on_suspect: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._places = places
+        self._queues = queues
+        self._on_granted = on_granted
+        self._on_suspect = on_suspect
+        self._ring = Ring(most=MOST_REMEMBERED)
+        self._held: dict[UUID, Claimed] = {}
+        self._asked = 0
+        self._full: set[str] = set()
+        """Queues where more is due than may start: asked for again when an attempt of their provider has ended here, or
+        when they are rung for."""
+        self._were_full: dict[int, set[str]] = {}
+        """Of a call that asks for as many as it ends: what it is given leaves its provider as full as it was."""
+        self._heard_before: dict[int, list[Doorbell]] = {}
+        """Of a call that is under way: the doorbells that came before it and still wait. It answers them."""
+        self._guarded: set[str] = set()
+        """Queues of providers that something guards, as far as it is known."""
+        self._doorbells: dict[str, list[Doorbell]] = {}
+        self._used: Counter[str] = Counter()
+        self._aside = Aside(store)
+        self._epoch = 0
+        self._ended_at = -math.inf
+        self._wake = asyncio.Event()
+        self._has_begun = asyncio.Event()
+        self._unanswered: list[Sequence[UUID]] = []
+        self._is_closed = False
+        self._is_quiet = asyncio.Event()
+        self._is_quiet.set()
+
+    # What happens
+
+    def ring(self, doorbell: Doorbell) -> None:
+        """A doorbell came by. It is acked when its queue is asked for, so that the next comes in time, or after a
+        moment."""
+        if self._is_closed:
+            doorbell.put_back()
+            return
+        self._full.discard(doorbell.queue)
+        self._ring.add(doorbell.queue, doorbell.starts)
+        self._doorbells.setdefault(doorbell.queue, []).append(doorbell)
+        loop = asyncio.get_running_loop()
+        if self.free > 0 or doorbell.was_elsewhere:
+            loop.call_later(REMEMBERED_AFTER_SECONDS, self._settle, doorbell)
+        else:
+            loop.call_later(HIDDEN_SECONDS, self._let_others_have, doorbell)
+        self._wake.set()
+
+    def ended(self, claim_tokens: Sequence[UUID]) -> None:
+        """The ends of these are written: their places are free."""
+        self._ended_at = asyncio.get_running_loop().time()
+        for token in claim_tokens:
+            if attempt := self._held.pop(token, None):
+                self._unfill(attempt.provider)
+        self._wake.set()
+
+    def ask_for_all(self) -> None:
+        """By itself: at its start, when a connection is back, and now and then."""
+        if self.free > 0 and not self._is_closed and self._has_begun.is_set():
+            self._full.clear()
+            for queue in self._queues:
+                self._ring.add(queue, max(1, self.free))
+            self._wake.set()
+
+    # What is asked
+
+    @property
+    def free(self) -> int:
+        return self._places - len(self._held) - self._asked
+
+    def of(self, claim_token: UUID) -> Claimed | None:
+        return self._held.get(claim_token)
+
+    async def serve(self) -> None:
+        """Asks whenever there is a place and credit for it. Until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._unanswered or (not self._is_closed and self.free > 0 and await self._ask_once()):
+                if self._unanswered:
+                    await self._recall(self._unanswered[0])
+                    self._unanswered.pop(0)
+                    self._note_quiet()
+            await self._tell_used()
+
+    def begin(self) -> None:
+        """The worker is registered, its leases are renewed and its threads wait: now it may be given something."""
+        self._has_begun.set()
+
+    async def help_itself(self) -> None:
+        await self._has_begun.wait()
+        while True:
+            self.ask_for_all()
+            await asyncio.sleep(SELF_HELP_SECONDS)
+
+    async def close(self) -> None:
+        """Asks for nothing more; returns when all that was asked for is answered."""
+        self._is_closed = True
+        for doorbell in [each for waiting in self._doorbells.values() for each in waiting]:
+            self._settle(doorbell)
+        self._wake.set()
+        await self._is_quiet.wait()
+
+    def ask_with(self, ending: Sequence[UUID]) -> Ask | None:
+        """What a call that ends these may ask for as well, for the places that they leave and those that are free: the
+        next of the ring, but for guarded providers only if one of these ends is of a guarded one, since the call has to
+        wait for their locks. Of a full provider as many as end of it."""
+        if self._is_closed or self._unanswered:
+            return None
+        attempts = [attempt for token in ending if (attempt := self._held.get(token))]
+        self._keep_credit_of_subjects(attempts)
+        of_provider = Counter(attempt.provider for attempt in attempts)
+        with_guarded = any(attempt.is_guarded for attempt in attempts)
+        free = self.free + len(attempts)
+        shares = self._ring.share(free, lambda queue: of_provider[provider_of(queue)] if queue in self._full else None)
+        asked = {queue: places for queue, places in shares.items() if with_guarded or queue not in self._guarded}
+        if not asked:
+            return None
+        ask = self._ask_for(asked, free)
+        self._were_full[id(ask)] = self._full & set(asked)
+        return ask
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    def _keep_credit_of_subjects(self, ending: Sequence[Claimed]) -> None:
+        """A run's end, or a graph's, may make its next task in the same call: the doorbell that the one was started by
+        is good for the other."""
+        for attempt in ending:
+            queue = f"{attempt.actor}.{attempt.provider}"
+            if attempt.concerns & LOCKS_A_SUBJECT and self._ring.of(queue) == 0:
+                self._ring.add(queue, 1)
+
+    async def _ask_once(self) -> bool:
+        """Whether something was asked for, and answered."""
+        shares = self._ring.share(self.free, lambda queue: 0 if queue in self._full else None)
+        if not shares:
+            return False
+        ask = self._ask_for(shares, self.free)
+        sent_at = boot_time()
+        try:
+            self.answered(ask, await self._store.claim_next(ask, self._epoch), sent_at)
+        except db.AWAY_OR_BUSY as error:
+            log.warning("asking again soon what was granted (%s)", words_of(error))
+            self.unanswered(ask)
+        except Exception:
+            # Nothing of it was done, and nobody knows why: told again and again, but for whom it is known of.
+            log.exception("what is next in %s could not be claimed", ", ".join(shares))
+            self.unanswered(ask)
+            if not await self._aside.look_for_more(list(shares)):
+                await asyncio.sleep(AGAIN_AFTER_A_FAULT_SECONDS)
+        return True
+
+    def _ask_for(self, shares: Mapping[str, int], free: int) -> Ask:
+        ask = Ask(shares, [uuid4() for _ in range(min(free, sum(shares.values())))], self._aside.now())
+        self._asked += len(ask.tokens)
+        for queue, places in shares.items():
+            # The next one comes in time; but not before there is a use for it, or other processes would lack it.
+            if self._ring.of(queue) - places < max(self._places, CREDIT_OF_A_DOORBELL):
+                for doorbell in self._doorbells.get(queue, [])[:]:
+                    self._settle(doorbell)
+        self._heard_before[id(ask)] = [each for queue in shares for each in self._doorbells.get(queue, ())]
+        self._is_quiet.clear()
+        return ask
+
+    def answered(self, ask: Ask, granted: Granted, sent_at: float) -> None:
+        self._asked -= len(ask.tokens)
+        self._take(granted, sent_at)
+        were_full = self._were_full.pop(id(ask), set())
+        heard_before = self._heard_before.pop(id(ask), [])
+        given = Counter(f"{each.actor}.{each.provider}" for each in granted.claimed)
+        for queue, places in ask.places.items():
+            # What has been rung for meanwhile may be what this call came too early for.
+            came_later = sum(each.starts for each in self._doorbells.get(queue, ()) if each not in heard_before)
+            self._ring.take_back(queue, given[queue])
+            if queue not in granted.more:
+                self._ring.drop(queue)
+                self._ring.add(queue, came_later)
+            elif (given[queue] < places or queue in were_full) and not came_later:
+                self._full.add(queue)
+        self._used.update(given)
+        self._note_quiet()
+
+    def undone(self, ask: Ask) -> None:
+        """The call was rolled back, and nothing was granted: its places are free, and its credit is still there."""
+        self._forget(ask)
+        self._asked -= len(ask.tokens)
+        self._note_quiet()
+        self._wake.set()
+
+    def unanswered(self, ask: Ask) -> None:
+        """The call may have been done, or not, or may still come: it is recalled before anything else is asked."""
+        self._forget(ask)
+        self._unanswered.append(ask.tokens)
+        self._wake.set()
+
+    def _forget(self, ask: Ask) -> None:
+        self._were_full.pop(id(ask), None)
+        self._heard_before.pop(id(ask), None)
+
+    async def _recall(self, tokens: Sequence[UUID]) -> None:
+        """The places stay taken until it is known what was granted for them."""
+        backoff = Backoff(first_seconds=0.05, longest_seconds=1)
+        self._epoch += 1
+        while True:
+            sent_at = boot_time()
+            try:
+                granted = await self._store.recall(tokens, self._epoch)
+                break
+            except db.AWAY_OR_BUSY:
+                await asyncio.sleep(backoff.pause())
+        self._asked -= len(tokens)
+        self._take(granted, sent_at)
+        self.ask_for_all()
+
+    def _take(self, granted: Granted, sent_at: float) -> None:
+        if granted.claimed:
+            self._held.update((each.claim_token, each) for each in granted.claimed)
+            for each in granted.claimed:
+                (self._guarded.add if each.is_guarded else self._guarded.discard)(f"{each.actor}.{each.provider}")
+            self._on_granted(granted.claimed, sent_at)
+        if granted.suspects:
+            self._on_suspect()
+
+    def _unfill(self, provider: str) -> None:
+        self._full.difference_update([queue for queue in self._full if provider_of(queue) == provider])
+
+    def _note_quiet(self) -> None:
+        if self._asked == 0 and not self._unanswered:
+            self._is_quiet.set()
+
+    # What becomes of doorbells
+
+    def _settle(self, doorbell: Doorbell) -> None:
+        waiting = self._doorbells.get(doorbell.queue, [])
+        if doorbell in waiting:
+            waiting.remove(doorbell)
+            doorbell.ack()
+
+    def _let_others_have(self, doorbell: Doorbell) -> None:
+        """Not while places become free again and again: then this one soon has a place as well."""
+        loop = asyncio.get_running_loop()
+        if self.free > 0 or loop.time() - self._ended_at < REMEMBERED_AFTER_SECONDS:
+            loop.call_later(REMEMBERED_AFTER_SECONDS, self._settle, doorbell)
+            return
+        waiting = self._doorbells.get(doorbell.queue, [])
+        if doorbell in waiting:
+            waiting.remove(doorbell)
+            self._ring.take_back(doorbell.queue, doorbell.starts)
+            doorbell.put_back()
+
+    async def _tell_used(self) -> None:
+        """What was started of each queue: the dispatcher rings for as much again, if there is more."""
+        told = {
+            queue: starts
+            for queue, starts in self._used.items()
+            if starts >= TELL_USED_FROM or self._ring.of(queue) == 0
+        }
+        if told:
+            for queue in told:
+                del self._used[queue]
+            try:
+                await self._store.tell_used(told)
+            except db.AWAY_OR_BUSY:
+                return  # it is rung for again in a moment, whatever was told
