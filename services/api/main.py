@@ -35,6 +35,7 @@ from windlass.services.api.reference.serving import openapi_config
 from windlass.services.api.routes import ROUTES
 from windlass.services.api.streams.hub import Hub
 from windlass.services.api.tasks.group_commit import GroupCommit
+from windlass.services.api.webhooks.secrets import EndpointSecrets
 from windlass.shared import db, tracing
 from windlass.shared.process import logs
 from windlass.shared.process.pulse import Pulse
@@ -67,6 +68,7 @@ def create_app(settings: Settings) -> Litestar:
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
         app.state.update({"group_commit": GroupCommit(pool), "room": Room(pool)})
         app.state.registry = actors
+        app.state.endpoint_secrets = EndpointSecrets(pool)
         app.state.capabilities = Capabilities(settings)
         app.state.update({"storage": storage, "media_links": media_links})
         app.state.metrics = metrics.Metrics(settings, pool)

@@ -11,6 +11,7 @@ from windlass.services.api.access.auth import TOO_MANY_KEYS, Caller, count_failu
 from windlass.services.api.access.session_cookies import comes_by_https, erased, refuse_foreign_sign_in, written
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.shared.settings import Settings
 from windlass.shared.store.access import keys, sessions
 from windlass.shared.store.access.sessions import LivingSession
 
@@ -99,9 +100,21 @@ async def make_session_link(request: Asked, state: State) -> dict[str, Any]:
 
 
 def session_document(session: Any, state: State) -> dict[str, Any]:
-    """`faults` is for the page, which offers to kill a worker only where that is allowed."""
-    faults = state.settings.probe_faults and session.role == "admin"
-    return {"user_id": session.user_id, "role": session.role, "expires_at": session.expires_at, "faults": faults}
+    """`faults` and `links` are for the page, which offers to kill a worker and to look elsewhere only where one can."""
+    settings: Settings = state.settings
+    return {
+        "user_id": session.user_id,
+        "role": session.role,
+        "expires_at": session.expires_at,
+        "faults": settings.probe_faults and session.role == "admin",
+        "links": links_for(session.role, settings),
+    }
+
+
+def links_for(role: str, settings: Settings) -> dict[str, str]:
+    """Where operators look further: these pages show everybody's work."""
+    known = {"Grafana": settings.grafana_url, "Traces": settings.traces_url}
+    return {name: url for name, url in known.items() if url} if role in {"admin", "viewer"} else {}
 
 
 HANDLERS = [sign_in, get_session, sign_out, make_session_link]

@@ -10,6 +10,7 @@ from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 from pydantic import BaseModel, ValidationError
 
 from windlass.shared import db
+from windlass.shared.errors import words_of
 from windlass.shared.scrubbing import scrub, scrub_document
 from windlass.shared.submission.refusal import Refused, Wrong, wrong_fields
 
@@ -24,11 +25,14 @@ CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-fo
 
 REFUSALS = {"forbidden": 403, "payload-too-large": 413}
 """What a refused task is answered with, where it is not 422."""
-NOT_AS_THEY_SHOULD_BE = {"invalid-payload", "invalid-task"}
+NOT_AS_THEY_SHOULD_BE = {"invalid-payload", "invalid-reference", "invalid-task", "invalid-workflow"}
 """Where several fields may be wrong at once."""
 
 THINGS = {
     "/api/v1/tasks/": ("task", "task-not-found"),
+    "/api/v1/projects/": ("project", "project-not-found"),
+    "/api/v1/workflows/": ("workflow", "workflow-not-found"),
+    "/api/v1/schedules/": ("schedule", "schedule-not-found"),
     "/api/v1/bulk/": ("bulk job", "bulk-not-found"),
     "/api/v1/media/": ("media", "media-not-found"),
 }
@@ -45,13 +49,16 @@ class Problem(Exception):
         *,
         errors: list[dict[str, str]] | None = None,
         headers: dict[str, str] | None = None,
+        more: dict[str, Any] | None = None,
     ) -> None:
+        """`more` stands beside the members that every problem has."""
         super().__init__(detail)
         self.status = status
         self.code = code
         self.detail = detail
         self.errors = errors
         self.headers = headers
+        self.more = more
 
 
 def invalid_fields(
@@ -85,6 +92,7 @@ def problem_response(request: Request[Any, Any, Any], problem: Problem) -> Respo
         "detail": scrub(problem.detail),
         "request_id": request.scope["request_id"],  # type: ignore[typeddict-item]
     }
+    body |= problem.more or {}
     if problem.errors is not None:
         body["errors"] = scrub_document(problem.errors)
     return Response(body, status_code=problem.status, headers=problem.headers, media_type=PROBLEM_JSON)
@@ -122,7 +130,7 @@ def nothing_at(path: str) -> tuple[str, str]:
 
 
 def handle_unavailable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
-    log.debug("Postgres is away: %s", error or type(error).__name__)  # the hub says it once, and when it ends
+    log.debug("Postgres is away: %s", words_of(error))  # the hub says it once, and when it ends
     detail = "the database cannot be reached at the moment; what was under way may or may not be stored"
     if reason := db.refused_to_store(error):
         log.warning("Postgres refused to store what %s %s asked for: %s", request.method, request.url.path, reason)
@@ -135,8 +143,13 @@ def handle_unavailable(request: Request[Any, Any, Any], error: Exception) -> Res
 
 def handle_unstorable(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
     """What slipped through every check and Postgres refused: the client's value, not our fault."""
-    detail = f"a value cannot be stored or compared: {error}"
-    return problem_response(request, Problem(422, "unstorable-value", detail))
+    return problem_response(request, unstorable(error))
+
+
+def unstorable(error: Exception) -> Problem:
+    """With the first sentence that Postgres says of it: what follows may be the whole row."""
+    said = error.args[0] if error.args else words_of(error)
+    return Problem(422, "unstorable-value", f"a value cannot be stored or compared: {said}")
 
 
 def handle_unexpected(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:

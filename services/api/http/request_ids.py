@@ -1,10 +1,10 @@
 """Every request has an id, which its answer, its errors and its log lines carry, and a span while somebody traces."""
 
 import re
-import uuid
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from uuid_utils.compat import uuid7
 
 from windlass.shared import tracing
 from windlass.shared.process import log_context
@@ -25,8 +25,10 @@ def identify_requests(app: ASGIApp) -> ASGIApp:
         if scope["type"] != ScopeType.HTTP:
             await app(scope, receive, send)
             return
-        request_id = chosen_id(scope)
+        sent = sent_id(scope)
+        request_id = sent or uuid7().hex
         scope["request_id"] = request_id  # type: ignore[typeddict-unknown-key]
+        scope["sent_request_id"] = sent  # type: ignore[typeddict-unknown-key]
         # Nobody lays it down: each request is a task of its own.
         log_context.take_up(request_id=request_id)
 
@@ -40,10 +42,10 @@ def identify_requests(app: ASGIApp) -> ASGIApp:
     return numbered
 
 
-def chosen_id(scope: Scope) -> str:
+def sent_id(scope: Scope) -> str | None:
     """The client's own, so that it finds itself in our log; one that could be a secret or break a line is not taken."""
     sent = next((value.decode("latin-1") for name, value in scope["headers"] if name == HEADER), "")
-    return sent if SANE.fullmatch(sent) and withhold_label(sent) == sent else uuid.uuid4().hex
+    return sent if SANE.fullmatch(sent) and withhold_label(sent) == sent else None
 
 
 def trace_requests(app: ASGIApp) -> ASGIApp:

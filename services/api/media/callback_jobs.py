@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from windlass.shared.errors import TaskError
+from windlass.shared.errors import TaskError, words_of
 from windlass.shared.settings import Settings
 from windlass.shared.toml_tables import Endpoint
 
@@ -27,6 +27,6 @@ def job_of(settings: Settings, provider: str, body: Any) -> str | None:
         log.warning("nobody reads the callbacks of %s: %s", provider, error)
         return None
     except Exception as error:  # noqa: BLE001 - an adapter may be anybody's, and the body is a stranger's
-        log.warning("a callback of %s cannot be read: %s", provider, error or type(error).__name__)
+        log.warning("a callback of %s cannot be read: %s", provider, words_of(error))
         return None
     return job_id if job_id and isinstance(job_id, str) and "\0" not in job_id else None

@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from windlass.shared.errors import words_of
 from windlass.shared.settings import Settings
 
 log = logging.getLogger("api")
@@ -33,7 +34,7 @@ class Capabilities:
         try:
             actions = actions_of(adapter_of(self._settings, provider)) or {}
         except Exception as error:  # noqa: BLE001 - an adapter may be anybody's, and is imported here for the first time
-            log.warning("what %s takes is not known here: %s", provider, str(error) or type(error).__name__)
+            log.warning("what %s takes is not known here: %s", provider, words_of(error))
             return []
         return [
             {"action": action, "params_schema": params.model_json_schema()}

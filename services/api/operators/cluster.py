@@ -10,10 +10,13 @@ from prometheus_client.core import GaugeMetricFamily
 from windlass.shared import db
 from windlass.shared.metrics import cluster
 from windlass.shared.metrics.catalogue import of_everything
+from windlass.shared.project_states import BUSY, QueueState
+from windlass.shared.schedules.words import PauseReason
 from windlass.shared.settings import Settings
 from windlass.shared.states import State
 from windlass.shared.store.operating import cluster_state
 from windlass.shared.store.operating.cluster_state import ClusterState
+from windlass.shared.webhook_states import EndpointState
 
 BELIEVED_SECONDS = 1.0
 """Scrapes of the same second share one reading."""
@@ -73,8 +76,42 @@ class ClusterMetrics:
         yield from self._of_providers(self._read)
         if self._read.unaccounted is not None:
             yield family(cluster.UNACCOUNTED, [([], self._read.unaccounted)])
+            yield family(cluster.WORKFLOW_DRIFT, [([], self._read.workflows.drift or 0)])
+        memory = self._read.memory
+        yield family(cluster.EMBEDDING_JOBS, [(["waiting"], memory.waiting), (["failed"], memory.failed)])
+        yield family(cluster.UNGATHERED_SECONDS, [([], memory.ungathered_seconds)])
+        yield family(cluster.ESCALATED_WORKFLOWS, [([], self._read.workflows.escalated)])
+        yield family(cluster.OLDEST_APPROVAL_SECONDS, [([], self._read.workflows.oldest_approval_seconds)])
         yield family(cluster.UNTOLD, [([], self._read.untold)])
+        yield from self._of_projects(self._read)
+        yield from self._of_webhooks(self._read)
+        yield from self._of_schedules(self._read)
         yield family(cluster.ACTOR_VERSIONS, [([row.actor], row.versions) for row in self._read.actors])
+
+    def _of_projects(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
+        queues = {state.value: 0 for state in BUSY}
+        seconds = {"stop": 0.0, "force": 0.0}
+        for row in read.busy_projects:
+            queues[row.state] += row.queues
+            if row.state == QueueState.STOPPING:
+                seconds["force" if row.forced else "stop"] = row.stopping_seconds
+        yield family(cluster.PROJECT_ORPHANS, [([], read.project_orphans)])
+        yield family(cluster.PROJECT_QUEUES, [([state], number) for state, number in queues.items()])
+        yield family(cluster.PROJECT_STOPPING_SECONDS, [([by], age) for by, age in seconds.items()])
+
+    def _of_webhooks(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
+        counted = {row.state: row for row in read.endpoints}
+        numbers = [(state.value, counted.get(state.value)) for state in EndpointState]
+        yield family(cluster.WEBHOOKS, [([state], row.endpoints if row else 0) for state, row in numbers])
+        yield family(cluster.GIVEN_UP_WEBHOOKS, [([], sum(row.given_up for row in read.endpoints))])
+        yield family(cluster.WAITING_DELIVERIES, [([state], row.waiting if row else 0) for state, row in numbers])
+
+    def _of_schedules(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
+        counted = {(row.state, row.reason): float(row.schedules) for row in read.schedules}
+        known = {("active", ""): 0.0} | {("paused", reason.value): 0.0 for reason in PauseReason}
+        yield family(cluster.SCHEDULES, [([*key], number) for key, number in (known | counted).items()])
+        overdue = max((row.overdue_seconds for row in read.schedules), default=0)
+        yield family(cluster.SCHEDULE_OVERDUE_SECONDS, [([], overdue)])
 
     def _of_queues(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
         rows = [

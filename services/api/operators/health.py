@@ -12,6 +12,7 @@ from windlass.services.api.access.auth import TOO_MANY_KEYS, bearer, caller_by_s
 from windlass.services.api.http.errors import RETRY_AFTER_SECONDS
 from windlass.services.api.operators.room import Room
 from windlass.shared import db
+from windlass.shared.errors import words_of
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import flow
@@ -20,7 +21,7 @@ from windlass.shared.store.operating.reports import BrokerReport
 from windlass.shared.store.operating.room import Refusal
 from windlass.shared.store.operating.workers import BrokenQueue
 
-OLDEST_SUPPORTED_REVISION = "0015"
+OLDEST_SUPPORTED_REVISION = "0024"
 REFUSALS: dict[Refusal, str] = {
     "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
     "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
@@ -99,7 +100,7 @@ async def postgres_health(pool: db.Database) -> dict[str, Any]:
 def unreachable(error: BaseException) -> dict[str, Any]:
     if isinstance(error, db.NOT_MIGRATED):
         return {"status": "unhealthy", "detail": NOT_MIGRATED}
-    return {"status": "unhealthy", "detail": scrub(f"cannot be reached: {error or type(error).__name__}")}
+    return {"status": "unhealthy", "detail": scrub(f"cannot be reached: {words_of(error)}")}
 
 
 def known_through_postgres(postgres: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -8,6 +8,7 @@ from litestar.datastructures import State
 from litestar.params import QueryParameter
 
 from windlass.services.api.tasks.handlers import Asked
+from windlass.services.api.workflows.approvals import waiting_for
 from windlass.shared.states import TERMINAL
 from windlass.shared.store.operating import queues
 from windlass.shared.store.reading.overview import Ended, ended_since
@@ -26,7 +27,8 @@ async def get_overview(request: Asked, state: State, since: Since = None) -> dic
     heard = state.settings.lease_seconds
     _, states = await queues.status(state.pool, user_id=owner, heard_within_seconds=heard)
     rows, counted_from = await ended_since(state.lists, asked, owner=owner)
-    return {"since": counted_from, "states": states, **ends_document(rows), "waiting_for_you": []}
+    asked_of = await waiting_for(state.pool, request.user)
+    return {"since": counted_from, "states": states, **ends_document(rows), "waiting_for_you": asked_of}
 
 
 def ends_document(rows: list[Ended]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.operators.capabilities import Capabilities
 from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings, queue_name
 from windlass.shared.store.flow_control import flow
 from windlass.shared.store.flow_control.flow import Holder, ProviderOverview, Rules
@@ -64,7 +65,7 @@ async def change_every_provider(request: Asked, state: State) -> dict[str, Any]:
     said = {"paused": change.paused, **({"ended_pauses": ended} if ended else {})}
     await audit(request, "providers.change", None, said, reason=change.reason)
     for row in before:
-        await flow.change(state.pool, row.name, {"paused": change.paused})
+        await flow.change(state.pool, row.name, {"paused": change.paused}, **who_and_why(request, change.reason))
     return await list_of_all(request, state)
 
 
@@ -89,8 +90,12 @@ async def change_provider(request: Asked, state: State, name: FromPath[str]) -> 
     wanted = change.model_dump(exclude_unset=True, exclude={"reason"})
     said = {**wanted, **ended_pause(before[0], wanted)}
     await audit(request, "provider.change", name, said, reason=change.reason)
-    await flow.change(state.pool, name, wanted)
+    await flow.change(state.pool, name, wanted, **who_and_why(request, change.reason))
     return await document_of(request, state, name)
+
+
+def who_and_why(request: Asked, reason: str | None) -> dict[str, Any]:
+    return {"by": request.user.user_id, "why": None if reason is None else scrub(reason)}
 
 
 @get("/providers/{name:str}/events")

@@ -9,11 +9,11 @@ from pydantic.json_schema import models_json_schema
 
 from windlass.services.api.access.session_cookies import NAME
 from windlass.services.api.http.errors import PROBLEM_JSON
-from windlass.services.api.reference.actor_operations import ABOUT_A_SHORTCUT, shortcuts
 from windlass.services.api.reference.actor_schemas import with_actors
-from windlass.services.api.reference.documents import ProblemDocument
+from windlass.services.api.reference.documents.tasks import ProblemDocument
 from windlass.services.api.reference.operation import PARAMETERS, PROBLEMS, Operation
 from windlass.services.api.reference.operations import OPERATIONS
+from windlass.services.api.reference.operations.actors import ABOUT_A_SHORTCUT, shortcuts
 from windlass.shared.settings import Settings
 from windlass.shared.submission.known import Actors
 
@@ -37,8 +37,9 @@ Windlass carries long-running AI work and never lets go of it: submit a task, cl
 once, with its whole story.
 
 Send `Authorization: Bearer wl_…` with every request. Errors are `application/problem+json` with a stable `code`; a
-field that is not as it should be is named by a JSON pointer. While the database is away every call answers 503 with
-`Retry-After`, and nothing that was accepted is lost.
+field that is not as it should be is named by a JSON pointer. Every answer carries an `X-Request-ID`, yours if you sent
+one, and `GET /tasks?request_id=` finds what that request submitted. While the database is away every call answers 503
+with `Retry-After`, and nothing that was accepted is lost.
 """
 
 

@@ -30,6 +30,7 @@ PARAMETERS = {
     "full": "With payload, result, stack traces (admins) and every attempt's error.",
     "cursor": "The `next_cursor` of the page before.",
     "limit": "How many at most.",
+    "only": "`state` leaves out output and steps, and thins progress: for lists.",
     "after": "Begin after this `seq`.",
     "Last-Event-ID": "The last event that the client has seen; goes before `after`.",
     "Idempotency-Key": "Makes a repeat harmless for 24 hours: it answers with the task that is there already.",

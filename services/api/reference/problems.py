@@ -16,6 +16,21 @@ PROBLEMS: dict[str, Meaning] = {
     "bulk-not-found": Meaning(
         (404,), "There is no bulk job by this id that your key may see.", "Take the `bulk_id` that the start answered."
     ),
+    "agent-event-not-found": Meaning(
+        (404,), "There is no agent event by this id that your key may see.", "`GET /api/v1/agent-events` lists yours."
+    ),
+    "embedding-job-not-found": Meaning(
+        (404,),
+        "There is no embedding job by this id.",
+        "`GET /api/v1/embedding-jobs` lists them; one that was refused has become two others.",
+    ),
+    "embedding-model-not-found": Meaning(
+        (404,), "There is no embedding model by this id.", "`GET /api/v1/embedding-models` lists them."
+    ),
+    "model-active": Meaning((409,), "Memory is searched by this model.", "Activate another one, then delete this."),
+    "model-exists": Meaning((409,), "The provider's model is there already.", "Activate that one, or delete it first."),
+    "not-failed": Meaning((409,), "Only an embedding job that has failed is retried.", "Wait for what becomes of it."),
+    "already-decided": Meaning((409,), "Somebody has decided about this task.", "Its `approval` says who, and how."),
     "body-incomplete": Meaning(
         (408,), "The body did not arrive in time.", "Send it in one go, with the right Content-Length."
     ),
@@ -46,6 +61,64 @@ PROBLEMS: dict[str, Meaning] = {
     "idempotency-key-reused": Meaning(
         (422,), "This Idempotency-Key came with another body before.", "Take a new key for a new request."
     ),
+    "backlog-empty": Meaning(
+        (409,), "No item of the project waits.", "Add one with `POST …/items`, or requeue one that was run."
+    ),
+    "invalid-item": Meaning((422,), "The item is not as it should be.", "`errors` names each field."),
+    "invalid-project": Meaning((422,), "The project is not as it should be.", "`errors` names each field."),
+    "invalid-project-batch": Meaning(
+        (422,), "A batch names an action and 1 to 100 projects.", "`errors` names each field."
+    ),
+    "invalid-run": Meaning((422,), "How to run is not as it should be.", "`errors` names each field."),
+    "item-done": Meaning((409,), "The item is done already.", "Requeue it, if it is to be run again."),
+    "item-not-found": Meaning(
+        (404,), "There is no item by this id in the project.", "Take an `item_id` that `GET …/items` lists."
+    ),
+    "item-not-waiting": Meaning((409,), "Only an item that waits can be run.", "Requeue it first."),
+    "item-running": Meaning(
+        (409,), "A worker has the item's task: nobody changes it any more.", "Wait for the end of its run, or stop it."
+    ),
+    "parent-cancelled": Meaning(
+        (409,), "The parent is cancelled, or about to be: it gets no more children.", "Submit it without that parent."
+    ),
+    "delivery-not-found": Meaning(
+        (404,), "There is no delivery by this id that your key may see.", "Look in the webhook's `deliveries`."
+    ),
+    "delivery-under-way": Meaning((409,), "A worker is just trying it.", "Wait for the end of that try."),
+    "invalid-webhook": Meaning((422,), "A field of the webhook is not as it should be.", "`errors` says which."),
+    "url-taken": Meaning((409,), "You have a webhook for this url.", "Change that one, or delete it."),
+    "webhook-deleted": Meaning(
+        (409,), "The delivery's webhook was deleted.", "Make it anew; what happens from then on is told."
+    ),
+    "webhook-not-found": Meaning(
+        (404,), "There is no webhook by this id that your key may see.", "Look in `GET /webhooks`."
+    ),
+    "invalid-schedule": Meaning((422,), "The schedule is not as it should be.", "`errors` names each field."),
+    "name-ambiguous": Meaning((409,), "Several users have a schedule of this name.", "Name it by its id."),
+    "name-taken": Meaning(
+        (409,), "There is a schedule of this name already.", "Change it with `PUT`, or take another name."
+    ),
+    "schedule-changed": Meaning((409,), "Somebody has just changed the schedule.", "Look at it, and ask again."),
+    "schedule-declared": Meaning(
+        (409,), "The schedule stands in the configuration, or in an actor's code.", "Change it there."
+    ),
+    "schedule-not-found": Meaning(
+        (404,), "There is no schedule by this id or name that your key may see.", "List them with `GET /schedules`."
+    ),
+    "unknown-project": Meaning((422,), "The schedule's owner has no such project.", "Name one of its own."),
+    "project-archived": Meaning((409,), "The project is archived: it is only read.", "Make a new one."),
+    "project-not-found": Meaning(
+        (404,),
+        "There is no project by this id that your key may see.",
+        "Take a `project_id` that `GET /projects` lists.",
+    ),
+    "project-running": Meaning((409,), "The project's queue is not idle.", "Stop it first."),
+    "queue-already-running": Meaning(
+        (409,),
+        "The project has an open run, and never two; `run` is the one that is open.",
+        "Wait for its end, or stop the queue. Instead of a revival, requeue the item.",
+    ),
+    "unknown-item": Meaning((422,), "The other item is not in this project.", "Name one that `GET …/items` lists."),
     "internal-error": Meaning(
         (500,), "Something went wrong on our side.", "The log has the whole story under the `request_id`."
     ),
@@ -67,6 +140,11 @@ PROBLEMS: dict[str, Meaning] = {
     "invalid-provider": Meaning(
         (422,), "The change to a provider is not as it should be.", "`errors` names each field."
     ),
+    "invalid-reference": Meaning(
+        (422,),
+        "A payload refers to something that the task does not depend on, or in a way that is not known.",
+        "`errors` names the place; `$literal` is for what only looks like a reference.",
+    ),
     "invalid-request": Meaning(
         (422,), "A parameter or a field is not as it should be.", "`errors` names it and what would be right."
     ),
@@ -75,6 +153,11 @@ PROBLEMS: dict[str, Meaning] = {
     ),
     "invalid-task": Meaning(
         (422,), "A field of the task is not as it should be.", "`errors` names each field and what would be right."
+    ),
+    "invalid-workflow": Meaning(
+        (422,),
+        "The workflow is not as it should be: a field, a key that is there twice or not at all, or a circle.",
+        "`errors` names each place.",
     ),
     "key-in-use": Meaning((409,), "A key cannot revoke itself.", "Revoke it with another admin's key."),
     "key-not-found": Meaning((404,), "There is no key by this id.", "`GET /api/v1/keys` lists them."),
@@ -93,7 +176,11 @@ PROBLEMS: dict[str, Meaning] = {
         "A newer version of Windlass has submitted this task, and only that one may move it.",
         "Repeat the request when the upgrade is over.",
     ),
-    "not-cancellable": Meaning((409,), "The task has completed or is dead.", "Nothing is left to be cancelled."),
+    "not-cancellable": Meaning((409,), "The task, or the workflow, has ended.", "Nothing is left to be cancelled."),
+    "not-escalated": Meaning((409,), "Only an escalated workflow is resumed.", "Its `status` says what it is."),
+    "not-waiting-for-approval": Meaning(
+        (409,), "The task does not wait for a person's word.", "`GET /api/v1/approvals` lists those that do."
+    ),
     "not-found": Meaning((404,), "There is nothing at this path.", "`/schema` shows every path."),
     "concurrency-key-too-long": Meaning(
         (422,), "What the actor's tasks are told apart by is too long.", "`errors` names the field of the payload."
@@ -110,7 +197,6 @@ PROBLEMS: dict[str, Meaning] = {
     "not-revivable": Meaning(
         (409,), "Only a dead or cancelled task can be revived.", "Submit a new task to run the work again."
     ),
-    "not-supported-yet": Meaning((422,), "This field is promised and not built yet.", "Leave it out."),
     "nul-character": Meaning((422,), "A text holds the character NUL, which cannot be stored.", "Take it out."),
     "number-too-large": Meaning((422,), "A whole number does not fit into 64 bits.", "Send it as a text."),
     "payload-too-large": Meaning(
@@ -167,6 +253,12 @@ PROBLEMS: dict[str, Meaning] = {
         (404,), "No worker has this id.", "`GET /api/v1/workers` lists those that have been heard of."
     ),
     "worker-not-running": Meaning((409,), "The worker has stopped or is lost.", "There is nothing to be drained."),
+    "workflow-cancelled": Meaning(
+        (409,), "The workflow was cancelled: it takes no task, and gives none a new life.", "Submit a new one."
+    ),
+    "workflow-not-found": Meaning(
+        (404,), "There is no workflow by this id that your key may see.", "`GET /api/v1/workflows` lists yours."
+    ),
     "url-expired": Meaning((403,), "This media url was good for a while, which is over.", "Read its task again."),
 }
 

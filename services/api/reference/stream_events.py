@@ -24,6 +24,7 @@ STREAM_EVENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "complete": ("The end: it has completed. The server closes.", {"attempt": 1, "result": {"echo": "hello"}}),
     "error": ("The end: it is dead. The server closes.", {"attempt": 1, "error": ERROR}),
     "cancelled": ("The end: it was cancelled. The server closes.", {"attempt": 1}),
+    "resync": ("Of many tasks with `only=state`: more than 100 events came in a second, load the list again.", {}),
 }
 
 ABOUT = """

@@ -14,7 +14,7 @@ from windlass.shared.store.reading.events import EventJustRead
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 PING = b": ping\n\n"
 
-StreamKind = Literal["task", "many"]
+StreamKind = Literal["task", "many", "project"]
 
 
 class EventStream(Response[None]):

@@ -1,6 +1,6 @@
 """Histories over REST: one task's page by page or as a stream, and many tasks' on one connection."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from litestar import Response, get, post
@@ -86,6 +86,7 @@ async def stream_of_many(  # noqa: PLR0917
     project_id: FromQuery[str | None] = None,
     workflow_id: FromQuery[str | None] = None,
     user_id: FromQuery[str | None] = None,
+    only: Annotated[Literal["state"] | None, QueryParameter(description="`state`: for lists.")] = None,
     after: Annotated[str | None, QueryParameter(description="Go on after the event with this id.")] = None,
     last_event_id: LastEventId = None,
 ) -> Response[Any]:
@@ -93,6 +94,10 @@ async def stream_of_many(  # noqa: PLR0917
 
     Each event's data adds `task_id` and `seq`. The stream starts now and goes on until the client leaves; an id brings
     a client that comes back to where it was.
+
+    With `only=state` it is what a list needs: every change of state, each task's progress once a second at most, no
+    output and no steps; where more than 100 events came in a second, one `resync` instead says: load the list again.
+    A client that comes back may hear again what was told in the second before.
     """
     if "\0" in f"{project_id}{workflow_id}{user_id}":
         raise Problem(422, "unstorable-value", "a value cannot be compared: it contains a NUL character")
@@ -102,6 +107,7 @@ async def stream_of_many(  # noqa: PLR0917
         workflow_id=workflow_id,
         user_id=user_id,
         visible_to=None if request.user.sees_everything else request.user.user_id,
+        only_state=only == "state",
     )
     return await stream_many(state, request.user, wanted, last_event_id or after)
 

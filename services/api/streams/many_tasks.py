@@ -16,6 +16,7 @@ from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.streams.cursors import Cursor, invalid_cursor, read_cursor
 from windlass.services.api.streams.event_stream import PING, EventStream, delay_of, retry_hint
 from windlass.services.api.streams.messages import encode, message_of
+from windlass.services.api.streams.thinning import Everything, Read, StateOnly
 from windlass.shared import db
 from windlass.shared.backoff import Backoff
 from windlass.shared.db import Database
@@ -69,15 +70,14 @@ async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor
     yield retry_hint() + place(cursor)
     settling = Backoff(first_seconds=BREATH_SECONDS, longest_seconds=LONGEST_SETTLING_SECONDS)
     spoken_at = time.monotonic()
+    telling = StateOnly(cursor) if wanted.only_state else Everything(cursor)
     delay, is_following = STREAM_DELAY_SECONDS.labels("many"), False
     with state.hub.subscribe(wanted.task_ids) as subscription, state.keyring.stay(caller, subscription.wake) as stay:
         while not (state.hub.closing.is_set() or stay.is_over):
             subscription.clear()
             looked_at = time.monotonic()
             try:
-                read = partial(next_page, state.pool, cursor.position, wanted)
-                page = await state.hub.reads.once((wanted, cursor.position), read)
-                told = [each async for each in in_order(state.pool, page, cursor)]
+                page, told, skipped_to = await read_on(state, wanted, cursor, in_storm=telling.is_storm)
                 if not await stay.goes_on():
                     return
             except db.AWAY_OR_BUSY:
@@ -87,24 +87,37 @@ async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor
                 continue
             if is_following and page.events:
                 delay.observe(delay_of(page.events[0]))
-            if messages := b"".join(
-                say(event, at, caller, state.media_links) for event, at in told if event is not None
-            ):
+            thinned = telling.thin(told, time.monotonic(), skipped_to)
+            cursor = skipped_to or told[-1][1]
+            if messages := b"".join(say(event, at, caller, state.media_links) for event, at in thinned):
                 yield messages
                 spoken_at = time.monotonic()
-            cursor = told[-1][1]
             is_following = not page.has_more
             if page.has_more:
                 continue
             patience = patience_after(page, settling, state.settings.stream_ping_seconds)
             subscription.seen = cursor.position
-            while not await subscription.news(patience):
+            while not await subscription.news(min(patience, telling.seconds_until_due(time.monotonic()))):
                 if time.monotonic() >= spoken_at + state.settings.stream_ping_seconds:
-                    yield place(cursor) + PING
+                    yield place(telling.place) + PING
                     spoken_at = time.monotonic()
-                if page.has_unsettled:
+                if looks_again(page, telling):
                     break
             await asyncio.sleep(max(0, looked_at + BREATH_SECONDS - time.monotonic()))
+
+
+async def read_on(state: State, wanted: Wanted, cursor: Cursor, *, in_storm: bool) -> tuple[Page, Read, Cursor | None]:
+    """The next page, its events in order, and where to go on instead when there is too much to tell one by one."""
+    read = partial(next_page, state.pool, cursor.position, wanted)
+    page = await state.hub.reads.once((wanted, cursor.position), read)
+    told = [each async for each in in_order(state.pool, page, cursor)]
+    skips = in_storm and page.has_more
+    return page, told, Cursor(await commit_order.newest_settled(state.pool)) if skips else None
+
+
+def looks_again(page: Page, telling: Everything | StateOnly) -> bool:
+    """Although nobody has woken the stream."""
+    return page.has_unsettled or telling.seconds_until_due(time.monotonic()) <= 0
 
 
 def patience_after(page: Page, settling: Backoff, ping_seconds: float) -> float:
@@ -147,7 +160,9 @@ async def in_order(pool: Database, page: Page, cursor: Cursor) -> AsyncIterator[
     yield None, Cursor(page.end, ahead)
 
 
-def say(event: EventWithState, at: Cursor, caller: Caller, links: MediaLinks) -> bytes:
+def say(event: EventWithState | None, at: Cursor, caller: Caller, links: MediaLinks) -> bytes:
+    if event is None:
+        return encode(str(at), "resync", {})
     message = message_of(event, caller, links)
     if message is None:
         return b""

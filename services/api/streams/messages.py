@@ -11,7 +11,7 @@ from windlass.services.api.tasks.schemas import error_for
 from windlass.shared.states import State
 from windlass.shared.store.reading.events import EventWithState
 
-UNTOLD = {"dispatch", "cancel-requested", "hold", "release"}
+UNTOLD = {"dispatch", "cancel-requested", "hold", "release", "approve", "reject", "recall"}
 """They change neither state nor progress."""
 ENDS = {State.COMPLETED: "complete", State.DEAD: "error", State.CANCELLED: "cancelled"}
 
@@ -28,10 +28,15 @@ def message_of(event: EventWithState, caller: Caller, links: MediaLinks) -> tupl
         return kind, {"attempt": attempt, **data}
     if event.seq == event.last_seq and event.status in ENDS:
         return _end_of(event, caller, links)
-    body = {"status": data["status"], "attempt": attempt, "progress": _progress_of(event)}
+    body = progress_message(event)
     if "error" in data:
         body["error"] = error_for(caller, data["error"])
     return "progress", body
+
+
+def progress_message(event: EventWithState) -> dict[str, Any]:
+    """What every change of state and of progress says, but for its error."""
+    return {"status": event.data["status"], "attempt": event.attempt, "progress": _progress_of(event)}
 
 
 def _end_of(event: EventWithState, caller: Caller, links: MediaLinks) -> tuple[str, dict[str, Any]]:

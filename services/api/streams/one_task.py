@@ -18,7 +18,6 @@ from windlass.shared.metrics.services import STREAM_DELAY_SECONDS
 from windlass.shared.states import TERMINAL
 from windlass.shared.store.reading import events
 from windlass.shared.store.reading.events import EventJustRead
-from windlass.shared.store.rows import TaskRow
 
 PAGE_ROWS = 200
 PAGE_BYTES = 131_072
@@ -46,18 +45,18 @@ async def stream_task(state: State, task_id: UUID, caller: Caller, last_seen: st
     row = await events.state(state.pool, task_id)
     if row is None or not caller.may_see(row.user_id):
         raise Problem(404, "task-not-found", f"there is no task {task_id}")
-    after = read_position(last_seen, row)
+    after = read_position(last_seen, row.last_seq)
     if row.status in TERMINAL and after == row.last_seq:
         return Response(None, status_code=204)
     return EventStream(tell(state, task_id, caller, after), patience_seconds=state.settings.stream_patience_seconds)
 
 
-def read_position(last_seen: str | None, row: TaskRow) -> int:
+def read_position(last_seen: str | None, last_seq: int) -> int:
     if last_seen is None or last_seen == "":
         return 0
-    readable = last_seen.isascii() and last_seen.isdigit() and len(last_seen) <= len(str(row.last_seq))
-    if not readable or int(last_seen) > row.last_seq:
-        detail = f"the last event seen is a number from 0 to {row.last_seq}, not {last_seen[:40]!r}"
+    readable = last_seen.isascii() and last_seen.isdigit() and len(last_seen) <= len(str(last_seq))
+    if not readable or int(last_seen) > last_seq:
+        detail = f"the last event seen is a number from 0 to {last_seq}, not {last_seen[:40]!r}"
         raise Problem(400, "invalid-event-id", detail)
     return int(last_seen)
 

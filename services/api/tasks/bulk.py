@@ -94,8 +94,8 @@ async def start(
 
 def bulk_document(job: BulkJobRow) -> dict[str, Any]:
     names = (
-        "bulk_id", "action", "filter", "state", "matched", "done", "changed", "duplicates", "reason", "created_at",
-        "updated_at",
+        "bulk_id", "action", "filter", "state", "matched", "done", "changed", "duplicates", "requeued", "reason",
+        "created_at", "updated_at",
     )  # fmt: skip
     document = {name: job[name] for name in names}
     if job.canary is not None:

@@ -1,6 +1,6 @@
 """Tasks over REST: submit, read, cancel, revive."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 from uuid import UUID
@@ -17,18 +17,36 @@ from windlass.services.api.access.reasons import AskedReason, read_reason
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.long_poll import KeyEnded, wait_for_end
-from windlass.services.api.tasks.relatives import refuse_unknown_parents
+from windlass.services.api.tasks.relatives import joined_to_workflows, refuse_unknown_parents
 from windlass.services.api.tasks.schemas import Sweep, error_for, task_document
-from windlass.services.api.tasks.submission import accept, batch_of, check_idempotency_key, read, under_idempotency_key
+from windlass.services.api.tasks.submission import (
+    accept,
+    batch_of,
+    check_idempotency_key,
+    read,
+    under_idempotency_key,
+    within,
+)
 from windlass.shared import tracing
+from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
 from windlass.shared.states import REVIVE
 from windlass.shared.states import State as TaskState
 from windlass.shared.store import functions, tasks
-from windlass.shared.store.reading import listing
+from windlass.shared.store.reading import listing, usage
 from windlass.shared.store.rows import TaskRow
-from windlass.shared.store.tasks import KeyInFlight, KeyReused, Submission, UnknownDependency
+from windlass.shared.store.tasks import (
+    KeyInFlight,
+    KeyReused,
+    ParentCancelled,
+    Submission,
+    UnknownDependency,
+    WorkflowCancelled,
+)
+from windlass.shared.store.tasks.changing import Revived
 from windlass.shared.store.tasks.steps import finished_steps
+from windlass.shared.store.workflows import reading as workflows
+from windlass.shared.store.workflows.inputs import resolve
 
 Asked = Request[Caller, None, State]
 Wait = Annotated[float | None, QueryParameter(ge=0, le=50, description="Seconds to hold the answer back for its end.")]
@@ -71,21 +89,31 @@ async def submit_batch(
     wanted = batch_of(await read_json(request))
     actors = state.registry.actors
     with tracing.submitting() as span:
-        submissions = [
+        accepted = [
             accept(each, request.user, state.settings, actors, below=f"/tasks/{number}")
             for number, each in enumerate(wanted)
         ]
+        submissions = within(request, accepted)
         if idempotency_key is not None:
             submissions = under_idempotency_key(
                 idempotency_key, submissions, [read(each) for each in wanted], state.settings, actors
             )
         await refuse_unknown_parents(state.pool, request.user, submissions, batch=True)
+        submissions = await joined_to_workflows(state.pool, submissions)
         await audit_foreign_submissions(request, submissions)
+        submissions, secrets = await state.endpoint_secrets.with_endpoints(submissions, request.user.user_id)
         with refusals_explained(submissions, batch=True):
             answers = await tasks.submit_batch(state.pool, submissions)
         span.note(messaging__batch__message_count=len(answers))
-    documents = [{"task_id": task_id, "deduplicated": deduplicated} for task_id, deduplicated in answers]
-    replayed = all(deduplicated for _, deduplicated in answers)
+    documents = [
+        {
+            "task_id": each.task_id,
+            "deduplicated": each.deduplicated,
+            **secret_of(each.webhook_id, secrets, deduplicated=each.deduplicated),
+        }
+        for each in answers
+    ]
+    replayed = all(each.deduplicated for each in answers)
     return Response({"tasks": documents}, status_code=200 if replayed else 201, headers=REPLAYED if replayed else {})
 
 
@@ -100,6 +128,11 @@ async def get_task(
         row, ended = await wait_for_end(state, request.user, task_id, wait)
     document = task_document(row, request.user, state.media_links)
     document["error_history"] = await error_history(state.pool, request.user, row)
+    if row.attempt > 0 and row.concerns & Concern.REFERENCES:
+        document["input"] = (await resolve(state.pool, task_id, largest_bytes=state.settings.largest_input_bytes)).input
+    if row.usage is not None:
+        spent = await usage.by_attempt(state.pool, task_id, attempt=row.attempt, total=row.usage)
+        document["usage_by_attempt"] = spent
     if steps := await steps_of(state.pool, row):
         document["steps"] = steps
     return json_response(document, 200 if ended else 202)
@@ -128,11 +161,14 @@ async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> d
     before = await visible_task(state.pool, request.user, task_id)
     await audit_foreign_task(request, "task.retry", before, reason=reason)
     row = await tasks.revive(state.pool, task_id)
+    if row is not None and row.bar is not None:
+        raise barred_by_project(row)
     if row is not None and row.duplicate_of is not None:
         detail = f"the task {row.duplicate_of} lives under the same dedupe_key, {row.dedupe_key}"
         raise Problem(409, "duplicate", detail)
     if row is not None and row.status in REVIVE.sources:
         refuse_a_newer_level(row)
+        await refuse_what_was_given_up(state.pool, row)
     if row is None or row.last_seq == before.last_seq:
         detail = f"only a dead or cancelled task can be revived; this one is {before.status}"
         raise Problem(409, "not-revivable", detail)
@@ -165,12 +201,15 @@ async def submit_one(
     body = await read_json(request)
     actors = state.registry.actors
     with tracing.submitting() as span:
-        submission = accept(body, request.user, state.settings, actors, shortcut_for=shortcut_for)
+        accepted = accept(body, request.user, state.settings, actors, shortcut_for=shortcut_for)
+        (submission,) = within(request, [accepted])
         if idempotency_key is not None:
             wanted = [read(body, shortcut_for=shortcut_for)]
             (submission,) = under_idempotency_key(idempotency_key, [submission], wanted, state.settings, actors)
         await refuse_unknown_parents(state.pool, request.user, [submission])
+        (submission,) = await joined_to_workflows(state.pool, [submission])
         await audit_foreign_submissions(request, [submission])
+        (submission,), secrets = await state.endpoint_secrets.with_endpoints([submission], request.user.user_id)
         with refusals_explained([submission]):
             row, deduplicated = await store_one(state, submission)
         span.note(windlass__task_id=str(row.task_id), messaging__destination__name=row.queue)
@@ -182,6 +221,7 @@ async def submit_one(
             ended = False  # it is stored, and its submitter has to know; what became of it is for a key that opens
         status = 200 if ended else 202
     document = task_document(row, request.user, state.media_links)
+    document |= secret_of(row.webhook_id, secrets, deduplicated=deduplicated)
     headers = {"Location": f"/api/v1/tasks/{row.task_id}"}
     if deduplicated:
         document["deduplicated"] = True
@@ -189,12 +229,18 @@ async def submit_one(
     return json_response(document, status, headers)
 
 
+def secret_of(webhook_id: UUID | None, secrets: Mapping[UUID, str], *, deduplicated: bool) -> dict[str, str]:
+    """Of an endpoint that was made for the task's `webhook_url`: shown here, and never again."""
+    secret = None if deduplicated or webhook_id is None else secrets.get(webhook_id)
+    return {} if secret is None else {"webhook_secret": secret}
+
+
 async def store_one(state: State, submission: Submission) -> tuple[TaskRow, bool]:
     """The task that the submission came to, and whether it was there before."""
     if submission.has_keys:
         (keyed,) = await tasks.submit_keyed(state.pool, [submission])
         return keyed, keyed.deduplicated
-    if submission.depends_on:
+    if submission.has_relatives:
         (row,) = await tasks.submit(state.pool, [submission])
         return row, False
     return await state.group_commit.submit(submission), False
@@ -214,6 +260,11 @@ def refusals_explained(submissions: Sequence[Submission], *, batch: bool = False
         ]
         errors = [{"pointer": pointer, "detail": str(error)} for pointer in pointers]
         raise Problem(422, "unknown-dependency", str(error), errors=errors) from error
+    except ParentCancelled as error:
+        detail = f"a task that is to be cancelled gets no more children: {', '.join(error.parents)}"
+        raise Problem(409, "parent-cancelled", detail) from error
+    except WorkflowCancelled as error:
+        raise Problem(409, "workflow-cancelled", "a cancelled workflow takes no more tasks") from error
     except KeyReused as error:
         detail = "this Idempotency-Key came with another body before; take a new key for a new request"
         raise field_problem("/Idempotency-Key", "idempotency-key-reused", detail) from error
@@ -237,11 +288,27 @@ async def cancel(request: Asked, state: State, task_id: UUID, reason: str | None
     return Response(document, status_code=202 if stopping else 200)
 
 
+def barred_by_project(row: Revived) -> Problem:
+    """It is the task of a project's run, and the project has something else to do, or nothing any more."""
+    if row.bar == "project-archived":
+        return Problem(409, "project-archived", f"its project {row.project_id} is archived")
+    detail = f"its project {row.project_id} is at the run {row.open_run_id}; requeue the item, and it comes in its turn"
+    return Problem(409, "queue-already-running", detail, more={"run_id": str(row.open_run_id)})
+
+
 def refuse_a_newer_level(row: TaskRow) -> None:
     """Nothing was changed: what its moves have to do, this version does not know."""
     if row.level > functions.LEVEL:
         detail = "a newer version of Windlass has submitted this task, and only that may change it"
         raise Problem(409, "newer-version", detail)
+
+
+async def refuse_what_was_given_up(db: Database, row: TaskRow) -> None:
+    """Nothing of a cancelled workflow comes back."""
+    if row.concerns & Concern.WORKFLOW and row.workflow_id is not None:
+        workflow = await workflows.get(db, UUID(row.workflow_id))
+        if workflow is not None and workflow.cancel_requested:
+            raise Problem(409, "workflow-cancelled", f"its workflow {row.workflow_id} was cancelled")
 
 
 async def visible_task(db: Database, caller: Caller, task_id: UUID) -> TaskRow:

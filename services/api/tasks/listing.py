@@ -17,7 +17,7 @@ from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.tasks.schemas import error_for, list_document
 from windlass.shared.filters import FILTERS, LONGEST_SEARCH, SHORTEST_SEARCH, Filter, description_of
 from windlass.shared.store.reading import listing
-from windlass.shared.store.rows import TaskRow
+from windlass.shared.store.reading.listing import ListedTask
 
 Limit = Annotated[int, QueryParameter(ge=1, le=500, description="How many at most.")]
 Cursor = Annotated[UUID | None, QueryParameter(description="The `next_cursor` of the page before.")]
@@ -69,7 +69,7 @@ async def page(
     return document
 
 
-async def documents(state: State, caller: Caller, rows: Sequence[TaskRow], *, full: bool) -> list[dict[str, Any]]:
+async def documents(state: State, caller: Caller, rows: Sequence[ListedTask], *, full: bool) -> list[dict[str, Any]]:
     items = [list_document(row, caller, state.media_links, full=full) for row in rows]
     if full and items:
         histories = await listing.error_histories(state.lists, [row.task_id for row in rows])

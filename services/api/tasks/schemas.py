@@ -10,13 +10,14 @@ from windlass.services.api.access.reasons import Reason
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.tasks.progress import present
 from windlass.shared.actors.new_task import NewTask, UserId
+from windlass.shared.store.reading.listing import ListedTask
 from windlass.shared.store.rows import TaskEventRow, TaskRow
 from windlass.shared.store.tasks import TASK_FIELDS
 
 __all__ = ["NewTask", "Sweep", "UserId"]
 
 OUR_DETAILS = {"retries_exhausted", "retry_after", "expires_before_retry"}
-OUR_DETAILS_OF = {"DependencyFailed": {"task_id"}, "Expired": {"last_error"}}
+OUR_DETAILS_OF = {"DependencyFailed": {"task_id"}, "Expired": {"last_error"}, "InvalidInput": {"pointer"}}
 """What Windlass itself notes beside an error; everything else in `details` came from a provider or a worker."""
 
 
@@ -36,6 +37,9 @@ def task_document(row: TaskRow, caller: Caller, links: MediaLinks) -> dict[str, 
     document = {name: row[name] for name in TASK_FIELDS}
     document["available_at"] = row.due_at or row.available_at
     document["result"] = links.renewed(row.actor, row.result)
+    if row.approval is not None:
+        asked_at = row.asked_at if row.status == "blocked" else None
+        document["approval"] = {**row.approval, "since": asked_at, "expires_at": asked_at and row.ask_expires_at}
     document["error"] = error_for(caller, row.error)
     document["provider_job_id"] = provider_job_for(caller, row.provider_job_id)
     document["progress"] = present(
@@ -53,9 +57,9 @@ def _elapsed_ms(started_at: datetime | None, until: datetime) -> int:
     return 0 if started_at is None else max(0, round((until - started_at).total_seconds() * 1000))
 
 
-def list_document(row: TaskRow, caller: Caller, links: MediaLinks, *, full: bool) -> dict[str, Any]:
+def list_document(row: ListedTask, caller: Caller, links: MediaLinks, *, full: bool) -> dict[str, Any]:
     """A task in a list: without its payload, result and stack trace unless they are asked for."""
-    document = task_document(row, caller, links)
+    document = {**task_document(row, caller, links), "title": row.title}
     if not full:
         del document["payload"], document["result"]
         if document["error"] is not None:

@@ -3,8 +3,10 @@
 import hashlib
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import msgspec
+from litestar import Request
 from pydantic import ValidationError
 
 from windlass.services.api.access.auth import Caller
@@ -64,6 +66,16 @@ def read(body: Any, below: str = "", shortcut_for: str | None = None) -> NewTask
         return NewTask.model_validate(body)
     except ValidationError as error:
         raise invalid_fields(error, "invalid-task", NewTask, below=below) from error
+
+
+def within(request: Request[Any, Any, Any], submissions: Sequence[Submission]) -> list[Submission]:
+    """So that they are found by their request. What the client calls it is stored with each; what we call it is the
+    first one's own id, which costs nothing."""
+    sent: str | None = request.scope["sent_request_id"]  # type: ignore[typeddict-item]
+    if sent is not None:
+        return [msgspec.structs.replace(each, request_id=sent) for each in submissions]
+    made = UUID(request.scope["request_id"])  # type: ignore[typeddict-item]
+    return [msgspec.structs.replace(submissions[0], task_id=made), *submissions[1:]]
 
 
 def check_idempotency_key(key: str | None) -> None:

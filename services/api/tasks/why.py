@@ -31,15 +31,9 @@ async def why(request: Asked, state: State, task_id: FromPath[UUID]) -> dict[str
 async def explanation_of(db: Database, row: TaskRow, caller: Caller, settings: Settings) -> dict[str, Any]:
     (view,) = await providers.look(db, heard_within_seconds=settings.lease_seconds, only=[row.provider])
     task = await look_at(db, row, view.queues)
-    backlog = await providers.waiting_retries(db, settings.lanes, view.queues)
     said = await reports.recent(db, within_seconds=settings.report_seconds)
     broker = reports.broker_among(said)
-    view = replace(
-        view,
-        waiting_retries=backlog.get(row.provider, 0),
-        broker=broker.state if broker else "connected",
-        lanes=settings.lanes,
-    )
+    view = replace(view, broker=broker.state if broker else "connected")
     explanation = explain(view, task)
     details = dict(explanation.details)
     if explanation.reason is Reason.PROVIDER_LIMIT:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from windlass.services.api.reference.documents import Document, TaskDocument
+from windlass.services.api.reference.documents.tasks import Document, TaskDocument
 
 Health = Literal["healthy", "degraded", "unhealthy"]
 
@@ -149,6 +149,9 @@ class BulkDocument(Document):
     matched: int
     done: Annotated[int, Field(description="Tasks looked at so far.")]
     changed: Annotated[int, Field(description="Tasks revived or cancelled so far.")]
+    requeued: Annotated[
+        int, Field(description="How many were tasks of projects' runs: their items are first in their backlogs again.")
+    ] = 0
     duplicates: Annotated[
         int, Field(description="Tasks left as they are so far, because a live task has their `dedupe_key`.")
     ]
@@ -255,7 +258,9 @@ class ProviderEventDocument(Document):
     at: datetime
     type: str
     reason: str
-    data: dict[str, Any]
+    data: Annotated[
+        dict[str, Any], Field(description="Where an operator did it: `by`, and `why` if a reason was given.")
+    ]
 
 
 class ProviderEventPage(Document):
@@ -298,16 +303,31 @@ class WorkerList(Document):
 
 
 class DailyStatistics(Document):
-    """One day of one actor."""
+    """One day of one of what was asked for, by when tasks were created; what is in `group_by` is there."""
 
     day: date
-    actor: str
+    actor: str | None = None
+    subagent_type: str | None = None
+    provider: str | None = None
+    user_id: str | None = None
+    project_id: str | None = None
     created: int
     completed: int
     failed: int
-    average_latency_seconds: float | None
+    cancelled: int
+    average_latency_seconds: Annotated[float | None, Field(description="From submit to end, of the completed.")]
     error_rate: float | None
     heartbeat_delay_seconds: float | None
+    wait_p50_seconds: Annotated[float | None, Field(description="From submit to the start of the last attempt.")]
+    wait_p90_seconds: float | None
+    run_p50_seconds: Annotated[float | None, Field(description="Of the last attempt.")]
+    run_p90_seconds: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost_usd: Annotated[float | None, Field(description="Over all attempts; null if nobody said.")]
+    failed_cost_usd: Annotated[
+        float | None, Field(description="The part that went into attempts that failed, also of tasks that completed.")
+    ]
     updated_at: datetime
 
 

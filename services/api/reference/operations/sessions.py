@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from windlass.services.api.access.sessions import SignIn
-from windlass.services.api.reference.documents import Document
+from windlass.services.api.reference.documents.tasks import Document
 from windlass.services.api.reference.operation import Answer, Operation
 
 COOKIE = {"Set-Cookie": "`windlass_session`: HttpOnly, SameSite=Strict, over https Secure."}
@@ -21,6 +21,9 @@ class SessionDocument(Document):
         datetime | None, Field(description="Twelve hours after the last use, or the key's own end; null with a key.")
     ]
     faults: Annotated[bool, Field(description="Whether you may break things on purpose, as in `make up`.")]
+    links: Annotated[
+        dict[str, str], Field(description="Templates of pages elsewhere that know more of a task; none for users.")
+    ]
 
 
 class SessionLinkDocument(Document):

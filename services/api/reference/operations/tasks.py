@@ -5,8 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from windlass.services.api.access.reasons import Reasoned
-from windlass.services.api.reference import documents as tasks
-from windlass.services.api.reference import operator_documents as operators
+from windlass.services.api.reference.documents import operators, tasks
 from windlass.services.api.reference.operation import Answer, Operation
 from windlass.services.api.tasks.bulk import BulkChange
 from windlass.services.api.tasks.schemas import NewTask, Sweep

@@ -7,9 +7,9 @@ from pydantic import Field
 
 from windlass.services.api.actors.documents import example_payload
 from windlass.services.api.reference.actor_schemas import shortcut_of
-from windlass.services.api.reference.documents import Document
+from windlass.services.api.reference.documents.tasks import Document
 from windlass.services.api.reference.operation import Answer, Operation
-from windlass.services.api.reference.task_operations import SUBMIT
+from windlass.services.api.reference.operations.tasks import SUBMIT
 from windlass.shared.settings import Settings
 from windlass.shared.submission.known import Actors, KnownActor
 

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from windlass.services.api.reference.media_documents import GenerationPage, HeardDocument, UploadDocument
+from windlass.services.api.reference.documents.media import GenerationPage, HeardDocument, UploadDocument
 from windlass.services.api.reference.operation import Answer, Operation
 
 FILE_HEADERS = {

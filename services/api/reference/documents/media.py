@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from windlass.services.api.reference.documents import Document
+from windlass.services.api.reference.documents.tasks import Document
 from windlass.shared.order_states import OrderState
 
 

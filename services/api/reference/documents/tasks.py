@@ -75,6 +75,25 @@ class UsageDocument(Document):
     completion_tokens: Annotated[int | None, Field(examples=[96])]
 
 
+class AttemptUsageDocument(UsageDocument):
+    """What one attempt has cost."""
+
+    attempt: int
+
+
+class ApprovalDocument(Document):
+    """What a person is asked before the task may start, and what that person has decided."""
+
+    message: str
+    expires_in_seconds: float | None = None
+    since: Annotated[datetime | None, Field(description="Since when only a word is missing.")]
+    expires_at: Annotated[datetime | None, Field(description="When nobody's word becomes a no.")]
+    decision: Literal["approved", "rejected", "expired"] | None = None
+    decided_at: datetime | None = None
+    decided_by: str | None = None
+    comment: str | None = None
+
+
 class ListedTaskDocument(Document):
     """A task as lists show it: without its payload and its result."""
 
@@ -111,6 +130,7 @@ class ListedTaskDocument(Document):
     interaction_id: str | None
     parent_task_id: UUID | None
     depends_on: list[UUID]
+    schedule_id: Annotated[UUID | None, Field(description="The schedule that started it; null for most.")]
     dedupe_key: str | None
     provider_job_id: Annotated[str | None, Field(description="The provider's own id of the job.")]
     exit_code: Annotated[int | None, Field(description="Of an agent's process.")]
@@ -120,6 +140,15 @@ class ListedTaskDocument(Document):
         Field(description="Why it stands still although it waits: `workflow`, `key`, `endpoint`; mostly empty."),
     ]
     concurrency_key: Annotated[str | None, Field(description="So many of one key run at once, at most.")]
+    workflow_key: Annotated[str | None, Field(description="What it is called in its workflow.", examples=["draft"])]
+    approval: Annotated[ApprovalDocument | None, Field(description="Who is asked before it starts; null for most.")]
+    title: Annotated[
+        str | None,
+        Field(
+            description="In lists: the beginning of the prompt, content or first text of the payload; null where"
+            " there is none, or the payload is large."
+        ),
+    ] = None
     payload: Annotated[dict[str, Any] | None, Field(description="Only with `full=true`.")] = None
     result: Annotated[Any, Field(description="Only with `full=true`.")] = None
     error_history: Annotated[
@@ -142,8 +171,18 @@ class TaskDocument(ListedTaskDocument):
 
     payload: dict[str, Any]
     result: Annotated[Any, Field(description="What the actor returned; null until it has completed.")]
+    usage_by_attempt: Annotated[
+        list[AttemptUsageDocument] | None, Field(description="If it has cost something: each attempt's part of it.")
+    ] = None
+    input: Annotated[
+        dict[str, Any] | None,
+        Field(description="The payload with the results in it that it refers to, as the attempt got it."),
+    ] = None
     steps: Annotated[
         list[StepDocument] | None, Field(description="Those that have finished, where there are any; one task alone.")
+    ] = None
+    webhook_secret: Annotated[
+        str | None, Field(description="Of the webhook that was made for the task's `webhook_url`: here alone.")
     ] = None
     deduplicated: Annotated[
         Literal[True] | None, Field(description="Present on the answer to a repeat: this task was there already.")
@@ -162,6 +201,9 @@ class BatchEntry(Document):
 
     task_id: UUID
     deduplicated: Annotated[bool, Field(description="It was there already, under the same key.")]
+    webhook_secret: Annotated[
+        str | None, Field(description="Of the webhook that was made for the task's `webhook_url`: here alone.")
+    ] = None
 
 
 class BatchDocument(Document):

@@ -1,0 +1,1 @@
+"""What agents did over REST: read, searched, embedded."""

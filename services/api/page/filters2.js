@@ -1,0 +1,1 @@
+var e=[`active`,`paused`],t=[`started`,`waiting`,`skipped`,`missed`,`refused`];function n(t){return e.filter(e=>t.getAll(`state`).includes(e))}function r(e){return t.filter(t=>e.getAll(`outcome`).includes(t))}function i(e,t,n){return n.length?`${e}?${new URLSearchParams(n.map(e=>[t,e]))}`:e}export{n as a,r as i,e as n,i as r,t};

@@ -1,0 +1,1 @@
+"""Webhooks over REST: endpoints, and what has become of their deliveries."""

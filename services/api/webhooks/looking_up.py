@@ -1,0 +1,39 @@
+"""An endpoint or a delivery that the caller may see, and change."""
+
+from uuid import UUID
+
+from litestar.datastructures import State
+
+from windlass.services.api.access.audit import audit
+from windlass.services.api.access.auth import Caller, require_writer
+from windlass.services.api.http.errors import Problem
+from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.store import webhooks
+from windlass.shared.store.webhooks import DeliveryRead, WebhookRead
+
+
+async def visible_webhook(state: State, caller: Caller, webhook_id: UUID) -> WebhookRead:
+    """A foreign one is as if it did not exist."""
+    row = await webhooks.get(state.pool, webhook_id)
+    if row is None or not caller.may_see(row.user_id):
+        raise Problem(404, "webhook-not-found", f"there is no webhook {webhook_id}")
+    return row
+
+
+async def changeable_webhook(
+    request: Asked, state: State, webhook_id: UUID, action: str, *, reason: str | None = None
+) -> WebhookRead:
+    """The same, for whoever is about to change it: an operator's hand on somebody else's is written down first."""
+    require_writer(request.user)
+    row = await visible_webhook(state, request.user, webhook_id)
+    if row.user_id != request.user.user_id:
+        await audit(request, f"webhook.{action}", webhook_id, {"owner": row.user_id}, reason=reason)
+    return row
+
+
+async def visible_delivery(state: State, caller: Caller, delivery_id: UUID) -> DeliveryRead:
+    """Also one whose webhook was deleted: it says what became of it."""
+    row = await webhooks.delivery(state.pool, delivery_id)
+    if row is None or not caller.may_see(row.user_id):
+        raise Problem(404, "delivery-not-found", f"there is no delivery {delivery_id}")
+    return row

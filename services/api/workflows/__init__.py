@@ -1,0 +1,1 @@
+"""Workflows over REST: graphs of tasks, and the people who are asked."""
