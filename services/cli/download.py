@@ -10,7 +10,8 @@ from typing import Final
 
 import httpx
 
-from windlass.client.errors import UnreadableAnswer, api_error
+from windlass.client.errors import UnreadableAnswer
+from windlass.client.problems import api_error
 from windlass.client.target import Target
 
 EXTENSION: Final = re.compile(r'filename="[^"]*(\.[0-9A-Za-z]{1,8})"')

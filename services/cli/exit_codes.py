@@ -12,6 +12,7 @@ from windlass.client.errors import (
     UnreadableAnswer,
     WaitTimeout,
     WindlassError,
+    WorkflowTimeout,
 )
 
 DONE: Final = 0
@@ -38,6 +39,7 @@ exit codes:
 
 OF_ERRORS: Final[tuple[tuple[type[WindlassError], int], ...]] = (
     (WaitTimeout, WAIT_RAN_OUT),
+    (WorkflowTimeout, WAIT_RAN_OUT),
     (Unauthorized, NOT_ALLOWED),
     (Forbidden, NOT_ALLOWED),
     (NotFound, NOT_FOUND),

@@ -4,7 +4,7 @@ Importing it needs none of the server's packages.
 """
 
 from windlass.actors.context import AsyncContext, Context
-from windlass.actors.declaration import Actor, Misdeclared, WorkflowsNotBuilt, actor, group
+from windlass.actors.declaration import Actor, Misdeclared, actor
 from windlass.actors.errors import (
     ContentRejected,
     Forbidden,
@@ -35,7 +35,5 @@ __all__ = [
     "ServiceUnavailable",
     "TaskError",
     "Unauthorized",
-    "WorkflowsNotBuilt",
     "actor",
-    "group",
 ]

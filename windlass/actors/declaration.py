@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn, ParamSpec, TypeVar, get_type_hints, overload
+from typing import Any, ParamSpec, TypeVar, get_type_hints, overload
 
 from windlass.actors.context import is_context
 from windlass.actors.names import fault_of
@@ -16,13 +16,6 @@ R = TypeVar("R")
 
 class Misdeclared(TypeError):
     """An actor that cannot be one as it is declared; the message says what to change."""
-
-
-class WorkflowsNotBuilt(NotImplementedError):
-    """`group([…])` and `a | b` make workflows, which this version of Windlass has not got yet."""
-
-    def __init__(self) -> None:
-        super().__init__("workflows are not built yet: submit the tasks one by one, with `depends_on` where one waits")
 
 
 class Actor(Sending[P, R]):
@@ -45,6 +38,8 @@ class Actor(Sending[P, R]):
         provider: str | None = None,
         concurrency: Mapping[str, Any] | None = None,
         isolate: bool = False,
+        memory: bool = False,
+        schedule: str | Mapping[str, Any] | None = None,
     ) -> None:
         if not callable(fn):
             raise Misdeclared(f"@actor stands before a function, not before {fn!r}")
@@ -58,6 +53,8 @@ class Actor(Sending[P, R]):
         self.provider = provider
         self.concurrency_key, self.concurrency_limit = _concurrency(self.name, concurrency)
         self.isolate = isolate
+        self.memory = memory
+        self.schedule = {"cron": schedule} if isinstance(schedule, str) else None if schedule is None else {**schedule}
         if fault := fault_of(self.name):
             raise Misdeclared(f"the actor's name {self.name!r} {fault}")
         if max_retries is not None and (not _is_whole(max_retries) or not 0 <= max_retries <= 100):
@@ -89,9 +86,6 @@ class Actor(Sending[P, R]):
         names = list(inspect.signature(self.called).parameters)[1 if self.is_class else 0 :]
         return tuple(name for name in names if not is_context(hints.get(name)))
 
-    def __or__(self, other: object) -> NoReturn:
-        raise WorkflowsNotBuilt
-
     def __repr__(self) -> str:
         return f"<actor {self.name}>"
 
@@ -109,6 +103,8 @@ def actor(
     provider: str | None = None,
     concurrency: Mapping[str, Any] | None = None,
     isolate: bool = False,
+    memory: bool = False,
+    schedule: str | Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[P, R]], Actor[P, R]]: ...
 def actor(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Declares an actor: `@actor`, or `@actor(timeout_seconds=600, throws=(ValueError,))`.
@@ -116,15 +112,13 @@ def actor(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     `throws` are errors that trying again cannot mend. `provider` does the work, by its own name and without a limit
     unless it is told otherwise. `concurrency={"key": "/account", "limit": 2}` runs so many at once with the same value
     at that place of the payload. `isolate=True` gives each attempt a process of its own, which is killed if it does
-    not stop. The TOML file's `[actors.NAME]` has the last word about all but `throws`.
+    not stop. `memory=True` writes down what its tasks did, so that it can be searched. `schedule="30 2 * * *"` starts a
+    task of it at those times; a mapping says more of it: `timezone`, `payload`, and what else a schedule has. The TOML
+    file's `[actors.NAME]` has the last word about all but `throws` and `schedule`.
     """
     if fn is not None:
         return Actor(fn)
     return lambda declared: Actor(declared, **options)
-
-
-def group(_actors: Iterable[Any]) -> NoReturn:
-    raise WorkflowsNotBuilt
 
 
 def _errors(name: str, throws: Any) -> tuple[type[BaseException], ...]:

@@ -5,7 +5,7 @@ The one room here that needs pydantic: it is imported where schemas are drawn an
 
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any, Literal, get_type_hints
@@ -25,7 +25,13 @@ FIELD = "its_"
 
 
 class Misfit(ValueError):
-    """A payload that the actor does not take; the message has all that is wrong, each with its place."""
+    """A payload that the actor does not take; the message has all that is wrong, each with its place, and `pointer` is
+    that of the first."""
+
+    def __init__(self, wrong: Iterable[tuple[Iterable[int | str], str]]) -> None:
+        said = [(_pointer(place), detail) for place, detail in wrong]
+        self.pointer = said[0][0]
+        super().__init__("; ".join(f"{pointer or '/'}: {detail}" for pointer, detail in said))
 
 
 @dataclass(frozen=True)
@@ -51,9 +57,7 @@ class Payload:
             else:
                 read = self.model.model_validate(document, extra=extra)
         except ValidationError as error:
-            problems = error.errors(include_url=False)
-            said = [f"/{'/'.join(map(str, each['loc']))}: {_in_words(each)}" for each in problems]
-            raise Misfit("; ".join(said)) from None
+            raise Misfit((each["loc"], _in_words(each)) for each in error.errors(include_url=False)) from None
         if self.whole is not None:
             return {self.whole: read}
         return {name.removeprefix(FIELD): getattr(read, name) for name in self.model.model_fields}
@@ -140,6 +144,10 @@ def _model(actor: str, fields: dict[str, Any]) -> type[BaseModel]:
 
 def _is_model(annotation: Any) -> bool:
     return inspect.isclass(annotation) and issubclass(annotation, BaseModel)
+
+
+def _pointer(place: Iterable[int | str]) -> str:
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in place)
 
 
 def _in_words(problem: ErrorDetails) -> str:

@@ -13,7 +13,6 @@ from windlass.actors import (
     RateLimited,
     ServiceUnavailable,
     actor,
-    group,
 )
 
 __all__ = [
@@ -28,5 +27,4 @@ __all__ = [
     "RateLimited",
     "ServiceUnavailable",
     "actor",
-    "group",
 ]

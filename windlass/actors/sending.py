@@ -1,11 +1,13 @@
-"""`send` and `send_with_options`: an actor is submitted by itself, with a client that is made from the environment."""
+"""`send`, `send_with_options` and `s`: an actor is submitted by itself, or made a part of a workflow."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 if TYPE_CHECKING:
+    from windlass.client.declared import Declared
     from windlass.client.task import Task
+    from windlass.client.workflows.composing import Chain, Composition, Signature
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,3 +68,14 @@ class Sending(ABC, Generic[P, R]):
 
         payload = fields_of_a_call(self, args, kwargs or {}) if args or kwargs is not None else None
         return default_client().submit(self, payload, **options)
+
+    def s(self, *arguments: Any, **fields: Any) -> "Signature":
+        """The call as a task to be, for a workflow: `translate.s(text="hi") | polish.s(to="de")`. Whoever comes next
+        gets its result in the first field that it needs and was not given; `.set(…)` adds options."""
+        from windlass.client.declared import fields_of_a_call  # noqa: PLC0415 - see above
+        from windlass.client.workflows.composing import signature  # noqa: PLC0415
+
+        return signature(self, fields_of_a_call(self, arguments, fields))
+
+    def __or__(self, other: "Composition | Declared[Any]") -> "Chain":
+        return self.s() | other

@@ -12,6 +12,10 @@ from windlass.client.call import Call, next_page
 from windlass.client.conversation import Conversation, Outcome, Patience, Step
 from windlass.client.errors import ApiError, Unreachable
 from windlass.client.media import Generation
+from windlass.client.memory import calls as memory_calls
+from windlass.client.memory.async_memory import AsyncMemory
+from windlass.client.memory.documents import Figures, Grouping
+from windlass.client.memory.options import Day
 from windlass.client.operations import (
     ActorDescription,
     AuditEntry,
@@ -26,12 +30,26 @@ from windlass.client.operations import (
     Worker,
 )
 from windlass.client.options import Filter, ProviderChange, Role, TaskId, Watched
-from windlass.client.reading import SILENCE_SECONDS, Connections, M, ManyReading, Reading
+from windlass.client.projects.async_projects import AsyncProjects
+from windlass.client.reading import (
+    SILENCE_SECONDS,
+    Connections,
+    M,
+    ManyReading,
+    OnInterruption,
+    OnResumption,
+    Reading,
+)
+from windlass.client.schedules.async_schedules import AsyncSchedules
 from windlass.client.stream_events import StreamEvent, StreamMessage, TaskEvent, typed, typed_of_a_task
 from windlass.client.submitting import AsyncSubmitting
-from windlass.client.sync_client import PATIENCE_SECONDS, TIMEOUT_SECONDS, OnInterruption, OnResumption
+from windlass.client.sync_client import PATIENCE_SECONDS, TIMEOUT_SECONDS
 from windlass.client.target import Target, answer
 from windlass.client.task import Event, Listing, StreamToken, Task, Why
+from windlass.client.webhooks.async_webhooks import AsyncWebhooks
+from windlass.client.workflows.async_workflows import AsyncApprovals, AsyncWorkflows
+from windlass.client.workflows.building import AsyncWorkflowBuilder
+from windlass.client.workflows.options import WorkflowHead
 
 T = TypeVar("T")
 
@@ -53,8 +71,14 @@ class AsyncClient(AsyncSubmitting):
         patience: float = PATIENCE_SECONDS,
     ) -> None:
         self._target = Target.choose(url, key, timeout)
-        self._patience = patience
+        self.patience = patience
         self._http = httpx.AsyncClient(**self._target.settings())
+        self.projects = AsyncProjects(self)
+        self.workflows = AsyncWorkflows(self)
+        self.schedules = AsyncSchedules(self)
+        self.approvals = AsyncApprovals(self)
+        self.webhooks = AsyncWebhooks(self)
+        self.memory = AsyncMemory(self)
 
     async def __aenter__(self) -> Self:
         return self
@@ -67,7 +91,7 @@ class AsyncClient(AsyncSubmitting):
 
     async def wait(self, task_id: TaskId, *, timeout: float | None = None) -> Task:
         """The task when it has ended, in whatever way; WaitTimeout when it has not in time."""
-        return await self._hold(conversation.wait(task_id, timeout, self._patience))
+        return await self.hold(conversation.wait(task_id, timeout, self.patience))
 
     async def stream(
         self,
@@ -97,8 +121,8 @@ class AsyncClient(AsyncSubmitting):
         on_resumption: OnResumption | None = None,
     ) -> AsyncGenerator[StreamMessage, None]:
         """The same as `stream`, as the API sent it."""
-        reading = Reading(task_id, after, self._patience)
-        async with contextlib.aclosing(self._read(reading, on_interruption, on_resumption)) as messages:
+        reading = Reading(task_id, after, self.patience)
+        async with contextlib.aclosing(self.follow(reading, on_interruption, on_resumption)) as messages:
             async for message in messages:
                 yield message
 
@@ -112,13 +136,13 @@ class AsyncClient(AsyncSubmitting):
     ) -> AsyncGenerator[TaskEvent, None]:
         """What happens to many tasks from now on, or from where a `cursor` says; it has no end, and resumes as
         `stream` does."""
-        reading = ManyReading(watched, after, self._patience)
-        async with contextlib.aclosing(self._read(reading, on_interruption, on_resumption)) as messages:
+        reading = ManyReading(watched, after, self.patience)
+        async with contextlib.aclosing(self.follow(reading, on_interruption, on_resumption)) as messages:
             async for message in messages:
                 if (event := typed_of_a_task(message)) is not None:
                     yield event
 
-    async def _read(
+    async def follow(
         self, reading: Connections[M], on_interruption: OnInterruption | None, on_resumption: OnResumption | None
     ) -> AsyncGenerator[M, None]:
         while not reading.is_over():
@@ -148,17 +172,21 @@ class AsyncClient(AsyncSubmitting):
     async def get(self, task_id: TaskId) -> Task:
         return await self.perform(calls.get(task_id))
 
+    def workflow(self, name: str, **head: Unpack[WorkflowHead]) -> AsyncWorkflowBuilder:
+        """A workflow to be written task by task, in an `async with` block at whose end it is submitted."""
+        return AsyncWorkflowBuilder(self, name, **head)
+
     def list(self, *, full: bool = False, page_size: int = 200, **filters: Unpack[Filter]) -> AsyncIterator[Task]:
         """Tasks, newest first, page after page; `full` adds payload, result and the errors of all attempts."""
-        return self._items(calls.list_tasks(filters, page_size, full=full))
+        return self.items_of(calls.list_tasks(filters, page_size, full=full))
 
     def events(self, task_id: TaskId, *, after: int = 0, types: Sequence[str] = ()) -> AsyncIterator[Event]:
         """The task's history so far, oldest first."""
-        return self._items(calls.events(task_id, after, types))
+        return self.items_of(calls.events(task_id, after, types))
 
     def workflow_run_media(self, workflow_run_id: str, *, page_size: int = 200) -> AsyncIterator[Generation]:
         """What was generated in a workflow run, newest first, each with its files."""
-        return self._items(calls.workflow_run_media(workflow_run_id, page_size))
+        return self.items_of(calls.workflow_run_media(workflow_run_id, page_size))
 
     async def media(self, content_id: str) -> bytes:
         """A file, whole; `content_ids` of a result and `Content` name it."""
@@ -194,7 +222,7 @@ class AsyncClient(AsyncSubmitting):
 
     def dlq(self, *, page_size: int = 200, **filters: Unpack[Filter]) -> AsyncIterator[Task]:
         """Dead tasks, with payload, error and attempts."""
-        return self._items(calls.dlq(filters, page_size))
+        return self.items_of(calls.dlq(filters, page_size))
 
     async def dlq_groups(self, **filters: Unpack[Filter]) -> tuple[ErrorGroup, ...]:
         """Dead tasks, counted by what they died of."""
@@ -234,7 +262,7 @@ class AsyncClient(AsyncSubmitting):
         return await self.perform(calls.actor(name))
 
     async def keys(self) -> tuple[Key, ...]:
-        return tuple([key async for key in self._items(calls.keys())])
+        return tuple([key async for key in self.items_of(calls.keys())])
 
     async def create_key(
         self, role: Role, user_id: str, *, name: str | None = None, expires_in_seconds: float | None = None
@@ -248,7 +276,19 @@ class AsyncClient(AsyncSubmitting):
 
     def audit(self, *, page_size: int = 200) -> AsyncIterator[AuditEntry]:
         """What operators did, newest first."""
-        return self._items(calls.audit(page_size))
+        return self.items_of(calls.audit(page_size))
+
+    async def stats(
+        self,
+        *,
+        first: Day | None = None,
+        last: Day | None = None,
+        days: int | None = None,
+        group_by: Sequence[Grouping] = ("actor",),
+    ) -> tuple[Figures, ...]:
+        """What became of each day's tasks, how long they took and what they cost, the latest day first: thirty days up
+        to `last` or today, or so many `days`, or from `first` on."""
+        return (await self.perform(memory_calls.stats(first, last, days, group_by))).items
 
     async def health(self) -> Health:
         return await self.perform(calls.health())
@@ -258,9 +298,9 @@ class AsyncClient(AsyncSubmitting):
 
     async def ask(self, call: Call[Any]) -> Any:
         """The JSON document that answers a call."""
-        return await self._hold(conversation.ask(call, Patience(self._patience)))
+        return await self.hold(conversation.ask(call, Patience(self.patience)))
 
-    async def _items(self, call: Call[Listing[T]]) -> AsyncIterator[T]:
+    async def items_of(self, call: Call[Listing[T]]) -> AsyncIterator[T]:
         page_after: Call[Listing[T]] | None = call
         while page_after is not None:
             page = await self.perform(page_after)
@@ -268,7 +308,7 @@ class AsyncClient(AsyncSubmitting):
                 yield item
             page_after = next_page(page_after, page)
 
-    async def _hold(self, held: Conversation[T]) -> T:
+    async def hold(self, held: Conversation[T]) -> T:
         """Carries out what the conversation wants, step by step."""
         outcome: Outcome = None
         while True:

@@ -35,13 +35,13 @@ def submit(
     actor: str, payload: Mapping[str, Any] | None, idempotency_key: str | None, options: SubmitOptions
 ) -> Call[Task]:
     """Always with an Idempotency-Key, so that it can be repeated until it is known to be stored."""
-    body = {"actor": actor, "payload": dict(payload or {}), **_given(options)}
+    body = {"actor": actor, "payload": dict(payload or {}), **without_none(options)}
     headers = {"Idempotency-Key": idempotency_key or uuid4().hex}
     return Call("POST", f"{API}/tasks", Task, body=body, headers=headers, repeated_on=STILL_IN_FLIGHT)
 
 
 def submit_batch(tasks: Sequence[NewTask], idempotency_key: str | None = None) -> Call[Batch]:
-    body = {"tasks": [_given(task) for task in tasks]}
+    body = {"tasks": [without_none(task) for task in tasks]}
     headers = {"Idempotency-Key": idempotency_key or uuid4().hex}
     return Call("POST", f"{API}/tasks/batch", Batch, body=body, headers=headers, repeated_on=STILL_IN_FLIGHT)
 
@@ -73,12 +73,12 @@ def events(
 
 
 def workflow_run_media(workflow_run_id: str, page_size: int | None = None) -> Call[Listing[Generation]]:
-    path = f"{API}/workflow-runs/{_part(workflow_run_id)}/media"
+    path = f"{API}/workflow-runs/{named(workflow_run_id)}/media"
     return Call("GET", path, Listing[Generation], params={"limit": page_size})
 
 
 def media(content_id: str) -> Call[bytes]:
-    return Call("GET", f"{API}/media/{_part(content_id)}", bytes, is_raw=True)
+    return Call("GET", f"{API}/media/{named(content_id)}", bytes, is_raw=True)
 
 
 def stream_token(task_id: TaskId) -> Call[StreamToken]:
@@ -102,16 +102,16 @@ def retry(task_id: TaskId) -> Call[Task]:
 def bulk(
     action: Literal["retry", "cancel"], chosen: Filter, *, everything: bool = False, dry_run: bool = False
 ) -> Call[BulkStarted]:
-    body = {"action": action, **_chosen(chosen, everything=everything), **_given({"dry_run": dry_run or None})}
+    body = {"action": action, **_chosen(chosen, everything=everything), **without_none({"dry_run": dry_run or None})}
     return Call("POST", f"{API}/tasks/bulk", BulkStarted, body=body, repeatable=dry_run)
 
 
 def bulk_progress(bulk_id: str) -> Call[Bulk]:
-    return Call("GET", f"{API}/bulk/{_part(bulk_id)}", Bulk)
+    return Call("GET", f"{API}/bulk/{named(bulk_id)}", Bulk)
 
 
 def requeue_orphaned(max_age_seconds: float | None = None) -> Call[dict[str, int]]:
-    body = _given({"max_age_seconds": max_age_seconds})
+    body = without_none({"max_age_seconds": max_age_seconds})
     return Call("POST", f"{API}/tasks/requeue-orphaned", dict[str, int], body=body)
 
 
@@ -128,7 +128,7 @@ def dlq_groups(filters: Filter) -> Call[Listing[ErrorGroup]]:
 
 
 def revive(chosen: Filter, *, everything: bool = False, canary: int | None = None) -> Call[BulkStarted]:
-    body = {**_chosen(chosen, everything=everything), **_given({"canary": canary})}
+    body = {**_chosen(chosen, everything=everything), **without_none({"canary": canary})}
     return Call("POST", f"{API}/queues/dlq/revive", BulkStarted, body=body, repeatable=False)
 
 
@@ -137,19 +137,21 @@ def providers() -> Call[Listing[Provider]]:
 
 
 def provider(name: str) -> Call[Provider]:
-    return Call("GET", f"{API}/providers/{_part(name)}", Provider)
+    return Call("GET", f"{API}/providers/{named(name)}", Provider)
 
 
 def set_provider(name: str, change: ProviderChange) -> Call[Provider]:
-    return Call("PATCH", f"{API}/providers/{_part(name)}", Provider, body=dict(change))
+    return Call("PATCH", f"{API}/providers/{named(name)}", Provider, body=dict(change))
 
 
 def set_every_provider(*, paused: bool, reason: str | None = None) -> Call[Listing[Provider]]:
-    return Call("PATCH", f"{API}/providers", Listing[Provider], body={"paused": paused, **_given({"reason": reason})})
+    return Call(
+        "PATCH", f"{API}/providers", Listing[Provider], body={"paused": paused, **without_none({"reason": reason})}
+    )
 
 
 def drain_worker(worker_id: str, reason: str | None = None) -> Call[Worker]:
-    return Call("POST", f"{API}/workers/{_part(worker_id)}/drain", Worker, body=_given({"reason": reason}))
+    return Call("POST", f"{API}/workers/{named(worker_id)}/drain", Worker, body=without_none({"reason": reason}))
 
 
 def workers() -> Call[Listing[Worker]]:
@@ -161,7 +163,7 @@ def actors() -> Call[Listing[ActorDescription]]:
 
 
 def actor(name: str) -> Call[ActorDescription]:
-    return Call("GET", f"{API}/actors/{_part(name)}", ActorDescription)
+    return Call("GET", f"{API}/actors/{named(name)}", ActorDescription)
 
 
 def keys() -> Call[Listing[Key]]:
@@ -169,12 +171,12 @@ def keys() -> Call[Listing[Key]]:
 
 
 def create_key(role: Role, user_id: str, name: str | None, expires_in_seconds: float | None) -> Call[NewKey]:
-    body = _given({"role": role, "user_id": user_id, "name": name, "expires_in_seconds": expires_in_seconds})
+    body = without_none({"role": role, "user_id": user_id, "name": name, "expires_in_seconds": expires_in_seconds})
     return Call("POST", f"{API}/keys", NewKey, body=body, repeatable=False)
 
 
 def delete_key(key_id: str) -> Call[Key]:
-    return Call("DELETE", f"{API}/keys/{_part(key_id)}", Key)
+    return Call("DELETE", f"{API}/keys/{named(key_id)}", Key)
 
 
 def session_link() -> Call[SessionLink]:
@@ -197,18 +199,19 @@ def stream_path(task_id: TaskId) -> str:
 
 
 def _task(task_id: TaskId) -> str:
-    return f"{API}/tasks/{_part(str(task_id))}"
+    return f"{API}/tasks/{named(str(task_id))}"
 
 
-def _part(name: str) -> str:
+def named(name: str) -> str:
+    """One part of a path."""
     if not name:
         raise ValueError("an id or a name is missing: it is empty")
     return quote(name, safe="")
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _chosen(chosen: Filter, *, everything: bool) -> dict[str, Any]:
-    return {"filter": _given(chosen), **({"all": True} if everything else {})}
+    return {"filter": without_none(chosen), **({"all": True} if everything else {})}

@@ -6,7 +6,7 @@ so it neither blocks nor awaits; the clients only carry its steps out.
 
 import random
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -14,8 +14,9 @@ import msgspec
 
 from windlass.client import calls
 from windlass.client.call import Call, Request
-from windlass.client.errors import ApiError, Unavailable, Unreachable, UnreadableAnswer, WaitTimeout, api_error
+from windlass.client.errors import ApiError, Unavailable, Unreachable, UnreadableAnswer, WaitTimeout, WindlassError
 from windlass.client.options import TaskId
+from windlass.client.problems import api_error
 from windlass.client.task import ENDED, Task
 
 FIRST_PAUSE_SECONDS: Final = 0.1
@@ -86,19 +87,36 @@ def may_be_repeated(call: Call[Any], trouble: Unreachable | ApiError) -> bool:
 
 
 def wait(task_id: TaskId, timeout: float | None, patience_seconds: float) -> Conversation[Task]:
-    """The task when it has ended: asked again and again, each time held back by the server."""
+    """The task when it has ended."""
+    return wait_for(
+        lambda seconds: calls.get(task_id, wait=seconds),
+        lambda task: task.status in ENDED,
+        WaitTimeout,
+        timeout,
+        patience_seconds,
+    )
+
+
+def wait_for(
+    asked_with: Callable[[float], Call[T]],
+    is_over: Callable[[T], bool],
+    too_late: Callable[[T, float], WindlassError],
+    timeout: float | None,
+    patience_seconds: float,
+) -> Conversation[T]:
+    """Asked again and again, each time held back by the server for as many seconds as it is given."""
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         left = calls.LONGEST_WAIT_SECONDS if deadline is None else max(0.0, deadline - time.monotonic())
         wanted = min(left, calls.LONGEST_WAIT_SECONDS)
         asked_at = time.monotonic()
-        call = calls.get(task_id, wait=wanted)
+        call = asked_with(wanted)
         document = yield from ask(call, Patience(patience_seconds if deadline is None else min(left, patience_seconds)))
-        task = call.read(document)
-        if task.status in ENDED:
-            return task
+        found = call.read(document)
+        if is_over(found):
+            return found
         if timeout is not None and deadline is not None and time.monotonic() >= deadline:
-            raise WaitTimeout(task, timeout)
+            raise too_late(found, timeout)
         if time.monotonic() - asked_at < wanted / 2:  # a server that shuts down holds nothing back
             yield Pause(EARLY_ANSWER_PAUSE_SECONDS)
 

@@ -1,5 +1,6 @@
 """An actor of one's own as the client knows it: its name, its fields, and what it promises to return."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar, cast, get_type_hints
 
@@ -65,6 +66,19 @@ def fields_of_a_call(actor: Declared[Any], arguments: tuple[Any, ...], fields: M
     if twice := sorted(given.keys() & fields.keys()):
         raise TypeError(f"{actor.name} was given {twice[0]} twice")
     return _one_model(actor, {**given, **fields})
+
+
+def required_of(actor: Declared[Any]) -> tuple[str, ...]:
+    """The fields that a payload of it cannot do without, in their order."""
+    try:
+        hints = get_type_hints(actor.called)
+    except NameError:
+        hints = {}
+    model = getattr(hints.get(actor.fields[0]), "model_fields", None) if len(actor.fields) == 1 else None
+    if model is not None:
+        return tuple(name for name, about in model.items() if about.is_required())
+    parameters = inspect.signature(actor.called).parameters
+    return tuple(name for name in actor.fields if parameters[name].default is inspect.Parameter.empty)
 
 
 def with_its_result(actor: str | Declared[Any], task: Task) -> Task:

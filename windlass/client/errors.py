@@ -1,12 +1,11 @@
-"""What can go wrong for a client: an answer that is an error, looked up by its `code`, or no answer at all."""
+"""What can go wrong for a client: an answer that is an error, or no answer at all."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windlass.client.task import Task
+    from windlass.client.workflows.documents import Workflow
 
 
 class WindlassError(Exception):
@@ -109,6 +108,34 @@ class MediaNotFound(NotFound):
     """There is no such file."""
 
 
+class ProjectNotFound(NotFound):
+    """There is no such project, or it is somebody else's."""
+
+
+class ItemNotFound(NotFound):
+    """The project has no such item."""
+
+
+class WorkflowNotFound(NotFound):
+    """There is no such workflow, or it is somebody else's."""
+
+
+class ScheduleNotFound(NotFound):
+    """There is no such schedule, or it is somebody else's."""
+
+
+class WebhookNotFound(NotFound):
+    """There is no such webhook, or it is somebody else's."""
+
+
+class DeliveryNotFound(NotFound):
+    """There is no such delivery, or it is somebody else's."""
+
+
+class AgentEventNotFound(NotFound):
+    """There is no such agent event, or it is somebody else's."""
+
+
 class Conflict(ApiError):
     """What was asked for does not fit the present state."""
 
@@ -131,6 +158,54 @@ class IdempotencyKeyInFlight(Conflict):
 
 class KeyInUse(Conflict):
     """A key cannot revoke itself."""
+
+
+class QueueAlreadyRunning(Conflict):
+    """The project has an open run, which the detail names."""
+
+
+class BacklogEmpty(Conflict):
+    """No item of the project waits."""
+
+
+class NameTaken(Conflict):
+    """There is one of that name already."""
+
+
+class NotEscalated(Conflict):
+    """Only an escalated workflow can be resumed."""
+
+
+class WorkflowCancelled(Conflict):
+    """The workflow is cancelled, or about to be: nothing of it starts or comes back."""
+
+
+class AlreadyDecided(Conflict):
+    """Somebody has approved or rejected the task, or it was asked about for too long."""
+
+
+class NotWaitingForApproval(Conflict):
+    """The task does not wait for anybody's word."""
+
+
+class UrlTaken(Conflict):
+    """You have a webhook for this url: change that one."""
+
+
+class WebhookDeleted(Conflict):
+    """The delivery's webhook was deleted."""
+
+
+class DeliveryUnderWay(Conflict):
+    """A worker is just trying the delivery."""
+
+
+class ModelExists(Conflict):
+    """The provider's model of that name is there already."""
+
+
+class ModelActive(Conflict):
+    """The active model is what memory is searched by: activate another one first."""
 
 
 class TooLarge(ApiError):
@@ -163,6 +238,22 @@ class UnknownProvider(Invalid):
 
 class UnknownDependency(Invalid):
     """A task that this one should wait for does not exist."""
+
+
+class InvalidWorkflow(Invalid):
+    """A field is wrong, a key is there twice or not at all, or tasks wait for each other in a circle."""
+
+
+class InvalidReference(Invalid):
+    """A payload refers to something that its task does not depend on."""
+
+
+class InvalidSchedule(Invalid):
+    """A time that cannot be read, a zone that nobody knows, or a target that could not be submitted."""
+
+
+class InvalidWebhook(Invalid):
+    """A field of the webhook is wrong."""
 
 
 class IdempotencyKeyReused(Invalid):
@@ -213,70 +304,13 @@ class WaitTimeout(WindlassError, TimeoutError):
         return f"task {self.task.task_id} is still {self.task.status} after {self.seconds:g} s; it goes on"
 
 
-BY_CODE: Final[dict[str, type[ApiError]]] = {
-    "malformed-json": MalformedJson,
-    "invalid-event-id": InvalidEventId,
-    "task-not-found": TaskNotFound,
-    "bulk-not-found": BulkNotFound,
-    "provider-not-found": ProviderNotFound,
-    "key-not-found": KeyNotFound,
-    "media-not-found": MediaNotFound,
-    "not-cancellable": NotCancellable,
-    "not-revivable": NotRevivable,
-    "duplicate": Duplicate,
-    "idempotency-key-in-flight": IdempotencyKeyInFlight,
-    "key-in-use": KeyInUse,
-    "body-too-large": TooLarge,
-    "payload-too-large": TooLarge,
-    "idempotency-key-reused": IdempotencyKeyReused,
-    "empty-filter": EmptyFilter,
-    "invalid-task": InvalidTask,
-    "invalid-payload": InvalidPayload,
-    "unknown-actor": UnknownActor,
-    "unknown-agent": UnknownAgent,
-    "unknown-provider": UnknownProvider,
-    "unknown-dependency": UnknownDependency,
-}
-BY_STATUS: Final[dict[int, type[ApiError]]] = {
-    400: BadRequest,
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    413: TooLarge,
-    422: Invalid,
-    429: TooManyRequests,
-    502: Unavailable,
-    503: Unavailable,
-    504: Unavailable,
-}
+class WorkflowTimeout(WindlassError, TimeoutError):
+    """The workflow was still running when the time was up; it goes on, and `workflow` shows how it stood."""
 
+    def __init__(self, workflow: "Workflow", seconds: float) -> None:
+        super().__init__(workflow, seconds)
+        self.workflow = workflow
+        self.seconds = seconds
 
-def api_error(status: int, body: bytes, retry_after: str | None = None) -> ApiError:
-    """The error that an answer stands for, whoever wrote it: a proxy's page has no code and is told by its status."""
-    try:
-        problem: Any = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        problem = None
-    if not isinstance(problem, dict):
-        problem = {}
-    code = problem.get("code")
-    code = code if isinstance(code, str) else f"http-{status}"
-    detail = str(problem.get("detail") or f"the answer was HTTP {status}")
-    fields = problem.get("errors")
-    errors = tuple(
-        FieldError(str(each.get("pointer", "")), str(each.get("detail", "")))
-        for each in (fields if isinstance(fields, list) else ())
-        if isinstance(each, dict)
-    )
-    kind = BY_CODE.get(code) or BY_STATUS.get(status, ApiError)
-    return kind(status, code, detail, errors, problem.get("request_id"), _seconds(retry_after))
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    """A date is allowed in the header, too; Windlass sends seconds."""
-    try:
-        seconds = float(retry_after or "")
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < float("inf") else None
+    def __str__(self) -> str:
+        return f"workflow {self.workflow.workflow_id} is still running after {self.seconds:g} s; it goes on"

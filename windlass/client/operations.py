@@ -63,6 +63,7 @@ class Bulk(Document, frozen=True, kw_only=True):
     done: int = 0
     changed: int = 0
     duplicates: int = 0
+    requeued: int = 0
     reason: str | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None

@@ -14,6 +14,20 @@ Priority = Literal["critical", "high", "medium", "low"]
 Role = Literal["user", "viewer", "admin"]
 
 
+class After(TypedDict, total=False):
+    """A task to wait for; `on="ended"` waits for its end in any way."""
+
+    key: Required[TaskId]
+    on: Literal["completed", "ended"]
+
+
+class AskFirst(TypedDict, total=False):
+    """A person is asked before the task may start; nobody's word for so long is a no."""
+
+    message: Required[str]
+    expires_in_seconds: float | None
+
+
 class SubmitOptions(TypedDict, total=False):
     """Everything of `POST /tasks` besides the actor and its payload; None is as if it were not given."""
 
@@ -30,7 +44,8 @@ class SubmitOptions(TypedDict, total=False):
     project_id: str | None
     workflow_id: str | None
     parent_task_id: TaskId | None
-    depends_on: Sequence[TaskId] | None
+    depends_on: Sequence[TaskId | After] | None
+    approval: AskFirst | None
     dedupe_key: str | None
     dedupe_ttl_seconds: float | None
     webhook_url: str | None
@@ -60,6 +75,8 @@ class Filter(TypedDict, total=False):
     workflow_run_id: str | None
     interaction_id: str | None
     parent_task_id: TaskId | None
+    provider_job_id: str | None
+    request_id: str | None
     error_type: str | None
     fingerprint: str | None
     created_after: Moment | None

@@ -1,13 +1,14 @@
 """Reading a stream over any number of connections, without a gap and without a repeat: one task's, or many tasks'."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Generic, TypeVar
 
 from windlass.client import calls
 from windlass.client.call import Request, given
 from windlass.client.conversation import Answer, Patience, read_json
-from windlass.client.errors import ApiError, Unavailable, Unreachable, UnreadableAnswer, api_error
+from windlass.client.errors import ApiError, Unavailable, Unreachable, UnreadableAnswer
 from windlass.client.options import TaskId, Watched
+from windlass.client.problems import api_error
 from windlass.client.sse import Parser
 from windlass.client.stream_events import ENDS, StreamMessage, TaskMessage
 
@@ -15,6 +16,9 @@ SILENCE_SECONDS: Final = 45.0  # three of the server's pings
 
 
 M = TypeVar("M", bound=StreamMessage)
+
+OnInterruption = Callable[[Unreachable | ApiError | None], None]
+OnResumption = Callable[[], None]
 
 
 class Connections(Generic[M]):
@@ -87,7 +91,7 @@ class Reading(Connections[StreamMessage]):
     def feed(self, chunk: bytes) -> Iterator[StreamMessage]:
         self._patience.renew()
         for message in self._parser.feed(chunk):
-            seq = self._seq(message.id)
+            seq = number_of(message.id)
             if seq <= self._last:
                 continue
             self._last = seq
@@ -95,12 +99,6 @@ class Reading(Connections[StreamMessage]):
             yield StreamMessage(seq=seq, event=message.event, data=read_json(message.data.encode()))
             if self._over:
                 return
-
-    @staticmethod
-    def _seq(number: str | None) -> int:
-        if number is None or not (number.isascii() and number.isdigit()):
-            raise UnreadableAnswer(f"an event of the stream has no number: {number!r}")
-        return int(number)
 
 
 class ManyReading(Connections[TaskMessage]):
@@ -130,3 +128,9 @@ class ManyReading(Connections[TaskMessage]):
                 continue  # about no task: from a newer api
             yield read
         self._cursor = self._parser.place or self._cursor
+
+
+def number_of(place: str | None) -> int:
+    if place is None or not (place.isascii() and place.isdigit()):
+        raise UnreadableAnswer(f"an event of the stream has no number: {place!r}")
+    return int(place)

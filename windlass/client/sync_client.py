@@ -1,7 +1,7 @@
 """The client for programs that wait for their answers."""
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, Final, Literal, Self, TypeVar, Unpack
 
 import httpx
@@ -11,6 +11,10 @@ from windlass.client.call import Call, next_page
 from windlass.client.conversation import Conversation, Outcome, Patience, Step
 from windlass.client.errors import ApiError, Unreachable
 from windlass.client.media import Generation
+from windlass.client.memory import calls as memory_calls
+from windlass.client.memory.documents import Figures, Grouping
+from windlass.client.memory.options import Day
+from windlass.client.memory.sync_memory import Memory
 from windlass.client.operations import (
     ActorDescription,
     AuditEntry,
@@ -25,19 +29,30 @@ from windlass.client.operations import (
     Worker,
 )
 from windlass.client.options import Filter, ProviderChange, Role, TaskId, Watched
-from windlass.client.reading import SILENCE_SECONDS, Connections, M, ManyReading, Reading
+from windlass.client.projects.sync_projects import Projects
+from windlass.client.reading import (
+    SILENCE_SECONDS,
+    Connections,
+    M,
+    ManyReading,
+    OnInterruption,
+    OnResumption,
+    Reading,
+)
+from windlass.client.schedules.sync_schedules import Schedules
 from windlass.client.stream_events import StreamEvent, StreamMessage, TaskEvent, typed, typed_of_a_task
 from windlass.client.submitting import Submitting
 from windlass.client.target import Target, answer
 from windlass.client.task import Event, Listing, StreamToken, Task, Why
+from windlass.client.webhooks.sync_webhooks import Webhooks
+from windlass.client.workflows.building import WorkflowBuilder
+from windlass.client.workflows.options import WorkflowHead
+from windlass.client.workflows.sync_workflows import Approvals, Workflows
 
 T = TypeVar("T")
 
 TIMEOUT_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 60.0
-
-OnInterruption = Callable[[Unreachable | ApiError | None], None]
-OnResumption = Callable[[], None]
 
 
 class Client(Submitting):
@@ -57,8 +72,14 @@ class Client(Submitting):
         patience: float = PATIENCE_SECONDS,
     ) -> None:
         self._target = Target.choose(url, key, timeout)
-        self._patience = patience
+        self.patience = patience
         self._http = httpx.Client(**self._target.settings())
+        self.projects = Projects(self)
+        self.workflows = Workflows(self)
+        self.schedules = Schedules(self)
+        self.approvals = Approvals(self)
+        self.webhooks = Webhooks(self)
+        self.memory = Memory(self)
 
     def __enter__(self) -> Self:
         return self
@@ -71,7 +92,7 @@ class Client(Submitting):
 
     def wait(self, task_id: TaskId, *, timeout: float | None = None) -> Task:
         """The task when it has ended, in whatever way; WaitTimeout when it has not in time."""
-        return self._hold(conversation.wait(task_id, timeout, self._patience))
+        return self.hold(conversation.wait(task_id, timeout, self.patience))
 
     def stream(
         self,
@@ -101,7 +122,7 @@ class Client(Submitting):
         on_resumption: OnResumption | None = None,
     ) -> Generator[StreamMessage, None, None]:
         """The same as `stream`, as the API sent it."""
-        return self._read(Reading(task_id, after, self._patience), on_interruption, on_resumption)
+        return self.follow(Reading(task_id, after, self.patience), on_interruption, on_resumption)
 
     def stream_many(
         self,
@@ -113,12 +134,12 @@ class Client(Submitting):
     ) -> Generator[TaskEvent, None, None]:
         """What happens to many tasks from now on, or from where a `cursor` says; it has no end, and resumes as
         `stream` does."""
-        reading = ManyReading(watched, after, self._patience)
-        for message in self._read(reading, on_interruption, on_resumption):
+        reading = ManyReading(watched, after, self.patience)
+        for message in self.follow(reading, on_interruption, on_resumption):
             if (event := typed_of_a_task(message)) is not None:
                 yield event
 
-    def _read(
+    def follow(
         self, reading: Connections[M], on_interruption: OnInterruption | None, on_resumption: OnResumption | None
     ) -> Generator[M, None, None]:
         while not reading.is_over():
@@ -147,17 +168,21 @@ class Client(Submitting):
     def get(self, task_id: TaskId) -> Task:
         return self.perform(calls.get(task_id))
 
+    def workflow(self, name: str, **head: Unpack[WorkflowHead]) -> WorkflowBuilder:
+        """A workflow to be written task by task, in a `with` block at whose end it is submitted."""
+        return WorkflowBuilder(self, name, **head)
+
     def list(self, *, full: bool = False, page_size: int = 200, **filters: Unpack[Filter]) -> Iterator[Task]:
         """Tasks, newest first, page after page; `full` adds payload, result and the errors of all attempts."""
-        return self._items(calls.list_tasks(filters, page_size, full=full))
+        return self.items_of(calls.list_tasks(filters, page_size, full=full))
 
     def events(self, task_id: TaskId, *, after: int = 0, types: Sequence[str] = ()) -> Iterator[Event]:
         """The task's history so far, oldest first."""
-        return self._items(calls.events(task_id, after, types))
+        return self.items_of(calls.events(task_id, after, types))
 
     def workflow_run_media(self, workflow_run_id: str, *, page_size: int = 200) -> Iterator[Generation]:
         """What was generated in a workflow run, newest first, each with its files."""
-        return self._items(calls.workflow_run_media(workflow_run_id, page_size))
+        return self.items_of(calls.workflow_run_media(workflow_run_id, page_size))
 
     def media(self, content_id: str) -> bytes:
         """A file, whole; `content_ids` of a result and `Content` name it."""
@@ -193,7 +218,7 @@ class Client(Submitting):
 
     def dlq(self, *, page_size: int = 200, **filters: Unpack[Filter]) -> Iterator[Task]:
         """Dead tasks, with payload, error and attempts."""
-        return self._items(calls.dlq(filters, page_size))
+        return self.items_of(calls.dlq(filters, page_size))
 
     def dlq_groups(self, **filters: Unpack[Filter]) -> tuple[ErrorGroup, ...]:
         """Dead tasks, counted by what they died of."""
@@ -233,7 +258,7 @@ class Client(Submitting):
         return self.perform(calls.actor(name))
 
     def keys(self) -> tuple[Key, ...]:
-        return tuple(self._items(calls.keys()))
+        return tuple(self.items_of(calls.keys()))
 
     def create_key(
         self, role: Role, user_id: str, *, name: str | None = None, expires_in_seconds: float | None = None
@@ -247,7 +272,19 @@ class Client(Submitting):
 
     def audit(self, *, page_size: int = 200) -> Iterator[AuditEntry]:
         """What operators did, newest first."""
-        return self._items(calls.audit(page_size))
+        return self.items_of(calls.audit(page_size))
+
+    def stats(
+        self,
+        *,
+        first: Day | None = None,
+        last: Day | None = None,
+        days: int | None = None,
+        group_by: Sequence[Grouping] = ("actor",),
+    ) -> tuple[Figures, ...]:
+        """What became of each day's tasks, how long they took and what they cost, the latest day first: thirty days up
+        to `last` or today, or so many `days`, or from `first` on."""
+        return (self.perform(memory_calls.stats(first, last, days, group_by))).items
 
     def health(self) -> Health:
         return self.perform(calls.health())
@@ -257,16 +294,16 @@ class Client(Submitting):
 
     def ask(self, call: Call[Any]) -> Any:
         """The JSON document that answers a call."""
-        return self._hold(conversation.ask(call, Patience(self._patience)))
+        return self.hold(conversation.ask(call, Patience(self.patience)))
 
-    def _items(self, call: Call[Listing[T]]) -> Iterator[T]:
+    def items_of(self, call: Call[Listing[T]]) -> Iterator[T]:
         page_after: Call[Listing[T]] | None = call
         while page_after is not None:
             page = self.perform(page_after)
             yield from page.items
             page_after = next_page(page_after, page)
 
-    def _hold(self, held: Conversation[T]) -> T:
+    def hold(self, held: Conversation[T]) -> T:
         """Carries out what the conversation wants, step by step."""
         outcome: Outcome = None
         while True:

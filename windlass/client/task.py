@@ -56,6 +56,26 @@ class Usage(Document, frozen=True, kw_only=True):
     completion_tokens: int | None = None
 
 
+class AttemptUsage(Usage, frozen=True, kw_only=True):
+    """One attempt's part of it."""
+
+    attempt: int
+
+
+class Approval(Document, frozen=True, kw_only=True):
+    """What a person is asked before a task may start; `decision` is approved, rejected or expired."""
+
+    message: str
+    expires_in_seconds: float | None = None
+    since: datetime | None = None
+    """Since when only the word is missing."""
+    expires_at: datetime | None = None
+    decision: str | None = None
+    decided_at: datetime | None = None
+    decided_by: str | None = None
+    comment: str | None = None
+
+
 class Step(Document, frozen=True, kw_only=True):
     """A step that an attempt has finished, and no later one does again."""
 
@@ -80,6 +100,8 @@ class Task(Document, Generic[Result_co], frozen=True, kw_only=True):
     task_type: str | None = None
     priority: int = 2
     payload: Any = None
+    input: Any = None
+    """The payload with the results that it refers to, as the attempt got it."""
     result: Result_co = None  # type: ignore[assignment] # see above
     error: TaskError | None = None
     error_history: tuple[TaskError, ...] = ()
@@ -107,14 +129,23 @@ class Task(Document, Generic[Result_co], frozen=True, kw_only=True):
     interaction_id: str | None = None
     parent_task_id: str | None = None
     depends_on: tuple[str, ...] = ()
+    schedule_id: str | None = None
     dedupe_key: str | None = None
     provider_job_id: str | None = None
     exit_code: int | None = None
     usage: Usage | None = None
+    usage_by_attempt: tuple[AttemptUsage, ...] | None = None
+    """If it has cost something: each attempt's part of it."""
+    title: str | None = None
+    """In lists: the beginning of what it is about."""
     held: tuple[str, ...] = ()
     concurrency_key: str | None = None
+    workflow_key: str | None = None
+    approval: Approval | None = None
     steps: tuple[Step, ...] = ()
     deduplicated: bool = False
+    webhook_secret: str | None = None
+    """Told once: where its `webhook_url` has made an endpoint."""
 
     @property
     def has_ended(self) -> bool:
@@ -126,6 +157,8 @@ class SubmittedTask(Document, frozen=True, kw_only=True):
 
     task_id: str
     deduplicated: bool = False
+    webhook_secret: str | None = None
+    """Told once: where its `webhook_url` has made an endpoint."""
 
 
 class Batch(Document, frozen=True, kw_only=True):

@@ -56,6 +56,6 @@ def _check_by_schema(payload: Payload) -> Callable[[dict[str, Any]], None]:
     def check(document: dict[str, Any]) -> None:
         faults = faults_of(validator, schema, document)
         if faults:
-            raise Misfit("; ".join(f"/{'/'.join(map(str, each.place))}: {each.detail}" for each in faults))
+            raise Misfit(faults)
 
     return check

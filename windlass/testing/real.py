@@ -4,16 +4,16 @@ What is not here is what brings a task to a worker: no dispatcher, no broker, no
 """
 
 import secrets
+import threading
 from typing import Any
 
-import dramatiq
-from dramatiq.middleware import SkipMessage
-from uuid_utils.compat import uuid7
+from uuid_utils.compat import uuid4, uuid7
 
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context
-from windlass.services.actors.worker.mirror import StateMirror
+from windlass.services.actors.worker.executor import Executor, Running
+from windlass.services.actors.worker.guests import Guests
 from windlass.services.actors.worker.results import fitting
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.actors.task_options import OPTIONS
@@ -28,7 +28,7 @@ from windlass.shared.store.kept_files import files_of
 from windlass.shared.store.reading import events
 from windlass.shared.store.record import columns_of
 from windlass.shared.store.rows import TaskRow
-from windlass.shared.store.tasks import Submission
+from windlass.shared.store.tasks import Claim, Refused, Submission
 from windlass.shared.store.tasks.children import children_of
 from windlass.shared.store.tasks.steps import finished_steps, results_of_steps
 from windlass.testing.calling import Called
@@ -47,17 +47,16 @@ class RealMachine:
         retries = RetrySettings.model_validate({"WorkerLost": [0]})
         self._settings = Settings(database_url=database_url, retries=retries)
         self._worker_id = f"testing-{secrets.token_hex(6)}"
-        # Alone: a task that has lost several workers runs in such a process only.
-        self._writer = Writer(self._settings, self._worker_id, on_claim=lambda _tokens, _end: None, alone=True)
+        self._writer = Writer(self._settings, self._worker_id, on_claim=lambda _tokens, _end: None)
         self._calls = Calls(patience_seconds=PATIENCE_SECONDS)
         self._attempts = Attempts()
-        self._mirror = StateMirror(
+        self._executor = Executor(
             self._writer,
             self._attempts,
             self._calls,
             self._worker_id,
             settings=self._settings,
-            on_suspect=lambda: None,
+            guests=Guests([]),
             condemn=lambda _reason: None,
         )
         self._writer.start()
@@ -74,33 +73,37 @@ class RealMachine:
         self._task_id = submission.task_id
         self._error: BaseException | None = None
         self._writer.call(lambda pool: tasks.submit(pool, [submission]))
-        message: Any = dramatiq.Message("", called.name, (str(self._task_id),), {}, {})
-        self._message: Any = dramatiq.MessageProxy(message)
-        self._broker: Any = None
+        self._running: Running
 
     def claim(self) -> Context:
         if self._row().status in {State.DEAD, State.CANCELLED}:
             self._writer.call(lambda pool: tasks.revive(pool, self._task_id))
-        try:
-            self._mirror.before_process_message(self._broker, self._message)
-        except SkipMessage as refused:
-            raise RuntimeError(f"task {self._task_id} of {self._called.name}: {refused}") from refused
-        context = self._mirror.running.context
+        # Alone: a task that has lost several workers runs in such a process only.
+        answer, lease_end = self._writer.claim_alone(Claim(self._task_id, uuid4()))
+        if isinstance(answer, Refused):
+            refused = f"task {self._task_id} of {self._called.name} is not claimed: {answer.reason}"
+            raise RuntimeError(refused)  # noqa: TRY004 - an answer, and no argument
+        self._running = self._executor.grant(answer, lease_end)
+        if not self._executor.take_up(self._running):
+            raise RuntimeError(f"task {self._task_id} of {self._called.name} came too late, and is handed back")
+        context = self._running.context
         context.begin()
         self._error = None
         return context
 
-    def end(self, context: Context, result: Any, error: BaseException | None) -> None:
+    def end(self, context: Context, result: Any, error: BaseException | None) -> None:  # noqa: ARG002 - as in memory
         self._error = error
         if error is None:
             try:
-                self._mirror.running.result = fitting(result, self._settings)
+                self._running.result = fitting(result, self._settings)
             except PermanentError as refused:
                 self._error = error = refused
         if isinstance(error, self._called.throws) and not isinstance(error, PermanentError):
             error = Thrown(error)
-        self._mirror.after_process_message(self._broker, self._message, exception=error)
-        self._attempts.remove(context)
+        is_answered = threading.Event()
+        self._running.on_answered = is_answered.set
+        self._executor.end(self._running, error)
+        is_answered.wait()
 
     def take_back(self) -> None:
         """As the janitor does when a worker is known to be dead."""

@@ -2,10 +2,16 @@
 
 import createClient, { type Client, type Middleware } from "openapi-fetch";
 import { Backoff, sleep } from "./backoff.ts";
-import type { NewTask, Progress, Task, TaskError } from "./documents.ts";
+import type { DailyFigures, NewTask, Progress, Task, TaskError } from "./documents.ts";
 import { isPassing, Refused, refusal, Unreachable } from "./errors.ts";
+import { Memory } from "./memory.ts";
+import { Projects } from "./projects.ts";
+import { Schedules } from "./schedules.ts";
 import type { paths } from "./schema.ts";
+import { queryOf, type Speaking } from "./speaking.ts";
 import { type Connect, type Resuming, resuming } from "./stream.ts";
+import { Webhooks } from "./webhooks.ts";
+import { Approvals, Workflows } from "./workflows.ts";
 
 export interface Options {
   /** Where the API is: `https://windlass.example`. A page that it serves itself needs none. */
@@ -45,11 +51,26 @@ export interface Which {
   only?: "state";
 }
 
+/** Which days, and what they are split by. */
+export interface WhichFigures {
+  from?: string;
+  to?: string;
+  /** Instead of `from`: so many days up to the last. */
+  days?: number;
+  group_by?: readonly ("actor" | "subagent_type" | "provider" | "user_id" | "project_id")[];
+}
+
 const LAST = new Set(["complete", "error", "cancelled"]);
 
 export class Windlass {
   /** Every call of the API, typed; errors come back as `{error}`, as openapi-fetch has it. */
   readonly rest: Client<paths>;
+  readonly projects: Projects;
+  readonly workflows: Workflows;
+  readonly approvals: Approvals;
+  readonly schedules: Schedules;
+  readonly webhooks: Webhooks;
+  readonly memory: Memory;
   readonly #url: string;
   readonly #options: Options;
 
@@ -61,6 +82,17 @@ export class Windlass {
       fetch: (request) => this.#fetch(request),
     });
     this.rest.use(this.#key());
+    const speaking: Speaking = {
+      once: (path, init) => this.#json(path, init),
+      patiently: (path, init) => this.#patiently(path, init),
+      connect: (path) => this.#connect(path),
+    };
+    this.projects = new Projects(speaking);
+    this.workflows = new Workflows(speaking);
+    this.approvals = new Approvals(speaking);
+    this.schedules = new Schedules(speaking);
+    this.webhooks = new Webhooks(speaking);
+    this.memory = new Memory(speaking);
   }
 
   /** Stores a task. It is safe to lose the answer: the repeated request finds the task that the first one made. */
@@ -107,9 +139,20 @@ export class Windlass {
       yield { ...JSON.parse(data), type: event, cursor: id } as LiveEvent;
   }
 
+  /** What became of each day's tasks and what they cost, the latest day first. */
+  async stats(which: WhichFigures = {}): Promise<DailyFigures[]> {
+    return ((await this.#patiently(pathOfStats(which), {})) as { items: DailyFigures[] }).items;
+  }
+
+  /** The same as a table; its first line names the columns. */
+  async statsCsv(which: WhichFigures = {}): Promise<string> {
+    return this.text(pathOfStats(which), { accept: "text/csv" });
+  }
+
   /** The text of an answer as it was sent: big numbers survive that `JSON.parse` would round. */
-  async text(path: string): Promise<string> {
-    const answer = await this.#fetch(new Request(this.#absolute(path), { headers: this.#headers() })).catch((error) => {
+  async text(path: string, { accept = "*/*" } = {}): Promise<string> {
+    const headers = this.#headers({ Accept: accept });
+    const answer = await this.#fetch(new Request(this.#absolute(path), { headers })).catch((error) => {
       throw new Unreachable(error);
     });
     if (!answer.ok) throw await refusal(answer);
@@ -157,7 +200,7 @@ export class Windlass {
       throw new Unreachable(error);
     });
     if (!answer.ok) throw await refusal(answer);
-    return answer.json();
+    return answer.status === 204 ? undefined : answer.json();
   }
 
   #fetch(request: Request): Promise<Response> {
@@ -182,4 +225,8 @@ export class Windlass {
       },
     };
   }
+}
+
+function pathOfStats({ group_by, ...days }: WhichFigures): string {
+  return `/api/v1/stats${queryOf({ ...days, group_by: group_by?.join() })}`;
 }

@@ -21,6 +21,99 @@ export type Provider = Schemas["ProviderDocument"];
 export type Worker = Schemas["WorkerDocument"];
 export type Queues = Schemas["QueuesDocument"];
 export type Problem = Schemas["ProblemDocument"];
+export type Project = Schemas["ProjectDocument"];
+export type ProjectQueue = Schemas["ProjectQueueDocument"];
+export type QueueState = Schemas["QueueState"];
+export type ForceStopped = Schemas["ForceStoppedDocument"];
+export type Item = Schemas["ItemDocument"];
+export type ItemState = Schemas["ItemState"];
+export type Run = Schemas["RunDocument"];
+export type Receipt = Schemas["ReceiptDocument"];
+export type BatchAnswer = Schemas["BatchAnswer"];
+/** A task to be: over the project's defaults, so that nothing has to be said. */
+export type NewItem = Partial<Omit<Schemas["NewItem"], "payload" | "actor">> & {
+  actor?: string;
+  payload?: Record<string, unknown>;
+};
+export type ItemChange = NewItem & { before?: string; after?: string };
+export type NewProject = {
+  name: string;
+  defaults?: NewItem;
+  on_failure?: Project["on_failure"];
+  user_id?: string;
+};
+
+export type Workflow = Schemas["WorkflowDocument"];
+export type ListedWorkflow = Schemas["ListedWorkflowDocument"];
+export type WorkflowStatus = Schemas["WorkflowStatus"];
+export type WorkflowNode = Schemas["NodeDocument"];
+export type WorkflowEdge = Schemas["EdgeDocument"];
+export type Asked = Schemas["AskedDocument"];
+/** How an escalated workflow goes on: what failed gets a new life, also what was cancelled behind it, or nothing. */
+export type Resumption = Schemas["Resumption"];
+/** A task of a workflow, by a key of its own; its payload may refer to results of what it depends on. */
+export type NewWorkflowTask = Omit<NewTask, "depends_on"> & {
+  key: string;
+  depends_on?: (string | { key: string; on?: "completed" | "ended" })[];
+  for_each?: { $from: string; path?: string };
+};
+export type NewWorkflow = {
+  name: string;
+  tasks: NewWorkflowTask[];
+  failure_threshold?: number | null;
+  tags?: string[];
+};
+
+export type Schedule = Schemas["ScheduleDocument"];
+export type ScheduleRun = Schemas["ScheduleRunDocument"];
+export type ScheduleState = Schemas["ScheduleState"];
+/** What became of a due time. */
+export type Outcome = Schemas["Outcome"];
+export type SchedulePreview = Schemas["PreviewDocument"];
+/** When it is due: by a cron expression in a zone, or every so many seconds. */
+export type Times = { cron: string; timezone?: string } | { every_seconds: number };
+/** What is started: one of these. */
+export type ScheduleTarget =
+  { task: NewTask } | { workflow: NewWorkflow } | { project: { project_id: string; mode?: "single" | "loop" } };
+interface InTheWay {
+  overlap?: Schedule["overlap"];
+  catch_up?: Schedule["catch_up"];
+  catch_up_window_seconds?: number;
+  jitter_seconds?: number;
+  pause_after_failures?: number | null;
+}
+export type NewSchedule = { name: string; target: ScheduleTarget } & Times & InTheWay;
+export type ScheduleChange = {
+  name?: string;
+  cron?: string;
+  every_seconds?: number;
+  timezone?: string;
+  target?: ScheduleTarget;
+} & InTheWay;
+
+export type Webhook = Schemas["WebhookDocument"];
+/** With its secret, which is said once. */
+export type SecretWebhook = Schemas["SecretWebhookDocument"];
+export type EndpointState = Schemas["EndpointState"];
+export type Delivery = Schemas["DeliveryDocument"];
+export type WholeDelivery = Schemas["WholeDeliveryDocument"];
+export type DeliveryState = Schemas["DeliveryState"];
+export type WebhookEvent = Schemas["NewWebhook"]["events"][number];
+export interface NewWebhook {
+  url: string;
+  events: WebhookEvent[];
+  /** Only what is of all of these. */
+  filter?: { project_id?: string; workflow_id?: string; actor?: string; tag?: string };
+  scope?: Webhook["scope"];
+  description?: string | null;
+}
+
+export type AgentEvent = Schemas["AgentEventDocument"];
+export type Found = Schemas["FoundDocument"];
+export type EmbeddingModel = Schemas["EmbeddingModelDocument"];
+export type EmbeddingJob = Schemas["EmbeddingJobDocument"];
+export type Usage = Schemas["UsageDocument"];
+export type DailyFigures = Schemas["DailyStatistics"];
 
 export const ENDED: readonly State[] = ["completed", "dead", "cancelled"];
 

@@ -44,6 +44,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agent-events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what agents did
+         * @description What agents did, newest first: the caller's own, or all for who may see all.
+         */
+        get: operations["list_agent_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/agent-events/{event_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an agent event
+         * @description One of them.
+         */
+        get: operations["get_agent_event"];
+        put?: never;
+        post?: never;
+        /**
+         * Forget an agent event
+         * @description Takes it out of the memory, with its vectors. The task and its history stay.
+         */
+        delete: operations["delete_agent_event"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what waits for a word
+         * @description Tasks that wait for a person's word, the oldest first: the caller's own, or all for who may see all.
+         */
+        get: operations["list_approvals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -124,6 +188,150 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/deliveries/{delivery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a delivery
+         * @description One delivery, with its body and every try. What the endpoint answered is for its owner alone.
+         */
+        get: operations["get_delivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/deliveries/{delivery_id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a delivery again
+         * @description Sends it once more, now, under the same `webhook-id`.
+         */
+        post: operations["redeliver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/embedding-jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List embedding jobs
+         * @description Jobs that bring vectors to up to 64 events each, newest first. They mix what is of several users.
+         */
+        get: operations["list_embedding_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/embedding-jobs/{job_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry an embedding job
+         * @description Gives the task of a failed job a new life.
+         */
+        post: operations["retry_embedding_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/embedding-models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List embedding models
+         * @description The models that vectors are of; questions are asked in the active one's.
+         */
+        get: operations["list_embedding_models"];
+        put?: never;
+        /**
+         * Add an embedding model
+         * @description A model whose vectors new events get from now on, and those that are there by and by, newest first.
+         */
+        post: operations["create_embedding_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/embedding-models/{model_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an embedding model
+         * @description With all its vectors and jobs; not the active one.
+         */
+        delete: operations["delete_embedding_model"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/embedding-models/{model_id}/activate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Activate an embedding model
+         * @description From here on questions are asked in its vectors; the one before is kept, and gets no more.
+         */
+        post: operations["activate_embedding_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/keys": {
         parameters: {
             query?: never;
@@ -160,7 +368,8 @@ export interface paths {
         post?: never;
         /**
          * Revoke a key
-         * @description It opens nothing from now on, in no api process; the row is kept. Again: 200, and nothing changes.
+         * @description It opens nothing from now on, in no api process; the row is kept. The schedules of an owner who has no other
+         *     are paused. Again: 200, and nothing changes.
          */
         delete: operations["revoke_key"];
         options?: never;
@@ -212,6 +421,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/memory/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search what agents did
+         * @description The events that are nearest to a question, by their words and by their vectors: only what the caller may see.
+         */
+        get: operations["search_memory"];
+        put?: never;
+        /**
+         * Search what agents did, by a body
+         * @description The same for what is too long for an address, or should not stand in one.
+         */
+        post: operations["search_memory_by_body"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/overview": {
         parameters: {
             query?: never;
@@ -225,6 +458,311 @@ export interface paths {
          *     key hears of its own tasks.
          */
         get: operations["get_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List projects
+         * @description Projects, newest first, each with its queue.
+         */
+        get: operations["list_projects"];
+        put?: never;
+        /**
+         * Make a project
+         * @description Makes a project with an empty backlog.
+         */
+        post: operations["create_project"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run or stop many projects
+         * @description Runs or stops many; each has an answer of its own.
+         */
+        post: operations["change_many_projects"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a project
+         * @description One project, with its queue.
+         */
+        get: operations["get_project"];
+        put?: never;
+        post?: never;
+        /**
+         * Archive a project
+         * @description Archives it: it is kept, and read, and nothing else. Again is fine.
+         */
+        delete: operations["archive_project"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a project
+         * @description Its name, its defaults, or what it does on failure.
+         */
+        patch: operations["change_project"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a project's history
+         * @description Its whole story, oldest first.
+         */
+        get: operations["list_project_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the backlog
+         * @description The backlog in its order, with what has been run.
+         */
+        get: operations["list_items"];
+        put?: never;
+        /**
+         * Add items
+         * @description Puts items at the end of the backlog, all or none; their payloads are checked now.
+         */
+        post: operations["add_items"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/items/{item_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an item
+         * @description One item.
+         */
+        get: operations["get_item"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an item
+         * @description Takes it out of the backlog; its runs and their tasks are kept.
+         */
+        delete: operations["delete_item"];
+        options?: never;
+        head?: never;
+        /**
+         * Move or change an item
+         * @description Moves it, or changes its fields. What stands first is what runs, as long as no worker has claimed it.
+         */
+        patch: operations["change_item"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/items/{item_id}/requeue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Requeue an item
+         * @description It waits again, where it stands.
+         */
+        post: operations["requeue_item"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/items/{item_id}/skip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Skip an item
+         * @description It is passed over until somebody requeues it.
+         */
+        post: operations["skip_item"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/queue/force-stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop a project's queue by force
+         * @description Cancels the run and all that came of it: 200 when it is proven that nothing of it lives, else 202.
+         */
+        post: operations["force_stop_queue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/queue/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See what the queue does
+         * @description What the queue does now.
+         */
+        get: operations["project_queue_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/queue/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop a project's queue
+         * @description What no worker has taken is withdrawn; what runs, ends; and nothing follows.
+         */
+        post: operations["stop_queue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/queue/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watch a project's queue
+         * @description Everything that happens to the queue: `status`, `run` and `item`. It begins with the present status, or goes on
+         *     after the last event that the client has seen, and lasts until the client leaves.
+         */
+        get: operations["stream_queue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run a project
+         * @description Starts the first item that waits, or the one that is named; in a loop the next ones follow by themselves.
+         */
+        post: operations["run_project"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a project's runs
+         * @description Its runs, newest first; one that was stopped by force has its receipt.
+         */
+        get: operations["list_runs"];
         put?: never;
         post?: never;
         delete?: never;
@@ -365,6 +903,182 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List schedules
+         * @description Schedules, newest first.
+         */
+        get: operations["list_schedules"];
+        put?: never;
+        /**
+         * Make a schedule
+         * @description Starts something at its times, from now on.
+         */
+        post: operations["create_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look ahead at times
+         * @description Times in words, and the next of them, without making anything.
+         */
+        post: operations["preview_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules/{schedule}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a schedule
+         * @description One schedule, with its next five times.
+         */
+        get: operations["get_schedule"];
+        /**
+         * Make or change a schedule
+         * @description Makes the schedule of this name, or changes the one that there is: whoever says the same twice has it once.
+         */
+        put: operations["put_schedule"];
+        post?: never;
+        /**
+         * Delete a schedule
+         * @description It starts nothing any more, and its name is free; what it has started goes on.
+         */
+        delete: operations["delete_schedule"];
+        options?: never;
+        head?: never;
+        /**
+         * Change some of a schedule
+         * @description Some of its fields. What was due before is decided about as it was.
+         */
+        patch: operations["change_schedule"];
+        trace?: never;
+    };
+    "/api/v1/schedules/{schedule}/backfill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make up for a time that is past
+         * @description Starts the due times of a time that is past, all at once, but for those that were started before.
+         */
+        post: operations["backfill_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules/{schedule}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause a schedule
+         * @description Nothing is started until it is resumed. Again is fine.
+         */
+        post: operations["pause_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules/{schedule}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume a schedule
+         * @description It goes on from now; what was due meanwhile was missed, and has its rows. Again is fine.
+         */
+        post: operations["resume_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules/{schedule}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What became of its due times
+         * @description What became of each time that it was due, the latest first.
+         */
+        get: operations["list_schedule_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules/{schedule}/trigger": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start it now
+         * @description Due now, beside its times, also while it is paused; what is in the way is in the way.
+         */
+        post: operations["trigger_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -422,7 +1136,8 @@ export interface paths {
         };
         /**
          * Read the daily figures
-         * @description Created, completed, failed, average latency, error rate and heartbeat delay, by day and actor.
+         * @description What became of each day's tasks, how long they took and what they cost: the caller's own, or everybody's for who
+         *     may see all. With `Accept: text/csv` as a table.
          */
         get: operations["list_stats"];
         put?: never;
@@ -446,6 +1161,10 @@ export interface paths {
          *
          *     Each event's data adds `task_id` and `seq`. The stream starts now and goes on until the client leaves; an id brings
          *     a client that comes back to where it was.
+         *
+         *     With `only=state` it is what a list needs: every change of state, each task's progress once a second at most, no
+         *     output and no steps; where more than 100 events came in a second, one `resync` instead says: load the list again.
+         *     A client that comes back may hear again what was told in the second before.
          */
         get: operations["stream_of_many"];
         put?: never;
@@ -540,6 +1259,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tasks/embed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Submit to embed
+         * @description The payload's fields stand at the top level, beside the task's own.
+         */
+        post: operations["submit_embed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tasks/media": {
         parameters: {
             query?: never;
@@ -620,6 +1359,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tasks/webhook": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Submit to webhook
+         * @description The payload's fields stand at the top level, beside the task's own.
+         */
+        post: operations["submit_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/tasks/{task_id}": {
         parameters: {
             query?: never;
@@ -639,6 +1398,26 @@ export interface paths {
          * @description The same as cancel: tasks are kept for ever.
          */
         delete: operations["delete_task"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tasks/{task_id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a task
+         * @description Lets a task start that waits for somebody's word.
+         */
+        post: operations["approve_task"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -700,6 +1479,26 @@ export interface paths {
          *     and one sees what becomes of them.
          */
         post: operations["kill_worker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tasks/{task_id}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reject a task
+         * @description Cancels a task that waits for somebody's word; what depends on it is buried.
+         */
+        post: operations["reject_task"];
         delete?: never;
         options?: never;
         head?: never;
@@ -787,6 +1586,158 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description Endpoints, newest first.
+         */
+        get: operations["list_webhooks"];
+        put?: never;
+        /**
+         * Make a webhook
+         * @description Makes an endpoint. Its secret is in this answer, and in no other.
+         */
+        post: operations["create_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a webhook
+         * @description One endpoint, and how it is.
+         */
+        get: operations["get_webhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description Nothing more is sent there; its deliveries are kept, and what waits is given up.
+         */
+        delete: operations["delete_webhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook
+         * @description Its url, events, filter, scope or description: the next try knows of it.
+         */
+        patch: operations["change_webhook"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a webhook's deliveries
+         * @description What an endpoint was told, or is to be, newest first.
+         */
+        get: operations["list_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/disable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Disable a webhook
+         * @description What it would be told is held until it is enabled.
+         */
+        post: operations["disable_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enable a webhook
+         * @description Also one that is failing or gone. What was held is sent, in its order, or given up.
+         */
+        post: operations["enable_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a webhook a new secret
+         * @description A new secret, in this answer and in no other; for a day the one before signs as well.
+         */
+        post: operations["rotate_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a webhook
+         * @description Sends it `webhook.test`, once, however it is.
+         */
+        post: operations["test_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workers": {
         parameters: {
             query?: never;
@@ -840,6 +1791,111 @@ export interface paths {
          * @description What was generated in a workflow run, newest first, each with its files.
          */
         get: operations["list_workflow_run_media"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List workflows
+         * @description Workflows, newest first, without their nodes.
+         */
+        get: operations["list_workflows"];
+        put?: never;
+        /**
+         * Submit a workflow
+         * @description Accepts a graph of up to 1,000 tasks, all or none: once it answers 201 they are stored for good.
+         */
+        post: operations["submit_workflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a workflow
+         * @description One workflow with its nodes and edges; with `wait` it answers at its end, or when it is escalated, and 202 when
+         *     neither comes in time.
+         */
+        get: operations["get_workflow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a workflow
+         * @description 200 when it is cancelled, 202 while workers are stopping its tasks.
+         */
+        post: operations["cancel_workflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume an escalated workflow
+         * @description Lets an escalated workflow go on.
+         */
+        post: operations["resume_workflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{workflow_id}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watch a workflow
+         * @description What becomes of it: `workflow` on every change, and its tasks' `progress`; until it has ended.
+         */
+        get: operations["watch_workflow"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1102,6 +2158,196 @@ export interface components {
             workers: string[] | null;
         };
         /**
+         * After
+         * @description What a task waits for: another's completion, or its end in any way.
+         */
+        After: {
+            /**
+             * Key
+             * @description A key of this workflow, or the id of a task.
+             */
+            key: string;
+            /**
+             * On
+             * @default completed
+             * @enum {string}
+             */
+            on?: "completed" | "ended";
+        };
+        /**
+         * AgentEventDocument
+         * @description One end of one life of a task: what was asked, what came out, how it ended; scrubbed and short.
+         */
+        AgentEventDocument: {
+            /** Actor */
+            actor: string;
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Attempt */
+            attempt: number;
+            /**
+             * Data
+             * @description Its `usage`, and the `error_type` of one that died.
+             */
+            data: {
+                [key: string]: unknown;
+            };
+            /**
+             * Event Id
+             * Format: uuid
+             */
+            event_id: string;
+            /**
+             * Life
+             * @description The task's first, or one more for each time it was revived.
+             */
+            life: number;
+            /** Project Id */
+            project_id: string | null;
+            /** Provider */
+            provider: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "completed" | "dead" | "cancelled";
+            /** Subagent Type */
+            subagent_type: string | null;
+            /**
+             * Task Id
+             * Format: uuid
+             */
+            task_id: string;
+            /** Text */
+            text: string;
+            /** Title */
+            title: string;
+            /** User Id */
+            user_id: string;
+            /** Workflow Id */
+            workflow_id: string | null;
+        };
+        /**
+         * AgentEventPage
+         * @description What agents did, newest first.
+         */
+        AgentEventPage: {
+            /** Items */
+            items: components["schemas"]["AgentEventDocument"][];
+            /**
+             * Next Cursor
+             * @description There are more: pass it as `cursor`.
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * Approval
+         * @description What a person is asked before a task may start.
+         */
+        Approval: {
+            /**
+             * Expires In Seconds
+             * @description Nobody's word for so long, once it is asked for, is a no.
+             * @default null
+             */
+            expires_in_seconds?: number | null;
+            /**
+             * Message
+             * @description The question, for whoever decides.
+             */
+            message: string;
+        };
+        /**
+         * ApprovalDocument
+         * @description What a person is asked before the task may start, and what that person has decided.
+         */
+        ApprovalDocument: {
+            /**
+             * Comment
+             * @default null
+             */
+            comment?: string | null;
+            /**
+             * Decided At
+             * @default null
+             */
+            decided_at?: string | null;
+            /**
+             * Decided By
+             * @default null
+             */
+            decided_by?: string | null;
+            /**
+             * Decision
+             * @default null
+             */
+            decision?: ("approved" | "rejected" | "expired") | null;
+            /**
+             * Expires At
+             * @description When nobody's word becomes a no.
+             */
+            expires_at: string | null;
+            /**
+             * Expires In Seconds
+             * @default null
+             */
+            expires_in_seconds?: number | null;
+            /** Message */
+            message: string;
+            /**
+             * Since
+             * @description Since when only a word is missing.
+             */
+            since: string | null;
+        };
+        /**
+         * ApprovalPage
+         * @description What waits for a word, the oldest task first.
+         */
+        ApprovalPage: {
+            /** Items */
+            items: components["schemas"]["AskedDocument"][];
+            /**
+             * Next Cursor
+             * @description There are more: pass it as `cursor`.
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * AskedDocument
+         * @description A task that waits for a person's word.
+         */
+        AskedDocument: {
+            /** Expires At */
+            expires_at: string | null;
+            /** Key */
+            key: string | null;
+            /** Message */
+            message: string | null;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Task Id
+             * Format: uuid
+             */
+            task_id: string;
+            /**
+             * User Id
+             * @description Who asks: the task's owner.
+             */
+            user_id: string;
+            /** Workflow Id */
+            workflow_id: string | null;
+        };
+        /**
          * AttemptErrorDocument
          * @description How an attempt failed, and when.
          */
@@ -1143,6 +2389,29 @@ export interface components {
             type: string;
         };
         /**
+         * AttemptUsageDocument
+         * @description What one attempt has cost.
+         */
+        AttemptUsageDocument: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Completion Tokens
+             * @example 96
+             */
+            completion_tokens: number | null;
+            /**
+             * Cost Usd
+             * @example 0.0147
+             */
+            cost_usd: number | null;
+            /**
+             * Prompt Tokens
+             * @example 812
+             */
+            prompt_tokens: number | null;
+        };
+        /**
          * AuditEntryDocument
          * @description What an operator did.
          */
@@ -1181,6 +2450,83 @@ export interface components {
             next_cursor?: string | null;
         };
         /**
+         * Backfill
+         * @description Which due times are to be started now, both ends with.
+         */
+        Backfill: {
+            /**
+             * From
+             * Format: date-time
+             * @description From when on, ISO 8601.
+             */
+            from: string;
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
+            /**
+             * To
+             * Format: date-time
+             * @description Until when.
+             */
+            to: string;
+        };
+        /**
+         * Batch
+         * @description The same for many projects.
+         */
+        Batch: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "run" | "stop" | "force-stop";
+            /**
+             * Mode
+             * @description One run, or one after the other.
+             * @default single
+             * @enum {string}
+             */
+            mode?: "single" | "loop";
+            /** Project Ids */
+            project_ids: string[];
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
+        };
+        /**
+         * BatchAnswer
+         * @description What has become of one project of a batch: its queue, or a problem.
+         */
+        BatchAnswer: {
+            /**
+             * Problem
+             * @description As the call for one project answers.
+             * @default null
+             */
+            problem?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Project Id
+             * Format: uuid
+             */
+            project_id: string;
+            /**
+             * Queue
+             * @description As the call for one project answers.
+             * @default null
+             */
+            queue?: {
+                [key: string]: unknown;
+            } | null;
+            /** Status Code */
+            status_code: number;
+        };
+        /**
          * BatchDocument
          * @description The batch's tasks, in its order.
          */
@@ -1203,6 +2549,12 @@ export interface components {
              * Format: uuid
              */
             task_id: string;
+            /**
+             * Webhook Secret
+             * @description Of the webhook that was made for the task's `webhook_url`: here alone.
+             * @default null
+             */
+            webhook_secret?: string | null;
         };
         /**
          * BreakerDocument
@@ -1267,7 +2619,9 @@ export interface components {
              *       "parent_task_id": null,
              *       "project_id": null,
              *       "provider": null,
+             *       "provider_job_id": null,
              *       "q": null,
+             *       "request_id": null,
              *       "status": null,
              *       "subagent_type": null,
              *       "tag": null,
@@ -1337,6 +2691,12 @@ export interface components {
              */
             reason: string | null;
             /**
+             * Requeued
+             * @description How many were tasks of projects' runs: their items are first in their backlogs again.
+             * @default 0
+             */
+            requeued?: number;
+            /**
              * State
              * @enum {string}
              */
@@ -1374,6 +2734,47 @@ export interface components {
              * @description Empty where work is not ordered by actions.
              */
             actions: components["schemas"]["ActionDocument"][];
+        };
+        /**
+         * CatchUp
+         * @description What becomes of due times that nobody was there for.
+         * @enum {string}
+         */
+        CatchUp: "none" | "latest" | "all";
+        /**
+         * Cause
+         * @description Why there is an occurrence: its time came, somebody asked for one now, or for those of a time that is past.
+         * @enum {string}
+         */
+        Cause: "time" | "trigger" | "backfill";
+        /**
+         * ChildDocument
+         * @description One task for an element.
+         */
+        ChildDocument: {
+            /**
+             * Key
+             * @example pages[3]
+             */
+            key: string;
+            status: components["schemas"]["State"];
+            /**
+             * Task Id
+             * Format: uuid
+             */
+            task_id: string;
+        };
+        /**
+         * Comment
+         * @description A person's word.
+         */
+        Comment: {
+            /**
+             * Comment
+             * @description Why; it is kept with the decision.
+             * @default null
+             */
+            comment?: string | null;
         };
         /**
          * ComponentDocument
@@ -1465,15 +2866,30 @@ export interface components {
         };
         /**
          * DailyStatistics
-         * @description One day of one actor.
+         * @description One day of one of what was asked for, by when tasks were created; what is in `group_by` is there.
          */
         DailyStatistics: {
-            /** Actor */
-            actor: string;
-            /** Average Latency Seconds */
+            /**
+             * Actor
+             * @default null
+             */
+            actor?: string | null;
+            /**
+             * Average Latency Seconds
+             * @description From submit to end, of the completed.
+             */
             average_latency_seconds: number | null;
+            /** Cancelled */
+            cancelled: number;
             /** Completed */
             completed: number;
+            /** Completion Tokens */
+            completion_tokens: number | null;
+            /**
+             * Cost Usd
+             * @description Over all attempts; null if nobody said.
+             */
+            cost_usd: number | null;
             /** Created */
             created: number;
             /**
@@ -1485,13 +2901,54 @@ export interface components {
             error_rate: number | null;
             /** Failed */
             failed: number;
+            /**
+             * Failed Cost Usd
+             * @description The part that went into attempts that failed, also of tasks that completed.
+             */
+            failed_cost_usd: number | null;
             /** Heartbeat Delay Seconds */
             heartbeat_delay_seconds: number | null;
+            /**
+             * Project Id
+             * @default null
+             */
+            project_id?: string | null;
+            /** Prompt Tokens */
+            prompt_tokens: number | null;
+            /**
+             * Provider
+             * @default null
+             */
+            provider?: string | null;
+            /**
+             * Run P50 Seconds
+             * @description Of the last attempt.
+             */
+            run_p50_seconds: number | null;
+            /** Run P90 Seconds */
+            run_p90_seconds: number | null;
+            /**
+             * Subagent Type
+             * @default null
+             */
+            subagent_type?: string | null;
             /**
              * Updated At
              * Format: date-time
              */
             updated_at: string;
+            /**
+             * User Id
+             * @default null
+             */
+            user_id?: string | null;
+            /**
+             * Wait P50 Seconds
+             * @description From submit to the start of the last attempt.
+             */
+            wait_p50_seconds: number | null;
+            /** Wait P90 Seconds */
+            wait_p90_seconds: number | null;
         };
         /**
          * DeadGroup
@@ -1547,6 +3004,101 @@ export interface components {
             next_cursor?: string | null;
         };
         /**
+         * DeliveryDocument
+         * @description Something that one endpoint is told.
+         */
+        DeliveryDocument: {
+            /** Attempts */
+            attempts: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Delivered At */
+            delivered_at: string | null;
+            /**
+             * Delivery Id
+             * Format: uuid
+             * @description The `webhook-id` of every try.
+             */
+            delivery_id: string;
+            /** Last Status */
+            last_status: number | null;
+            /**
+             * Life
+             * @description Of a task: which of its lives.
+             */
+            life: number;
+            /**
+             * Next At
+             * @description When it is tried next.
+             */
+            next_at: string | null;
+            /** Reason */
+            reason: string | null;
+            state: components["schemas"]["DeliveryState"];
+            /**
+             * Subject
+             * @description The id of what it is about; of a provider its name.
+             */
+            subject: string;
+            /**
+             * Task Id
+             * Format: uuid
+             * @description The task that carries it.
+             */
+            task_id: string;
+            /**
+             * Type
+             * @description As `task.completed`.
+             */
+            type: string;
+            /**
+             * Webhook Id
+             * Format: uuid
+             */
+            webhook_id: string;
+        };
+        /**
+         * DeliveryPage
+         * @description Deliveries, newest first.
+         */
+        DeliveryPage: {
+            /** Items */
+            items: components["schemas"]["DeliveryDocument"][];
+            /**
+             * Next Cursor
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * DeliveryState
+         * @description What has become of a delivery. One that waits is shown as held while its endpoint is the reason.
+         * @enum {string}
+         */
+        DeliveryState: "waiting" | "held" | "delivered" | "failed";
+        /**
+         * Dependency
+         * @description Another task that this one waits for: to complete, or to end in any way.
+         */
+        Dependency: {
+            /**
+             * Key
+             * Format: uuid
+             * @description Its id.
+             */
+            key: string;
+            /**
+             * On
+             * @description `ended` starts after a failure, too; it buries nobody.
+             * @default completed
+             * @enum {string}
+             */
+            on?: "completed" | "ended";
+        };
+        /**
          * DiedDocument
          * @description How many died of one kind of error.
          */
@@ -1555,6 +3107,141 @@ export interface components {
             count: number;
             /** Error Type */
             error_type: string;
+        };
+        /**
+         * EdgeDocument
+         * @description Who waits for whom: by key, or by id where the other is in no or another workflow.
+         */
+        EdgeDocument: {
+            /** From */
+            from: string;
+            /**
+             * On
+             * @enum {string}
+             */
+            on: "completed" | "ended";
+            /** To */
+            to: string;
+        };
+        /**
+         * EmbeddingJobDocument
+         * @description Up to 64 events whose vectors one call brings.
+         */
+        EmbeddingJobDocument: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            error: components["schemas"]["JobErrorDocument"] | null;
+            /** Events */
+            events: number;
+            /**
+             * Job Id
+             * Format: uuid
+             */
+            job_id: string;
+            /**
+             * Model Id
+             * Format: uuid
+             */
+            model_id: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "waiting" | "done" | "failed";
+            /**
+             * Task Id
+             * Format: uuid
+             */
+            task_id: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /**
+         * EmbeddingJobPage
+         * @description Jobs, newest first.
+         */
+        EmbeddingJobPage: {
+            /** Items */
+            items: components["schemas"]["EmbeddingJobDocument"][];
+            /**
+             * Next Cursor
+             * @description There are more: pass it as `cursor`.
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * EmbeddingModelDocument
+         * @description A model that vectors are of.
+         */
+        EmbeddingModelDocument: {
+            /** Activate When Filled */
+            activate_when_filled: boolean;
+            /** Activated At */
+            activated_at: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Dimensions */
+            dimensions: number;
+            /**
+             * Missing
+             * @description How many wait for theirs; null for users.
+             */
+            missing: number | null;
+            /**
+             * Model Id
+             * Format: uuid
+             */
+            model_id: string;
+            /** Name */
+            name: string;
+            /** Provider */
+            provider: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "building" | "active" | "retired";
+            /**
+             * Vectors
+             * @description How many events have one; null for users.
+             */
+            vectors: number | null;
+        };
+        /**
+         * EmbeddingModelList
+         * @description All of them.
+         */
+        EmbeddingModelList: {
+            /** Items */
+            items: components["schemas"]["EmbeddingModelDocument"][];
+        };
+        /**
+         * Enabling
+         * @description What becomes of what was held.
+         */
+        Enabling: {
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
+            /**
+             * Replay
+             * @description Whether what was held is sent now, or given up.
+             * @default held
+             * @enum {string}
+             */
+            replay?: "none" | "held";
         };
         /**
          * EndedDocument
@@ -1568,6 +3255,12 @@ export interface components {
             /** Dead */
             dead: number;
         };
+        /**
+         * EndpointState
+         * @description How an endpoint stands; what it is sent waits, held, in every state but the first.
+         * @enum {string}
+         */
+        EndpointState: "enabled" | "failing" | "disabled" | "gone";
         /**
          * EventDocument
          * @description One line of a task's history.
@@ -1694,11 +3387,23 @@ export interface components {
              */
             provider?: string | null;
             /**
+             * Provider Job Id
+             * @description What the provider calls the work.
+             * @default null
+             */
+            provider_job_id?: string | null;
+            /**
              * Q
              * @description Text in the error message or at the beginning of the prompt or content; three characters at least.
              * @default null
              */
             q?: string | null;
+            /**
+             * Request Id
+             * @description The request that submitted it: the `X-Request-ID` that was sent, or the one that was answered.
+             * @default null
+             */
+            request_id?: string | null;
             /**
              * Status
              * @description Repeat it for several: any of them.
@@ -1745,6 +3450,92 @@ export interface components {
              * @default null
              */
             workflow_run_id?: string | null;
+        };
+        /**
+         * ForEach
+         * @description The list that becomes one task for each element.
+         */
+        ForEach: {
+            /**
+             * $From
+             * @description The key of the task whose result has the list.
+             */
+            $from: string;
+            /**
+             * Path
+             * @description A JSON pointer to it.
+             * @default
+             */
+            path?: string;
+        };
+        /**
+         * ForceStoppedDocument
+         * @description The queue, what was killed, and what is not proven to be dead.
+         */
+        ForceStoppedDocument: {
+            counts: components["schemas"]["windlass__services__api__reference__documents__projects__CountsDocument"];
+            /** Current Run Id */
+            current_run_id: string | null;
+            /** Current Task Id */
+            current_task_id: string | null;
+            /** Elapsed Ms */
+            elapsed_ms: number | null;
+            /**
+             * Is Running
+             * @description Until it is idle.
+             */
+            is_running: boolean;
+            /** Killed Runs */
+            killed_runs: components["schemas"]["RunDocument"][];
+            last_error: components["schemas"]["TaskErrorDocument"] | null;
+            /** Mode */
+            mode: ("single" | "loop") | null;
+            /**
+             * Open Jobs
+             * @default null
+             */
+            open_jobs?: components["schemas"]["OpenJob"][] | null;
+            /** Should Stop */
+            should_stop: boolean;
+            /** Started At */
+            started_at: string | null;
+            state: components["schemas"]["QueueState"];
+            /**
+             * Still Running
+             * @description After a force-stop, until its proof.
+             * @default null
+             */
+            still_running?: components["schemas"]["StillRunning"][] | null;
+            /** Stop Reason */
+            stop_reason: ("finished" | "stopped" | "forced" | "failed") | null;
+            /** Stopped At */
+            stopped_at: string | null;
+            /** Success */
+            success: boolean;
+        };
+        /**
+         * FoundDocument
+         * @description The nearest first, and how they were come by.
+         */
+        FoundDocument: {
+            /**
+             * Coverage
+             * @description The share of what could be found that has a vector of the model.
+             */
+            coverage: number | null;
+            /**
+             * Degraded
+             * @description No vector for the question came in time: words alone.
+             */
+            degraded: boolean;
+            /**
+             * Exact
+             * @description All vectors were compared, not only some: see docs/decisions/0066.
+             */
+            exact: boolean;
+            /** Items */
+            items: components["schemas"]["HitDocument"][];
+            model: components["schemas"]["ModelNameDocument"] | null;
         };
         /**
          * GenerationDocument
@@ -1840,6 +3631,195 @@ export interface components {
          */
         HeardDocument: Record<string, never>;
         /**
+         * HitDocument
+         * @description An event that was found, and by what.
+         */
+        HitDocument: {
+            event: components["schemas"]["AgentEventDocument"];
+            /** Matched */
+            matched: ("text" | "vector")[];
+            /**
+             * Score
+             * @description Its ranks, fused: it orders the answer and means nothing by itself.
+             */
+            score: number;
+        };
+        /**
+         * ItemChange
+         * @description Where an item is to stand, and what is to be another: each field replaces the one that was there.
+         */
+        ItemChange: {
+            /**
+             * Actor
+             * @description The kind of work.
+             * @default null
+             */
+            actor?: string | null;
+            /**
+             * After
+             * @description Behind this item.
+             * @default null
+             */
+            after?: string | null;
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
+             * Before
+             * @description Before this item.
+             * @default null
+             */
+            before?: string | null;
+            /**
+             * Delay Seconds
+             * @description Not before so many seconds from now.
+             * @default null
+             */
+            delay_seconds?: number | null;
+            /**
+             * Max Age Seconds
+             * @description Older than this it is buried, not started.
+             * @default null
+             */
+            max_age_seconds?: number | null;
+            /**
+             * Max Retries
+             * @description So many failures are tried again; the configured number otherwise.
+             * @default null
+             */
+            max_retries?: number | null;
+            /**
+             * Payload
+             * @description What the actor needs; checked by its own schema.
+             * @default null
+             */
+            payload?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Priority
+             * @description 0 `critical`, 1 `high`, 2 `medium`, 3 `low`, as number or word; 4 to 9 below.
+             * @default null
+             */
+            priority?: number | ("critical" | "high" | "medium" | "low") | null;
+            /**
+             * Provider
+             * @description Who does the work; the actor's default otherwise.
+             * @default null
+             */
+            provider?: string | null;
+            /**
+             * Retry Delays
+             * @description Seconds before each retry, the last repeated; or by type of error, as lists or curves.
+             * @default null
+             */
+            retry_delays?: (number[] | components["schemas"]["TaskSchedules"]) | null;
+            /**
+             * Run At
+             * @description Not before this time, with its zone; within a year. One that is past means now.
+             * @default null
+             */
+            run_at?: string | null;
+            /**
+             * Tags
+             * @description Words to find it by.
+             * @default null
+             */
+            tags?: string[] | null;
+            /**
+             * Task Type
+             * @description A word of your own for the kind of task.
+             * @default null
+             */
+            task_type?: string | null;
+            /**
+             * Timeout Seconds
+             * @description How long one attempt may take; the actor's own otherwise.
+             * @default null
+             */
+            timeout_seconds?: number | null;
+            /**
+             * Title
+             * @description What to call it in a list.
+             * @default null
+             */
+            title?: string | null;
+        };
+        /**
+         * ItemDocument
+         * @description A task to be, or one that was.
+         */
+        ItemDocument: {
+            /**
+             * Item Id
+             * Format: uuid
+             */
+            item_id: string;
+            /**
+             * Position
+             * @description A number; the smallest stands first.
+             */
+            position: string;
+            /**
+             * Run Id
+             * @description Its last run, as long as it was not changed since.
+             */
+            run_id: string | null;
+            state: components["schemas"]["ItemState"];
+            /**
+             * Task
+             * @description As it is submitted when its run begins, defaults and all.
+             */
+            task: {
+                [key: string]: unknown;
+            };
+            /** Task Id */
+            task_id: string | null;
+            /** Title */
+            title: string | null;
+        };
+        /**
+         * ItemList
+         * @description The items that were added, in their order.
+         */
+        ItemList: {
+            /** Items */
+            items: components["schemas"]["ItemDocument"][];
+        };
+        /**
+         * ItemPage
+         * @description The backlog in its order.
+         */
+        ItemPage: {
+            /** Items */
+            items: components["schemas"]["ItemDocument"][];
+            /**
+             * Next Cursor
+             * @description There are more: pass it as `cursor`.
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * ItemState
+         * @description `running` is never stored: it is what a bound item is called once a worker has claimed its task, and a claim
+         *     writes nothing but tasks.
+         * @enum {string}
+         */
+        ItemState: "waiting" | "running" | "done" | "failed" | "skipped";
+        /**
+         * JobErrorDocument
+         * @description Why it failed.
+         */
+        JobErrorDocument: {
+            /** Message */
+            message: string | null;
+            /** Type */
+            type: string | null;
+        };
+        /**
          * KeyDocument
          * @description A key, without its secret.
          */
@@ -1927,6 +3907,8 @@ export interface components {
              * @example probe
              */
             actor: string;
+            /** @description Who is asked before it starts; null for most. */
+            approval: components["schemas"]["ApprovalDocument"] | null;
             /**
              * Attempt
              * @description Starts so far; it only ever grows, also over revivals.
@@ -2044,6 +4026,11 @@ export interface components {
              */
             retry_count: number;
             /**
+             * Schedule Id
+             * @description The schedule that started it; null for most.
+             */
+            schedule_id: string | null;
+            /**
              * Started At
              * @description When the latest attempt began.
              */
@@ -2065,6 +4052,12 @@ export interface components {
              */
             timeout_seconds: number;
             /**
+             * Title
+             * @description In lists: the beginning of the prompt, content or first text of the payload; null where there is none, or the payload is large.
+             * @default null
+             */
+            title?: string | null;
+            /**
              * Updated At
              * Format: date-time
              */
@@ -2077,8 +4070,59 @@ export interface components {
             worker_id: string | null;
             /** Workflow Id */
             workflow_id: string | null;
+            /**
+             * Workflow Key
+             * @description What it is called in its workflow.
+             * @example draft
+             */
+            workflow_key: string | null;
             /** Workflow Run Id */
             workflow_run_id: string | null;
+        };
+        /**
+         * ListedWorkflowDocument
+         * @description A workflow as lists show it: without its nodes.
+         */
+        ListedWorkflowDocument: {
+            /** Cancel Requested */
+            cancel_requested: boolean;
+            /** Completed At */
+            completed_at: string | null;
+            counts: components["schemas"]["windlass__services__api__reference__operations__workflows__CountsDocument"];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Failure Threshold */
+            failure_threshold: number | null;
+            /**
+             * Failures
+             * @description Entries into `dead` since the last resume, each cascade once.
+             */
+            failures: number;
+            /** Name */
+            name: string;
+            /**
+             * Schedule Id
+             * @description The schedule that started it; null for most.
+             */
+            schedule_id: string | null;
+            status: components["schemas"]["WorkflowStatus"];
+            /** Tags */
+            tags: string[];
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** User Id */
+            user_id: string;
+            /**
+             * Workflow Id
+             * Format: uuid
+             */
+            workflow_id: string;
         };
         /**
          * LiveDocument
@@ -2100,12 +4144,150 @@ export interface components {
             matched: number;
         };
         /**
+         * ModelNameDocument
+         * @description The model whose vectors were compared.
+         */
+        ModelNameDocument: {
+            /**
+             * Model Id
+             * Format: uuid
+             */
+            model_id: string;
+            /** Name */
+            name: string;
+        };
+        /**
+         * Narrowing
+         * @description Only what is of these, all at once.
+         */
+        Narrowing: {
+            /**
+             * Actor
+             * @default null
+             */
+            actor?: string | null;
+            /**
+             * Project Id
+             * @default null
+             */
+            project_id?: string | null;
+            /**
+             * Tag
+             * @default null
+             */
+            tag?: string | null;
+            /**
+             * Workflow Id
+             * @default null
+             */
+            workflow_id?: string | null;
+        };
+        /**
          * NewBatch
          * @description Up to 1,000 tasks, stored all or none.
          */
         NewBatch: {
             /** Tasks */
             tasks: components["schemas"]["NewTask"][];
+        };
+        /**
+         * NewItem
+         * @description A task to be: a task's fields, over the project's defaults.
+         */
+        NewItem: {
+            /**
+             * Actor
+             * @description The kind of work.
+             * @default null
+             */
+            actor?: string | null;
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
+             * Delay Seconds
+             * @description Not before so many seconds from now.
+             * @default null
+             */
+            delay_seconds?: number | null;
+            /**
+             * Max Age Seconds
+             * @description Older than this it is buried, not started.
+             * @default null
+             */
+            max_age_seconds?: number | null;
+            /**
+             * Max Retries
+             * @description So many failures are tried again; the configured number otherwise.
+             * @default null
+             */
+            max_retries?: number | null;
+            /**
+             * Payload
+             * @description What the actor needs; checked by its own schema.
+             * @default null
+             */
+            payload?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Priority
+             * @description 0 `critical`, 1 `high`, 2 `medium`, 3 `low`, as number or word; 4 to 9 below.
+             * @default null
+             */
+            priority?: number | ("critical" | "high" | "medium" | "low") | null;
+            /**
+             * Provider
+             * @description Who does the work; the actor's default otherwise.
+             * @default null
+             */
+            provider?: string | null;
+            /**
+             * Retry Delays
+             * @description Seconds before each retry, the last repeated; or by type of error, as lists or curves.
+             * @default null
+             */
+            retry_delays?: (number[] | components["schemas"]["TaskSchedules"]) | null;
+            /**
+             * Run At
+             * @description Not before this time, with its zone; within a year. One that is past means now.
+             * @default null
+             */
+            run_at?: string | null;
+            /**
+             * Tags
+             * @description Words to find it by.
+             * @default null
+             */
+            tags?: string[] | null;
+            /**
+             * Task Type
+             * @description A word of your own for the kind of task.
+             * @default null
+             */
+            task_type?: string | null;
+            /**
+             * Timeout Seconds
+             * @description How long one attempt may take; the actor's own otherwise.
+             * @default null
+             */
+            timeout_seconds?: number | null;
+            /**
+             * Title
+             * @description What to call it in a list.
+             * @default null
+             */
+            title?: string | null;
+        };
+        /**
+         * NewItems
+         * @description Items for the end of the backlog, in this order; or the fields of one alone.
+         */
+        NewItems: {
+            /** Items */
+            items: components["schemas"]["NewItem"][];
         };
         /**
          * NewKey
@@ -2164,13 +4346,409 @@ export interface components {
             /** User Id */
             user_id: string;
         };
+        /**
+         * NewModel
+         * @description A model to be.
+         */
+        NewModel: {
+            /**
+             * Activate When Filled
+             * @description Take over as soon as what is there has its vectors, and not when somebody says so.
+             * @default false
+             */
+            activate_when_filled?: boolean;
+            /**
+             * Dimensions
+             * @description How wide its vectors are.
+             */
+            dimensions: number;
+            /**
+             * Name
+             * @description As its provider calls it.
+             * @example text-embedding-3-small
+             */
+            name: string;
+            /**
+             * Provider
+             * @description One that serves `embed` in the TOML file.
+             */
+            provider: string;
+        };
+        /**
+         * NewProject
+         * @description A project to be.
+         */
+        NewProject: {
+            /**
+             * @default {
+             *       "actor": null,
+             *       "approval": null,
+             *       "delay_seconds": null,
+             *       "max_age_seconds": null,
+             *       "max_retries": null,
+             *       "payload": null,
+             *       "priority": null,
+             *       "provider": null,
+             *       "retry_delays": null,
+             *       "run_at": null,
+             *       "tags": null,
+             *       "task_type": null,
+             *       "timeout_seconds": null
+             *     }
+             */
+            defaults?: components["schemas"]["TaskDefaults"];
+            /** Name */
+            name: string;
+            /**
+             * On Failure
+             * @description What a loop does after a run that died: it ends, or goes on.
+             * @default stop
+             * @enum {string}
+             */
+            on_failure?: "stop" | "continue";
+            /**
+             * User Id
+             * @description Whose project it is; for admins alone.
+             * @default null
+             */
+            user_id?: string | null;
+        };
+        /**
+         * NewSchedule
+         * @description A schedule to be.
+         */
+        NewSchedule: {
+            /**
+             * Catch Up
+             * @description Which due times are made up for that nobody was there for.
+             * @default latest
+             * @enum {string}
+             */
+            catch_up?: "none" | "latest" | "all";
+            /**
+             * Catch Up Window Seconds
+             * @description How late a due time may be made up for.
+             * @default 3600
+             */
+            catch_up_window_seconds?: number;
+            /**
+             * Cron
+             * @description Five fields: minute, hour, day, month, day of the week.
+             * @default null
+             */
+            cron?: string | null;
+            /**
+             * Every Seconds
+             * @description Instead of `cron`: every so many seconds.
+             * @default null
+             */
+            every_seconds?: number | null;
+            /**
+             * Jitter Seconds
+             * @description Each due time is so late at most, always by the same.
+             * @default 0
+             */
+            jitter_seconds?: number;
+            /**
+             * Name
+             * @description One of its owner's has it, and it is as good as the id in every path.
+             */
+            name: string;
+            /**
+             * Overlap
+             * @description What becomes of a due time while what was started before still lives.
+             * @default skip
+             * @enum {string}
+             */
+            overlap?: "skip" | "queue-one" | "allow" | "cancel-previous";
+            /**
+             * Pause After Failures
+             * @description So many failures in a row pause it.
+             * @default null
+             */
+            pause_after_failures?: number | null;
+            /** @description What is started: `task`, `workflow` or `project`. */
+            target: components["schemas"]["Target"];
+            /**
+             * Timezone
+             * @description In which zone `cron` is meant: `Europe/Berlin`, `UTC`.
+             * @default UTC
+             */
+            timezone?: string;
+        };
         /** @description A task to be, as `POST /tasks` takes it and as each item of a batch is written. */
-        NewTask: components["schemas"]["task.agent"] | components["schemas"]["task.media"] | components["schemas"]["task.probe"] | components["schemas"]["task.summarize"];
+        NewTask: components["schemas"]["task.agent"] | components["schemas"]["task.embed"] | components["schemas"]["task.media"] | components["schemas"]["task.probe"] | components["schemas"]["task.summarize"] | components["schemas"]["task.webhook"];
+        /**
+         * NewWebhook
+         * @description An endpoint to be.
+         */
+        NewWebhook: {
+            /**
+             * Description
+             * @default null
+             */
+            description?: string | null;
+            /**
+             * Events
+             * @description What it is told of, as `task.completed`; `task.*` is all of a kind.
+             */
+            events: ("task.completed" | "task.dead" | "task.cancelled" | "task.retrying" | "approval.requested" | "project.started" | "project.stopped" | "workflow.completed" | "workflow.failed" | "workflow.escalated" | "workflow.cancelled" | "provider.paused" | "provider.resumed" | "provider.breaker-opened" | "provider.breaker-closed" | "schedule.failed" | "webhook.disabled" | "webhook.test" | "task.*" | "approval.*" | "project.*" | "workflow.*" | "provider.*" | "schedule.*" | "webhook.*")[];
+            /**
+             * @default {
+             *       "actor": null,
+             *       "project_id": null,
+             *       "tag": null,
+             *       "workflow_id": null
+             *     }
+             */
+            filter?: components["schemas"]["Narrowing"];
+            /**
+             * Scope
+             * @default null
+             */
+            scope?: ("own" | "all") | null;
+            /**
+             * Url
+             * @description Where it is told: with https, unless the address is an allowed private one.
+             */
+            url: string;
+        };
+        /**
+         * NewWorkflowDocument
+         * @description A graph of tasks, stored all or none.
+         */
+        NewWorkflowDocument: {
+            /**
+             * Failure Threshold
+             * @description So many failures stop it, until somebody resumes or cancels it.
+             * @default null
+             */
+            failure_threshold?: number | null;
+            /**
+             * Name
+             * @description What it is called.
+             */
+            name: string;
+            /**
+             * Tags
+             * @description Words to find it by.
+             */
+            tags?: string[];
+            /** Tasks */
+            tasks: components["schemas"]["NewWorkflowTask"][];
+        };
+        /**
+         * NewWorkflowTask
+         * @description A task of a workflow: as any other, by a key of its own.
+         */
+        NewWorkflowTask: {
+            /**
+             * Actor
+             * @description The kind of work.
+             * @example probe
+             */
+            actor: string;
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
+             * Dedupe Key
+             * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
+             * @default null
+             */
+            dedupe_key?: string | null;
+            /**
+             * Dedupe Ttl Seconds
+             * @description How long the `dedupe_key` means this task; as configured otherwise.
+             * @default null
+             */
+            dedupe_ttl_seconds?: number | null;
+            /**
+             * Delay Seconds
+             * @description Not before so many seconds from now.
+             * @default null
+             */
+            delay_seconds?: number | null;
+            /**
+             * Depends On
+             * @description Keys of this workflow, or ids of other tasks; `{key, on}` for any end.
+             */
+            depends_on?: (string | components["schemas"]["After"])[];
+            /**
+             * @description Becomes one task for each element of that list, at most 1,000.
+             * @default null
+             */
+            for_each?: components["schemas"]["ForEach"] | null;
+            /**
+             * Key
+             * @description What it is called in the workflow.
+             * @example draft
+             */
+            key: string;
+            /**
+             * Max Age Seconds
+             * @description Older than this it is buried, not started.
+             * @default null
+             */
+            max_age_seconds?: number | null;
+            /**
+             * Max Retries
+             * @description So many failures are tried again; the configured number otherwise.
+             * @default null
+             */
+            max_retries?: number | null;
+            /**
+             * Parent Task Id
+             * @description The task that this one came out of.
+             * @default null
+             */
+            parent_task_id?: string | null;
+            /**
+             * Payload
+             * @description What the actor needs; checked by its own schema.
+             */
+            payload?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Priority
+             * @description 0 `critical`, 1 `high`, 2 `medium`, 3 `low`, as number or word; 4 to 9 below.
+             * @default 2
+             */
+            priority?: number | ("critical" | "high" | "medium" | "low");
+            /**
+             * Project Id
+             * @description The project it belongs to.
+             * @default null
+             */
+            project_id?: string | null;
+            /**
+             * Provider
+             * @description Who does the work; the actor's default otherwise.
+             * @default null
+             */
+            provider?: string | null;
+            /**
+             * Retry Delays
+             * @description Seconds before each retry, the last repeated; or by type of error, as lists or curves.
+             * @default null
+             */
+            retry_delays?: (number[] | components["schemas"]["TaskSchedules"]) | null;
+            /**
+             * Run At
+             * @description Not before this time, with its zone; within a year. One that is past means now.
+             * @default null
+             */
+            run_at?: string | null;
+            /**
+             * Tags
+             * @description Words to find it by.
+             */
+            tags?: string[];
+            /**
+             * Task Type
+             * @description A word of your own for the kind of task.
+             * @default null
+             */
+            task_type?: string | null;
+            /**
+             * Timeout Seconds
+             * @description How long one attempt may take; the actor's own otherwise.
+             * @default null
+             */
+            timeout_seconds?: number | null;
+            /**
+             * User Id
+             * @description Whose task it is; for admins alone.
+             * @default null
+             */
+            user_id?: string | null;
+            /**
+             * Webhook Url
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
+             * @default null
+             */
+            webhook_url?: string | null;
+            /**
+             * Workflow Id
+             * @description The workflow it belongs to.
+             * @default null
+             */
+            workflow_id?: string | null;
+        };
+        /**
+         * NodeDocument
+         * @description A task of the workflow, or what stands for those of a `for_each`.
+         */
+        NodeDocument: {
+            /**
+             * Children
+             * @default null
+             */
+            children?: components["schemas"]["ChildDocument"][] | null;
+            /** @default null */
+            error?: components["schemas"]["NodeErrorDocument"] | null;
+            /**
+             * Key
+             * @description Null of a task that was added later.
+             */
+            key: string | null;
+            status: components["schemas"]["State"];
+            /**
+             * Task Id
+             * @description Null where `children` are the tasks.
+             */
+            task_id: string | null;
+        };
+        /**
+         * NodeErrorDocument
+         * @description Why a list could not become tasks.
+         */
+        NodeErrorDocument: {
+            /** Message */
+            message: string;
+            /** Type */
+            type: string;
+        };
+        /**
+         * OpenJob
+         * @description Work that a provider has been given, which nobody can kill.
+         */
+        OpenJob: {
+            /** Provider */
+            provider: string;
+            /**
+             * Provider Job Id
+             * @description For viewers and admins; null for users.
+             */
+            provider_job_id: string | null;
+            /** Since */
+            since: string | null;
+            /**
+             * Task Id
+             * Format: uuid
+             */
+            task_id: string;
+        };
         /**
          * OrderState
          * @enum {string}
          */
         OrderState: "intended" | "open" | "fetching" | "completed" | "failed" | "refused" | "unknown";
+        /**
+         * Outcome
+         * @description What became of a due time. One that waits becomes one of the others.
+         * @enum {string}
+         */
+        Outcome: "waiting" | "started" | "skipped" | "missed" | "refused";
+        /**
+         * Overlap
+         * @description What becomes of a due time while what was started before still lives.
+         * @enum {string}
+         */
+        Overlap: "skip" | "queue-one" | "allow" | "cancel-previous";
         /**
          * OverviewDocument
          * @description How things stand, and what has happened since.
@@ -2206,6 +4784,46 @@ export interface components {
              * Format: date-time
              */
             until: string;
+        };
+        /**
+         * Preview
+         * @description Times to look at.
+         */
+        Preview: {
+            /**
+             * Count
+             * @description How many.
+             * @default 5
+             */
+            count?: number;
+            /**
+             * Cron
+             * @description Five fields: minute, hour, day, month, day of the week.
+             * @default null
+             */
+            cron?: string | null;
+            /**
+             * Every Seconds
+             * @description Instead of `cron`: every so many seconds.
+             * @default null
+             */
+            every_seconds?: number | null;
+            /**
+             * Timezone
+             * @description In which zone `cron` is meant: `Europe/Berlin`, `UTC`.
+             * @default UTC
+             */
+            timezone?: string;
+        };
+        /**
+         * PreviewDocument
+         * @description Times, looked ahead at.
+         */
+        PreviewDocument: {
+            /** Times */
+            times: string[];
+            /** Words */
+            words: string;
         };
         /**
          * ProblemDocument
@@ -2275,6 +4893,187 @@ export interface components {
              * Format: date-time
              */
             updated_at: string;
+        };
+        /**
+         * ProjectBatchDocument
+         * @description One answer for each project, in the order asked.
+         */
+        ProjectBatchDocument: {
+            /** Items */
+            items: components["schemas"]["BatchAnswer"][];
+        };
+        /**
+         * ProjectChange
+         * @description What is to be another. Items keep the defaults that they were written under.
+         */
+        ProjectChange: {
+            /** @default null */
+            defaults?: components["schemas"]["TaskDefaults"] | null;
+            /**
+             * Name
+             * @default null
+             */
+            name?: string | null;
+            /**
+             * On Failure
+             * @default null
+             */
+            on_failure?: ("stop" | "continue") | null;
+        };
+        /**
+         * ProjectDocument
+         * @description A project, with its queue.
+         */
+        ProjectDocument: {
+            /** Archived At */
+            archived_at: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Deduplicated
+             * @description It was made before, under the same key.
+             * @default null
+             */
+            deduplicated?: boolean | null;
+            /** Defaults */
+            defaults: {
+                [key: string]: unknown;
+            };
+            /** Name */
+            name: string;
+            /**
+             * On Failure
+             * @enum {string}
+             */
+            on_failure: "stop" | "continue";
+            /**
+             * Project Id
+             * Format: uuid
+             */
+            project_id: string;
+            queue: components["schemas"]["ProjectQueueDocument"];
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** User Id */
+            user_id: string;
+        };
+        /**
+         * ProjectEventDocument
+         * @description One line of a project's history.
+         */
+        ProjectEventDocument: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Data */
+            data: {
+                [key: string]: unknown;
+            };
+            /**
+             * Seq
+             * @description From 1, without a gap.
+             */
+            seq: number;
+            /**
+             * Type
+             * @description What happened to the queue, a run or an item.
+             * @example start
+             */
+            type: string;
+        };
+        /**
+         * ProjectEventPage
+         * @description A project's history, oldest first.
+         */
+        ProjectEventPage: {
+            /** Items */
+            items: components["schemas"]["ProjectEventDocument"][];
+            /**
+             * Next Cursor
+             * @description There are more: pass it as `after`.
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * ProjectPage
+         * @description Projects, newest first.
+         */
+        ProjectPage: {
+            /** Items */
+            items: components["schemas"]["ProjectDocument"][];
+            /**
+             * Next Cursor
+             * @description There are more: pass it as `cursor`.
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * ProjectQueueDocument
+         * @description What a project's queue does now.
+         */
+        ProjectQueueDocument: {
+            counts: components["schemas"]["windlass__services__api__reference__documents__projects__CountsDocument"];
+            /** Current Run Id */
+            current_run_id: string | null;
+            /** Current Task Id */
+            current_task_id: string | null;
+            /** Elapsed Ms */
+            elapsed_ms: number | null;
+            /**
+             * Is Running
+             * @description Until it is idle.
+             */
+            is_running: boolean;
+            last_error: components["schemas"]["TaskErrorDocument"] | null;
+            /** Mode */
+            mode: ("single" | "loop") | null;
+            /**
+             * Open Jobs
+             * @default null
+             */
+            open_jobs?: components["schemas"]["OpenJob"][] | null;
+            /** Should Stop */
+            should_stop: boolean;
+            /** Started At */
+            started_at: string | null;
+            state: components["schemas"]["QueueState"];
+            /**
+             * Still Running
+             * @description After a force-stop, until its proof.
+             * @default null
+             */
+            still_running?: components["schemas"]["StillRunning"][] | null;
+            /** Stop Reason */
+            stop_reason: ("finished" | "stopped" | "forced" | "failed") | null;
+            /** Stopped At */
+            stopped_at: string | null;
+        };
+        /**
+         * ProjectTarget
+         * @description A project that is to be run.
+         */
+        ProjectTarget: {
+            /**
+             * Mode
+             * @default single
+             * @enum {string}
+             */
+            mode?: "single" | "loop";
+            /**
+             * Project Id
+             * @description The project.
+             */
+            project_id: string;
         };
         /**
          * ProviderChange
@@ -2360,7 +5159,10 @@ export interface components {
              * Format: date-time
              */
             at: string;
-            /** Data */
+            /**
+             * Data
+             * @description Where an operator did it: `by`, and `why` if a reason was given.
+             */
             data: {
                 [key: string]: unknown;
             };
@@ -2391,6 +5193,41 @@ export interface components {
         ProviderList: {
             /** Items */
             items: components["schemas"]["ProviderDocument"][];
+        };
+        /**
+         * Question
+         * @description What is looked for, and where.
+         */
+        Question: {
+            /**
+             * Created After
+             * @description Only younger ones.
+             * @default null
+             */
+            created_after?: string | null;
+            /**
+             * Limit
+             * @description How many events at most.
+             * @default 10
+             */
+            limit?: number;
+            /**
+             * Project Id
+             * @description Only of this project.
+             * @default null
+             */
+            project_id?: string | null;
+            /**
+             * Q
+             * @description A question, or words.
+             */
+            q: string;
+            /**
+             * Subagent Type
+             * @description Only of this agent.
+             * @default null
+             */
+            subagent_type?: string | null;
         };
         /**
          * QueueDocument
@@ -2452,6 +5289,11 @@ export interface components {
              */
             workers: number;
         };
+        /**
+         * QueueState
+         * @enum {string}
+         */
+        QueueState: "idle" | "running" | "stopping";
         /**
          * QueuesDocument
          * @description Every queue, their sums, and all states.
@@ -2541,6 +5383,57 @@ export interface components {
             reason?: string | null;
         };
         /**
+         * ReceiptDocument
+         * @description Of a run that was stopped by force.
+         */
+        ReceiptDocument: {
+            /**
+             * Asked At
+             * Format: date-time
+             */
+            asked_at: string;
+            /** Open Jobs */
+            open_jobs: components["schemas"]["OpenJob"][];
+            /**
+             * Proven At
+             * Format: date-time
+             */
+            proven_at: string;
+            /** Tasks */
+            tasks: components["schemas"]["ReceiptTask"][];
+        };
+        /**
+         * ReceiptTask
+         * @description How it is known that nothing of a task lives.
+         */
+        ReceiptTask: {
+            /** Attempt */
+            attempt: number;
+            /** Ended At */
+            ended_at: string | null;
+            /**
+             * Processes
+             * @description What was done to its processes, and when.
+             */
+            processes: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Proof
+             * @description Null when nothing was under way.
+             */
+            proof: ("returned" | "keeper" | "guardian" | "successor" | "lease") | null;
+            /** Status */
+            status: string;
+            /**
+             * Task Id
+             * Format: uuid
+             */
+            task_id: string;
+            /** Worker Id */
+            worker_id: string | null;
+        };
+        /**
          * RecoveredDocument
          * @description What the sweep took back.
          */
@@ -2548,6 +5441,28 @@ export interface components {
             /** Recovered */
             recovered: number;
         };
+        /**
+         * Resume
+         * @description How an escalated workflow goes on.
+         */
+        Resume: {
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
+            /**
+             * @description What gets a new life: what failed, with what it had buried; also what was cancelled behind it; or nothing.
+             * @default failed
+             */
+            retry?: components["schemas"]["Resumption"];
+        };
+        /**
+         * Resumption
+         * @description What of an escalated workflow gets a new life when it goes on.
+         * @enum {string}
+         */
+        Resumption: "none" | "failed" | "failed-and-downstream";
         /**
          * Revival
          * @description `POST /queues/dlq/revive`.
@@ -2580,7 +5495,9 @@ export interface components {
              *       "parent_task_id": null,
              *       "project_id": null,
              *       "provider": null,
+             *       "provider_job_id": null,
              *       "q": null,
+             *       "request_id": null,
              *       "status": null,
              *       "subagent_type": null,
              *       "tag": null,
@@ -2599,6 +5516,370 @@ export interface components {
             reason?: string | null;
         };
         /**
+         * Run
+         * @description How to run.
+         */
+        Run: {
+            /**
+             * Item Id
+             * @description This item, instead of the first; a loop begins there.
+             * @default null
+             */
+            item_id?: string | null;
+            /**
+             * Mode
+             * @description One run, or one after the other.
+             * @default single
+             * @enum {string}
+             */
+            mode?: "single" | "loop";
+            /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
+        };
+        /**
+         * RunDocument
+         * @description One task of a project, with all its retries.
+         */
+        RunDocument: {
+            /** Ended At */
+            ended_at: string | null;
+            error: components["schemas"]["TaskErrorDocument"] | null;
+            /**
+             * Item Id
+             * Format: uuid
+             */
+            item_id: string;
+            /**
+             * Mode
+             * @enum {string}
+             */
+            mode: "single" | "loop";
+            receipt: components["schemas"]["ReceiptDocument"] | null;
+            /**
+             * Revived From
+             * @description The run whose task was revived.
+             */
+            revived_from: string | null;
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
+            /**
+             * Schedule Id
+             * @description The schedule that started it; null for most.
+             */
+            schedule_id: string | null;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "running" | "completed" | "dead" | "cancelled" | "withdrawn" | "lost";
+            /**
+             * Task Id
+             * Format: uuid
+             */
+            task_id: string;
+        };
+        /**
+         * RunPage
+         * @description Runs, newest first.
+         */
+        RunPage: {
+            /** Items */
+            items: components["schemas"]["RunDocument"][];
+            /**
+             * Next Cursor
+             * @description There are more: pass it as `cursor`.
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * ScheduleChange
+         * @description What is to be another.
+         */
+        ScheduleChange: {
+            /**
+             * Catch Up
+             * @default null
+             */
+            catch_up?: ("none" | "latest" | "all") | null;
+            /**
+             * Catch Up Window Seconds
+             * @default null
+             */
+            catch_up_window_seconds?: number | null;
+            /**
+             * Cron
+             * @description Five fields: minute, hour, day, month, day of the week.
+             * @default null
+             */
+            cron?: string | null;
+            /**
+             * Every Seconds
+             * @description Instead of `cron`: every so many seconds.
+             * @default null
+             */
+            every_seconds?: number | null;
+            /**
+             * Jitter Seconds
+             * @default null
+             */
+            jitter_seconds?: number | null;
+            /**
+             * Name
+             * @default null
+             */
+            name?: string | null;
+            /**
+             * Overlap
+             * @default null
+             */
+            overlap?: ("skip" | "queue-one" | "allow" | "cancel-previous") | null;
+            /**
+             * Pause After Failures
+             * @default null
+             */
+            pause_after_failures?: number | null;
+            /** @default null */
+            target?: components["schemas"]["Target"] | null;
+            /**
+             * Timezone
+             * @default null
+             */
+            timezone?: string | null;
+        };
+        /**
+         * ScheduleDocument
+         * @description What is started when.
+         */
+        ScheduleDocument: {
+            catch_up: components["schemas"]["CatchUp"];
+            /** Catch Up Window Seconds */
+            catch_up_window_seconds: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Cron */
+            cron: string | null;
+            /**
+             * Declared By
+             * @description Where it stands, if nobody made it over REST.
+             */
+            declared_by: string | null;
+            /** Every Seconds */
+            every_seconds: number | null;
+            /**
+             * Failures
+             * @description In a row.
+             */
+            failures: number;
+            /** Jitter Seconds */
+            jitter_seconds: number;
+            /** Name */
+            name: string;
+            /**
+             * Next At
+             * @description With its jitter.
+             */
+            next_at: string | null;
+            /** Next Due At */
+            next_due_at: string | null;
+            /**
+             * Next Times
+             * @description The next five.
+             */
+            next_times: string[];
+            overlap: components["schemas"]["Overlap"];
+            /** Pause After Failures */
+            pause_after_failures: number | null;
+            /**
+             * Pause Reason
+             * @description `asked-for`, `failures` or `owner-has-no-key`; null while it is active.
+             */
+            pause_reason: string | null;
+            /**
+             * Schedule Id
+             * Format: uuid
+             */
+            schedule_id: string;
+            state: components["schemas"]["ScheduleState"];
+            /**
+             * Target
+             * @description As it was written: `task`, `workflow` or `project`.
+             */
+            target: {
+                [key: string]: unknown;
+            };
+            /** Timezone */
+            timezone: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** User Id */
+            user_id: string;
+            /**
+             * Words
+             * @description Its times, as a person would say them.
+             */
+            words: string;
+        };
+        /**
+         * SchedulePage
+         * @description Schedules, newest first.
+         */
+        SchedulePage: {
+            /** Items */
+            items: components["schemas"]["ScheduleDocument"][];
+            /**
+             * Next Cursor
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * ScheduleRunDocument
+         * @description What became of one due time.
+         */
+        ScheduleRunDocument: {
+            cause: components["schemas"]["Cause"];
+            /**
+             * Count
+             * @description Of a long time that was missed in one row: how many due times, at least.
+             */
+            count: number;
+            /**
+             * Decided At
+             * Format: date-time
+             */
+            decided_at: string;
+            /**
+             * Due At
+             * Format: date-time
+             */
+            due_at: string;
+            /**
+             * Ended As
+             * @description How what was started has ended.
+             */
+            ended_as: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            outcome: components["schemas"]["Outcome"];
+            /** Project Id */
+            project_id: string | null;
+            /**
+             * Reason
+             * @description Why it was not started: `previous-live`, `another-waits`, `superseded`, `too-late`, `paused`, `queue-already-running`, `owner-has-no-key`, …
+             */
+            reason: string | null;
+            /** Run Id */
+            run_id: string | null;
+            /** Task Id */
+            task_id: string | null;
+            /** Until */
+            until: string | null;
+            /** Workflow Id */
+            workflow_id: string | null;
+        };
+        /**
+         * ScheduleRunList
+         * @description Due times.
+         */
+        ScheduleRunList: {
+            /** Items */
+            items: components["schemas"]["ScheduleRunDocument"][];
+        };
+        /**
+         * ScheduleRunPage
+         * @description Due times, the latest first.
+         */
+        ScheduleRunPage: {
+            /** Items */
+            items: components["schemas"]["ScheduleRunDocument"][];
+            /**
+             * Next Cursor
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * ScheduleState
+         * @enum {string}
+         */
+        ScheduleState: "active" | "paused";
+        /**
+         * SecretWebhookDocument
+         * @description With its secret, which is shown here alone.
+         */
+        SecretWebhookDocument: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Description */
+            description: string | null;
+            /** Events */
+            events: string[];
+            /** Failing Since */
+            failing_since: string | null;
+            /** Filter */
+            filter: {
+                [key: string]: string;
+            };
+            /** Last Success At */
+            last_success_at: string | null;
+            /**
+             * Previous Until
+             * @description Until when the secret before the last one signs too.
+             */
+            previous_until: string | null;
+            /**
+             * Reason
+             * @description Why it is not enabled.
+             */
+            reason: string | null;
+            /**
+             * Scope
+             * @enum {string}
+             */
+            scope: "own" | "all";
+            /**
+             * Secret
+             * @description `whsec_…`, for the libraries of Standard Webhooks.
+             */
+            secret: string;
+            state: components["schemas"]["EndpointState"];
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Url */
+            url: string;
+            /** User Id */
+            user_id: string;
+            /**
+             * Webhook Id
+             * Format: uuid
+             */
+            webhook_id: string;
+        };
+        /**
          * SessionDocument
          * @description Who has signed in.
          */
@@ -2613,6 +5894,13 @@ export interface components {
              * @description Whether you may break things on purpose, as in `make up`.
              */
             faults: boolean;
+            /**
+             * Links
+             * @description Templates of pages elsewhere that know more of a task; none for users.
+             */
+            links: {
+                [key: string]: string;
+            };
             /**
              * Role
              * @enum {string}
@@ -2749,6 +6037,71 @@ export interface components {
             name: string;
         };
         /**
+         * StillRunning
+         * @description A task of the run, or one that came of it, that is not proven to have stopped.
+         */
+        StillRunning: {
+            /** Hostname */
+            hostname: string | null;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /**
+             * Task Id
+             * Format: uuid
+             */
+            task_id: string;
+            /** Why */
+            why: string;
+            /** Worker Id */
+            worker_id: string | null;
+        };
+        /**
+         * StoppedDocument
+         * @description The queue, and that it was told to stop.
+         */
+        StoppedDocument: {
+            counts: components["schemas"]["windlass__services__api__reference__documents__projects__CountsDocument"];
+            /** Current Run Id */
+            current_run_id: string | null;
+            /** Current Task Id */
+            current_task_id: string | null;
+            /** Elapsed Ms */
+            elapsed_ms: number | null;
+            /**
+             * Is Running
+             * @description Until it is idle.
+             */
+            is_running: boolean;
+            last_error: components["schemas"]["TaskErrorDocument"] | null;
+            /** Mode */
+            mode: ("single" | "loop") | null;
+            /**
+             * Open Jobs
+             * @default null
+             */
+            open_jobs?: components["schemas"]["OpenJob"][] | null;
+            /** Should Stop */
+            should_stop: boolean;
+            /** Started At */
+            started_at: string | null;
+            state: components["schemas"]["QueueState"];
+            /**
+             * Still Running
+             * @description After a force-stop, until its proof.
+             * @default null
+             */
+            still_running?: components["schemas"]["StillRunning"][] | null;
+            /** Stop Reason */
+            stop_reason: ("finished" | "stopped" | "forced" | "failed") | null;
+            /** Stopped At */
+            stopped_at: string | null;
+            /** Success */
+            success: boolean;
+        };
+        /**
          * StreamTokenDocument
          * @description Opens one task's stream where no header can be sent.
          */
@@ -2785,6 +6138,118 @@ export interface components {
             reason?: string | null;
         };
         /**
+         * Target
+         * @description What is started: one of these.
+         */
+        Target: {
+            /**
+             * @description A project's next run.
+             * @default null
+             */
+            project?: components["schemas"]["ProjectTarget"] | null;
+            /**
+             * Task
+             * @description A task, as `POST /tasks` takes it.
+             * @default null
+             */
+            task?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Workflow
+             * @description A workflow, as `POST /workflows` takes it.
+             * @default null
+             */
+            workflow?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * TaskDefaults
+         * @description What the tasks of a project's items have in common: a task's own fields.
+         */
+        TaskDefaults: {
+            /**
+             * Actor
+             * @description The kind of work.
+             * @default null
+             */
+            actor?: string | null;
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
+             * Delay Seconds
+             * @description Not before so many seconds from now.
+             * @default null
+             */
+            delay_seconds?: number | null;
+            /**
+             * Max Age Seconds
+             * @description Older than this it is buried, not started.
+             * @default null
+             */
+            max_age_seconds?: number | null;
+            /**
+             * Max Retries
+             * @description So many failures are tried again; the configured number otherwise.
+             * @default null
+             */
+            max_retries?: number | null;
+            /**
+             * Payload
+             * @description What the actor needs; checked by its own schema.
+             * @default null
+             */
+            payload?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Priority
+             * @description 0 `critical`, 1 `high`, 2 `medium`, 3 `low`, as number or word; 4 to 9 below.
+             * @default null
+             */
+            priority?: number | ("critical" | "high" | "medium" | "low") | null;
+            /**
+             * Provider
+             * @description Who does the work; the actor's default otherwise.
+             * @default null
+             */
+            provider?: string | null;
+            /**
+             * Retry Delays
+             * @description Seconds before each retry, the last repeated; or by type of error, as lists or curves.
+             * @default null
+             */
+            retry_delays?: (number[] | components["schemas"]["TaskSchedules"]) | null;
+            /**
+             * Run At
+             * @description Not before this time, with its zone; within a year. One that is past means now.
+             * @default null
+             */
+            run_at?: string | null;
+            /**
+             * Tags
+             * @description Words to find it by.
+             * @default null
+             */
+            tags?: string[] | null;
+            /**
+             * Task Type
+             * @description A word of your own for the kind of task.
+             * @default null
+             */
+            task_type?: string | null;
+            /**
+             * Timeout Seconds
+             * @description How long one attempt may take; the actor's own otherwise.
+             * @default null
+             */
+            timeout_seconds?: number | null;
+        };
+        /**
          * TaskDocument
          * @description One task, whole.
          */
@@ -2795,6 +6260,8 @@ export interface components {
              * @example probe
              */
             actor: string;
+            /** @description Who is asked before it starts; null for most. */
+            approval: components["schemas"]["ApprovalDocument"] | null;
             /**
              * Attempt
              * @description Starts so far; it only ever grows, also over revivals.
@@ -2858,6 +6325,14 @@ export interface components {
              * @description Why it stands still although it waits: `workflow`, `key`, `endpoint`; mostly empty.
              */
             held: string[];
+            /**
+             * Input
+             * @description The payload with the results in it that it refers to, as the attempt got it.
+             * @default null
+             */
+            input?: {
+                [key: string]: unknown;
+            } | null;
             /** Interaction Id */
             interaction_id: string | null;
             /**
@@ -2913,6 +6388,11 @@ export interface components {
              */
             retry_count: number;
             /**
+             * Schedule Id
+             * @description The schedule that started it; null for most.
+             */
+            schedule_id: string | null;
+            /**
              * Started At
              * @description When the latest attempt began.
              */
@@ -2940,18 +6420,42 @@ export interface components {
              */
             timeout_seconds: number;
             /**
+             * Title
+             * @description In lists: the beginning of the prompt, content or first text of the payload; null where there is none, or the payload is large.
+             * @default null
+             */
+            title?: string | null;
+            /**
              * Updated At
              * Format: date-time
              */
             updated_at: string;
             /** @description What its attempts have cost; null if nobody said. */
             usage: components["schemas"]["UsageDocument"] | null;
+            /**
+             * Usage By Attempt
+             * @description If it has cost something: each attempt's part of it.
+             * @default null
+             */
+            usage_by_attempt?: components["schemas"]["AttemptUsageDocument"][] | null;
             /** User Id */
             user_id: string;
+            /**
+             * Webhook Secret
+             * @description Of the webhook that was made for the task's `webhook_url`: here alone.
+             * @default null
+             */
+            webhook_secret?: string | null;
             /** Worker Id */
             worker_id: string | null;
             /** Workflow Id */
             workflow_id: string | null;
+            /**
+             * Workflow Key
+             * @description What it is called in its workflow.
+             * @example draft
+             */
+            workflow_key: string | null;
             /** Workflow Run Id */
             workflow_run_id: string | null;
         };
@@ -3061,6 +6565,32 @@ export interface components {
             scheduled: number;
         };
         /**
+         * TryDocument
+         * @description One try, and what was answered.
+         */
+        TryDocument: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Attempt */
+            attempt: number;
+            /** Delivered */
+            delivered: boolean;
+            /** Elapsed Ms */
+            elapsed_ms: number | null;
+            /** Error */
+            error: string | null;
+            /**
+             * Excerpt
+             * @description The first kilobyte of the answer, for the owner alone.
+             */
+            excerpt: string | null;
+            /** Status Code */
+            status_code: number | null;
+        };
+        /**
          * UploadDocument
          * @description A picture that has been kept.
          */
@@ -3121,6 +6651,163 @@ export interface components {
             kind: string;
         };
         /**
+         * WebhookChange
+         * @description What is to be another. What waits is sent to the new url, and given up where its event is subscribed no more.
+         */
+        WebhookChange: {
+            /**
+             * Description
+             * @default null
+             */
+            description?: string | null;
+            /**
+             * Events
+             * @default null
+             */
+            events?: ("task.completed" | "task.dead" | "task.cancelled" | "task.retrying" | "approval.requested" | "project.started" | "project.stopped" | "workflow.completed" | "workflow.failed" | "workflow.escalated" | "workflow.cancelled" | "provider.paused" | "provider.resumed" | "provider.breaker-opened" | "provider.breaker-closed" | "schedule.failed" | "webhook.disabled" | "webhook.test" | "task.*" | "approval.*" | "project.*" | "workflow.*" | "provider.*" | "schedule.*" | "webhook.*")[] | null;
+            /** @default null */
+            filter?: components["schemas"]["Narrowing"] | null;
+            /**
+             * Scope
+             * @default null
+             */
+            scope?: ("own" | "all") | null;
+            /**
+             * Url
+             * @default null
+             */
+            url?: string | null;
+        };
+        /**
+         * WebhookDocument
+         * @description An endpoint, and how it is.
+         */
+        WebhookDocument: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Description */
+            description: string | null;
+            /** Events */
+            events: string[];
+            /** Failing Since */
+            failing_since: string | null;
+            /** Filter */
+            filter: {
+                [key: string]: string;
+            };
+            /** Last Success At */
+            last_success_at: string | null;
+            /**
+             * Previous Until
+             * @description Until when the secret before the last one signs too.
+             */
+            previous_until: string | null;
+            /**
+             * Reason
+             * @description Why it is not enabled.
+             */
+            reason: string | null;
+            /**
+             * Scope
+             * @enum {string}
+             */
+            scope: "own" | "all";
+            state: components["schemas"]["EndpointState"];
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Url */
+            url: string;
+            /** User Id */
+            user_id: string;
+            /**
+             * Webhook Id
+             * Format: uuid
+             */
+            webhook_id: string;
+        };
+        /**
+         * WebhookPage
+         * @description Endpoints, newest first.
+         */
+        WebhookPage: {
+            /** Items */
+            items: components["schemas"]["WebhookDocument"][];
+            /**
+             * Next Cursor
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * WholeDeliveryDocument
+         * @description With what was sent, and every try.
+         */
+        WholeDeliveryDocument: {
+            /** Attempts */
+            attempts: number;
+            /** Body */
+            body: {
+                [key: string]: unknown;
+            };
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Delivered At */
+            delivered_at: string | null;
+            /**
+             * Delivery Id
+             * Format: uuid
+             * @description The `webhook-id` of every try.
+             */
+            delivery_id: string;
+            /** Last Status */
+            last_status: number | null;
+            /**
+             * Life
+             * @description Of a task: which of its lives.
+             */
+            life: number;
+            /**
+             * Next At
+             * @description When it is tried next.
+             */
+            next_at: string | null;
+            /** Reason */
+            reason: string | null;
+            state: components["schemas"]["DeliveryState"];
+            /**
+             * Subject
+             * @description The id of what it is about; of a provider its name.
+             */
+            subject: string;
+            /**
+             * Task Id
+             * Format: uuid
+             * @description The task that carries it.
+             */
+            task_id: string;
+            /** Tries */
+            tries: components["schemas"]["TryDocument"][];
+            /**
+             * Type
+             * @description As `task.completed`.
+             */
+            type: string;
+            /**
+             * Webhook Id
+             * Format: uuid
+             */
+            webhook_id: string;
+        };
+        /**
          * WhyDocument
          * @description Why a task is not running, as the dispatcher itself would decide now.
          */
@@ -3138,7 +6825,7 @@ export interface components {
              * Reason
              * @enum {string}
              */
-            reason: "running" | "finished" | "waiting-for-time" | "waiting-for-dependencies" | "workflow-escalated" | "key-limit" | "broker-away" | "broker-blocked" | "provider-limit" | "provider-paused" | "rate-limited-until" | "breaker-open" | "no-worker" | "behind-others" | "about-to-start";
+            reason: "running" | "finished" | "waiting-for-time" | "waiting-for-dependencies" | "waiting-for-approval" | "workflow-escalated" | "key-limit" | "broker-away" | "broker-blocked" | "provider-limit" | "provider-paused" | "rate-limited-until" | "breaker-open" | "no-worker" | "behind-others" | "about-to-start";
         };
         /**
          * WorkerDocument
@@ -3209,6 +6896,81 @@ export interface components {
             items: components["schemas"]["WorkerDocument"][];
         };
         /**
+         * WorkflowDocument
+         * @description One workflow, whole.
+         */
+        WorkflowDocument: {
+            /** Cancel Requested */
+            cancel_requested: boolean;
+            /** Completed At */
+            completed_at: string | null;
+            counts: components["schemas"]["windlass__services__api__reference__operations__workflows__CountsDocument"];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Deduplicated
+             * @description Present on the answer to a repeat: it was there already.
+             * @default null
+             */
+            deduplicated?: true | null;
+            /** Edges */
+            edges: components["schemas"]["EdgeDocument"][];
+            /** Failure Threshold */
+            failure_threshold: number | null;
+            /**
+             * Failures
+             * @description Entries into `dead` since the last resume, each cascade once.
+             */
+            failures: number;
+            /** Name */
+            name: string;
+            /** Nodes */
+            nodes: components["schemas"]["NodeDocument"][];
+            /**
+             * Schedule Id
+             * @description The schedule that started it; null for most.
+             */
+            schedule_id: string | null;
+            status: components["schemas"]["WorkflowStatus"];
+            /** Tags */
+            tags: string[];
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** User Id */
+            user_id: string;
+            /**
+             * Workflow Id
+             * Format: uuid
+             */
+            workflow_id: string;
+        };
+        /**
+         * WorkflowPage
+         * @description Workflows, newest first.
+         */
+        WorkflowPage: {
+            /** Items */
+            items: components["schemas"]["ListedWorkflowDocument"][];
+            /**
+             * Next Cursor
+             * @description There are more: pass it as `cursor`.
+             * @default null
+             */
+            next_cursor?: string | null;
+        };
+        /**
+         * WorkflowStatus
+         * @description The five words, the same in the database, the API, the page, the metrics and the logs.
+         * @enum {string}
+         */
+        WorkflowStatus: "running" | "completed" | "failed" | "escalated" | "cancelled";
+        /**
          * @description A subprocess that works on a prompt by itself. Its command is the operator's setting, never the client's.
          * @example {
          *       "prompt": "Which peers keep their promises?",
@@ -3241,6 +7003,20 @@ export interface components {
             memory_mb?: number | null;
             /** @default null */
             processes?: number | null;
+        };
+        /**
+         * @description The vector of a text. Those of what agents did, and of questions about it, Windlass asks for itself.
+         * @example {
+         *       "text": "Count the lighthouses of Norway"
+         *     }
+         */
+        "payload.embed": {
+            /** @default null */
+            job_id?: string | null;
+            /** @default null */
+            model_id?: string | null;
+            /** @default null */
+            text?: string | null;
         };
         /**
          * @description A picture or a film from a prompt, and from a picture where the action starts with one.
@@ -3333,6 +7109,17 @@ export interface components {
             model?: string | null;
         };
         /**
+         * @description A delivery on its way to an endpoint. Windlass submits these itself: one that somebody else submits carries
+         *     nothing.
+         * @example {
+         *       "delivery_id": "0192f0c1-2f5e-7a3b-8c1d-0123456789ab"
+         *     }
+         */
+        "payload.webhook": {
+            /** @description What is delivered. */
+            delivery_id: string;
+        };
+        /**
          * @description A subprocess that works on a prompt by itself. Its command is the operator's setting, never the client's.
          * @example {
          *       "prompt": "Which peers keep their promises?",
@@ -3340,6 +7127,11 @@ export interface components {
          *     }
          */
         "shortcut.agent": {
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
             /**
              * Dedupe Key
              * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
@@ -3360,9 +7152,9 @@ export interface components {
             delay_seconds?: number | null;
             /**
              * Depends On
-             * @description Starts when all of these tasks have completed.
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
              */
-            depends_on?: string[];
+            depends_on?: (string | components["schemas"]["Dependency"])[];
             /** @default null */
             limits?: components["schemas"]["payload.agent.AgentLimits"] | null;
             /**
@@ -3450,7 +7242,132 @@ export interface components {
             user_id?: string | null;
             /**
              * Webhook Url
-             * @description Not supported yet: such a task is refused.
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
+             * @default null
+             */
+            webhook_url?: string | null;
+            /**
+             * Workflow Id
+             * @description The workflow it belongs to.
+             * @default null
+             */
+            workflow_id?: string | null;
+        };
+        /**
+         * @description The vector of a text. Those of what agents did, and of questions about it, Windlass asks for itself.
+         * @example {
+         *       "text": "Count the lighthouses of Norway"
+         *     }
+         */
+        "shortcut.embed": {
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
+             * Dedupe Key
+             * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
+             * @default null
+             */
+            dedupe_key?: string | null;
+            /**
+             * Dedupe Ttl Seconds
+             * @description How long the `dedupe_key` means this task; as configured otherwise.
+             * @default null
+             */
+            dedupe_ttl_seconds?: number | null;
+            /**
+             * Delay Seconds
+             * @description Not before so many seconds from now.
+             * @default null
+             */
+            delay_seconds?: number | null;
+            /**
+             * Depends On
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
+             */
+            depends_on?: (string | components["schemas"]["Dependency"])[];
+            /** @default null */
+            job_id?: string | null;
+            /**
+             * Max Age Seconds
+             * @description Older than this it is buried, not started.
+             * @default null
+             */
+            max_age_seconds?: number | null;
+            /**
+             * Max Retries
+             * @description So many failures are tried again; the configured number otherwise.
+             * @default null
+             */
+            max_retries?: number | null;
+            /** @default null */
+            model_id?: string | null;
+            /**
+             * Parent Task Id
+             * @description The task that this one came out of.
+             * @default null
+             */
+            parent_task_id?: string | null;
+            /**
+             * Priority
+             * @description 0 `critical`, 1 `high`, 2 `medium`, 3 `low`, as number or word; 4 to 9 below.
+             * @default 2
+             */
+            priority?: number | ("critical" | "high" | "medium" | "low");
+            /**
+             * Project Id
+             * @description The project it belongs to.
+             * @default null
+             */
+            project_id?: string | null;
+            /**
+             * Provider
+             * @description Who does the work; the actor's default otherwise.
+             * @default null
+             */
+            provider?: string | null;
+            /**
+             * Retry Delays
+             * @description Seconds before each retry, the last repeated; or by type of error, as lists or curves.
+             * @default null
+             */
+            retry_delays?: (number[] | components["schemas"]["TaskSchedules"]) | null;
+            /**
+             * Run At
+             * @description Not before this time, with its zone; within a year. One that is past means now.
+             * @default null
+             */
+            run_at?: string | null;
+            /**
+             * Tags
+             * @description Words to find it by.
+             */
+            tags?: string[];
+            /**
+             * Task Type
+             * @description A word of your own for the kind of task.
+             * @default null
+             */
+            task_type?: string | null;
+            /** @default null */
+            text?: string | null;
+            /**
+             * Timeout Seconds
+             * @description How long one attempt may take; the actor's own otherwise.
+             * @default null
+             */
+            timeout_seconds?: number | null;
+            /**
+             * User Id
+             * @description Whose task it is; for admins alone.
+             * @default null
+             */
+            user_id?: string | null;
+            /**
+             * Webhook Url
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
              * @default null
              */
             webhook_url?: string | null;
@@ -3475,6 +7392,11 @@ export interface components {
              */
             action: "txt2img" | "img2img" | "img2vid";
             /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
              * Dedupe Key
              * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
              * @default null
@@ -3494,9 +7416,9 @@ export interface components {
             delay_seconds?: number | null;
             /**
              * Depends On
-             * @description Starts when all of these tasks have completed.
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
              */
-            depends_on?: string[];
+            depends_on?: (string | components["schemas"]["Dependency"])[];
             /** @default null */
             interaction_id?: string | null;
             /**
@@ -3586,7 +7508,7 @@ export interface components {
             user_id?: string | null;
             /**
              * Webhook Url
-             * @description Not supported yet: such a task is refused.
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
              * @default null
              */
             webhook_url?: string | null;
@@ -3609,6 +7531,11 @@ export interface components {
          */
         "shortcut.probe": {
             /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
              * Dedupe Key
              * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
              * @default null
@@ -3628,9 +7555,9 @@ export interface components {
             delay_seconds?: number | null;
             /**
              * Depends On
-             * @description Starts when all of these tasks have completed.
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
              */
-            depends_on?: string[];
+            depends_on?: (string | components["schemas"]["Dependency"])[];
             /**
              * @description The error that it fails with. `RateLimited` needs an admin: it pauses the provider.
              * @default ServiceUnavailable
@@ -3735,7 +7662,7 @@ export interface components {
             user_id?: string | null;
             /**
              * Webhook Url
-             * @description Not supported yet: such a task is refused.
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
              * @default null
              */
             webhook_url?: string | null;
@@ -3754,6 +7681,11 @@ export interface components {
          *     }
          */
         "shortcut.summarize": {
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
             /** @description The text to be summarised. */
             content: string;
             /**
@@ -3776,9 +7708,9 @@ export interface components {
             delay_seconds?: number | null;
             /**
              * Depends On
-             * @description Starts when all of these tasks have completed.
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
              */
-            depends_on?: string[];
+            depends_on?: (string | components["schemas"]["Dependency"])[];
             /** @default null */
             instructions?: string | null;
             /**
@@ -3858,7 +7790,129 @@ export interface components {
             user_id?: string | null;
             /**
              * Webhook Url
-             * @description Not supported yet: such a task is refused.
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
+             * @default null
+             */
+            webhook_url?: string | null;
+            /**
+             * Workflow Id
+             * @description The workflow it belongs to.
+             * @default null
+             */
+            workflow_id?: string | null;
+        };
+        /**
+         * @description A delivery on its way to an endpoint. Windlass submits these itself: one that somebody else submits carries
+         *     nothing.
+         * @example {
+         *       "delivery_id": "0192f0c1-2f5e-7a3b-8c1d-0123456789ab"
+         *     }
+         */
+        "shortcut.webhook": {
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
+             * Dedupe Key
+             * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
+             * @default null
+             */
+            dedupe_key?: string | null;
+            /**
+             * Dedupe Ttl Seconds
+             * @description How long the `dedupe_key` means this task; as configured otherwise.
+             * @default null
+             */
+            dedupe_ttl_seconds?: number | null;
+            /**
+             * Delay Seconds
+             * @description Not before so many seconds from now.
+             * @default null
+             */
+            delay_seconds?: number | null;
+            /** @description What is delivered. */
+            delivery_id: string;
+            /**
+             * Depends On
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
+             */
+            depends_on?: (string | components["schemas"]["Dependency"])[];
+            /**
+             * Max Age Seconds
+             * @description Older than this it is buried, not started.
+             * @default null
+             */
+            max_age_seconds?: number | null;
+            /**
+             * Max Retries
+             * @description So many failures are tried again; the configured number otherwise.
+             * @default null
+             */
+            max_retries?: number | null;
+            /**
+             * Parent Task Id
+             * @description The task that this one came out of.
+             * @default null
+             */
+            parent_task_id?: string | null;
+            /**
+             * Priority
+             * @description 0 `critical`, 1 `high`, 2 `medium`, 3 `low`, as number or word; 4 to 9 below.
+             * @default 2
+             */
+            priority?: number | ("critical" | "high" | "medium" | "low");
+            /**
+             * Project Id
+             * @description The project it belongs to.
+             * @default null
+             */
+            project_id?: string | null;
+            /**
+             * Provider
+             * @description Who does the work; the actor's default otherwise.
+             * @default null
+             */
+            provider?: string | null;
+            /**
+             * Retry Delays
+             * @description Seconds before each retry, the last repeated; or by type of error, as lists or curves.
+             * @default null
+             */
+            retry_delays?: (number[] | components["schemas"]["TaskSchedules"]) | null;
+            /**
+             * Run At
+             * @description Not before this time, with its zone; within a year. One that is past means now.
+             * @default null
+             */
+            run_at?: string | null;
+            /**
+             * Tags
+             * @description Words to find it by.
+             */
+            tags?: string[];
+            /**
+             * Task Type
+             * @description A word of your own for the kind of task.
+             * @default null
+             */
+            task_type?: string | null;
+            /**
+             * Timeout Seconds
+             * @description How long one attempt may take; the actor's own otherwise.
+             * @default null
+             */
+            timeout_seconds?: number | null;
+            /**
+             * User Id
+             * @description Whose task it is; for admins alone.
+             * @default null
+             */
+            user_id?: string | null;
+            /**
+             * Webhook Url
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
              * @default null
              */
             webhook_url?: string | null;
@@ -3876,6 +7930,11 @@ export interface components {
              * @enum {string}
              */
             actor: "agent";
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
             /**
              * Dedupe Key
              * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
@@ -3896,9 +7955,9 @@ export interface components {
             delay_seconds?: number | null;
             /**
              * Depends On
-             * @description Starts when all of these tasks have completed.
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
              */
-            depends_on?: string[];
+            depends_on?: (string | components["schemas"]["Dependency"])[];
             /**
              * Max Age Seconds
              * @description Older than this it is buried, not started.
@@ -3973,7 +8032,7 @@ export interface components {
             user_id?: string | null;
             /**
              * Webhook Url
-             * @description Not supported yet: such a task is refused.
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
              * @default null
              */
             webhook_url?: string | null;
@@ -3984,13 +8043,18 @@ export interface components {
              */
             workflow_id?: string | null;
         };
-        /** @description A picture or a film from a prompt, and from a picture where the action starts with one. */
-        "task.media": {
+        /** @description The vector of a text. Those of what agents did, and of questions about it, Windlass asks for itself. */
+        "task.embed": {
             /**
              * @description The kind of work. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
-            actor: "media";
+            actor: "embed";
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
             /**
              * Dedupe Key
              * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
@@ -4011,9 +8075,129 @@ export interface components {
             delay_seconds?: number | null;
             /**
              * Depends On
-             * @description Starts when all of these tasks have completed.
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
              */
-            depends_on?: string[];
+            depends_on?: (string | components["schemas"]["Dependency"])[];
+            /**
+             * Max Age Seconds
+             * @description Older than this it is buried, not started.
+             * @default null
+             */
+            max_age_seconds?: number | null;
+            /**
+             * Max Retries
+             * @description So many failures are tried again; the configured number otherwise.
+             * @default null
+             */
+            max_retries?: number | null;
+            /**
+             * Parent Task Id
+             * @description The task that this one came out of.
+             * @default null
+             */
+            parent_task_id?: string | null;
+            payload?: components["schemas"]["payload.embed"];
+            /**
+             * Priority
+             * @description 0 `critical`, 1 `high`, 2 `medium`, 3 `low`, as number or word; 4 to 9 below.
+             * @default 2
+             */
+            priority?: number | ("critical" | "high" | "medium" | "low");
+            /**
+             * Project Id
+             * @description The project it belongs to.
+             * @default null
+             */
+            project_id?: string | null;
+            /**
+             * Provider
+             * @description Who does the work; the actor's default otherwise.
+             * @default null
+             */
+            provider?: string | null;
+            /**
+             * Retry Delays
+             * @description Seconds before each retry, the last repeated; or by type of error, as lists or curves.
+             * @default null
+             */
+            retry_delays?: (number[] | components["schemas"]["TaskSchedules"]) | null;
+            /**
+             * Run At
+             * @description Not before this time, with its zone; within a year. One that is past means now.
+             * @default null
+             */
+            run_at?: string | null;
+            /**
+             * Tags
+             * @description Words to find it by.
+             */
+            tags?: string[];
+            /**
+             * Task Type
+             * @description A word of your own for the kind of task.
+             * @default null
+             */
+            task_type?: string | null;
+            /**
+             * Timeout Seconds
+             * @description How long one attempt may take; the actor's own otherwise.
+             * @default null
+             */
+            timeout_seconds?: number | null;
+            /**
+             * User Id
+             * @description Whose task it is; for admins alone.
+             * @default null
+             */
+            user_id?: string | null;
+            /**
+             * Webhook Url
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
+             * @default null
+             */
+            webhook_url?: string | null;
+            /**
+             * Workflow Id
+             * @description The workflow it belongs to.
+             * @default null
+             */
+            workflow_id?: string | null;
+        };
+        /** @description A picture or a film from a prompt, and from a picture where the action starts with one. */
+        "task.media": {
+            /**
+             * @description The kind of work. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            actor: "media";
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
+             * Dedupe Key
+             * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
+             * @default null
+             */
+            dedupe_key?: string | null;
+            /**
+             * Dedupe Ttl Seconds
+             * @description How long the `dedupe_key` means this task; as configured otherwise.
+             * @default null
+             */
+            dedupe_ttl_seconds?: number | null;
+            /**
+             * Delay Seconds
+             * @description Not before so many seconds from now.
+             * @default null
+             */
+            delay_seconds?: number | null;
+            /**
+             * Depends On
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
+             */
+            depends_on?: (string | components["schemas"]["Dependency"])[];
             /**
              * Max Age Seconds
              * @description Older than this it is buried, not started.
@@ -4088,7 +8272,7 @@ export interface components {
             user_id?: string | null;
             /**
              * Webhook Url
-             * @description Not supported yet: such a task is refused.
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
              * @default null
              */
             webhook_url?: string | null;
@@ -4106,6 +8290,11 @@ export interface components {
              * @enum {string}
              */
             actor: "probe";
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
             /**
              * Dedupe Key
              * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
@@ -4126,9 +8315,9 @@ export interface components {
             delay_seconds?: number | null;
             /**
              * Depends On
-             * @description Starts when all of these tasks have completed.
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
              */
-            depends_on?: string[];
+            depends_on?: (string | components["schemas"]["Dependency"])[];
             /**
              * Max Age Seconds
              * @description Older than this it is buried, not started.
@@ -4203,7 +8392,7 @@ export interface components {
             user_id?: string | null;
             /**
              * Webhook Url
-             * @description Not supported yet: such a task is refused.
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
              * @default null
              */
             webhook_url?: string | null;
@@ -4221,6 +8410,11 @@ export interface components {
              * @enum {string}
              */
             actor: "summarize";
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
             /**
              * Dedupe Key
              * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
@@ -4241,9 +8435,9 @@ export interface components {
             delay_seconds?: number | null;
             /**
              * Depends On
-             * @description Starts when all of these tasks have completed.
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
              */
-            depends_on?: string[];
+            depends_on?: (string | components["schemas"]["Dependency"])[];
             /**
              * Max Age Seconds
              * @description Older than this it is buried, not started.
@@ -4318,7 +8512,7 @@ export interface components {
             user_id?: string | null;
             /**
              * Webhook Url
-             * @description Not supported yet: such a task is refused.
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
              * @default null
              */
             webhook_url?: string | null;
@@ -4328,6 +8522,158 @@ export interface components {
              * @default null
              */
             workflow_id?: string | null;
+        };
+        /** @description A delivery on its way to an endpoint. Windlass submits these itself: one that somebody else submits carries nothing. */
+        "task.webhook": {
+            /**
+             * @description The kind of work. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            actor: "webhook";
+            /**
+             * @description Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.
+             * @default null
+             */
+            approval?: components["schemas"]["Approval"] | null;
+            /**
+             * Dedupe Key
+             * @description While a task of yours under this key lives or has completed, a repeat answers with that task.
+             * @default null
+             */
+            dedupe_key?: string | null;
+            /**
+             * Dedupe Ttl Seconds
+             * @description How long the `dedupe_key` means this task; as configured otherwise.
+             * @default null
+             */
+            dedupe_ttl_seconds?: number | null;
+            /**
+             * Delay Seconds
+             * @description Not before so many seconds from now.
+             * @default null
+             */
+            delay_seconds?: number | null;
+            /**
+             * Depends On
+             * @description Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in any way. The payload may refer to their results: `{"$from": id, "path": "/summary"}`.
+             */
+            depends_on?: (string | components["schemas"]["Dependency"])[];
+            /**
+             * Max Age Seconds
+             * @description Older than this it is buried, not started.
+             * @default null
+             */
+            max_age_seconds?: number | null;
+            /**
+             * Max Retries
+             * @description So many failures are tried again; the configured number otherwise.
+             * @default null
+             */
+            max_retries?: number | null;
+            /**
+             * Parent Task Id
+             * @description The task that this one came out of.
+             * @default null
+             */
+            parent_task_id?: string | null;
+            payload: components["schemas"]["payload.webhook"];
+            /**
+             * Priority
+             * @description 0 `critical`, 1 `high`, 2 `medium`, 3 `low`, as number or word; 4 to 9 below.
+             * @default 2
+             */
+            priority?: number | ("critical" | "high" | "medium" | "low");
+            /**
+             * Project Id
+             * @description The project it belongs to.
+             * @default null
+             */
+            project_id?: string | null;
+            /**
+             * Provider
+             * @description Who does the work; the actor's default otherwise.
+             * @default null
+             */
+            provider?: string | null;
+            /**
+             * Retry Delays
+             * @description Seconds before each retry, the last repeated; or by type of error, as lists or curves.
+             * @default null
+             */
+            retry_delays?: (number[] | components["schemas"]["TaskSchedules"]) | null;
+            /**
+             * Run At
+             * @description Not before this time, with its zone; within a year. One that is past means now.
+             * @default null
+             */
+            run_at?: string | null;
+            /**
+             * Tags
+             * @description Words to find it by.
+             */
+            tags?: string[];
+            /**
+             * Task Type
+             * @description A word of your own for the kind of task.
+             * @default null
+             */
+            task_type?: string | null;
+            /**
+             * Timeout Seconds
+             * @description How long one attempt may take; the actor's own otherwise.
+             * @default null
+             */
+            timeout_seconds?: number | null;
+            /**
+             * User Id
+             * @description Whose task it is; for admins alone.
+             * @default null
+             */
+            user_id?: string | null;
+            /**
+             * Webhook Url
+             * @description Tells its end there: to your webhook for this url, or to one that is made for it, whose `webhook_secret` is in this answer alone.
+             * @default null
+             */
+            webhook_url?: string | null;
+            /**
+             * Workflow Id
+             * @description The workflow it belongs to.
+             * @default null
+             */
+            workflow_id?: string | null;
+        };
+        /**
+         * CountsDocument
+         * @description How many items there are of each kind.
+         */
+        windlass__services__api__reference__documents__projects__CountsDocument: {
+            /** Done */
+            done: number;
+            /** Failed */
+            failed: number;
+            /** Running */
+            running: number;
+            /** Skipped */
+            skipped: number;
+            /** Waiting */
+            waiting: number;
+        };
+        /**
+         * CountsDocument
+         * @description How many of its tasks are what; what stands for those of a `for_each` counts as one of them.
+         */
+        windlass__services__api__reference__operations__workflows__CountsDocument: {
+            /** Cancelled */
+            cancelled: number;
+            /** Completed */
+            completed: number;
+            /** Dead */
+            dead: number;
+            /** Live */
+            live: number;
+            /** Total */
+            total: number;
         };
     };
     responses: never;
@@ -4416,6 +8762,279 @@ export interface operations {
             };
             /** @description There is nothing by that id that this key may see. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_agent_events: {
+        parameters: {
+            query?: {
+                task_id?: string;
+                actor?: string;
+                /** @description Repeat it for several: any of them. */
+                status?: components["schemas"]["State"];
+                /** @description Which agent: tasks of the actor `agent` alone. */
+                subagent_type?: string;
+                project_id?: string;
+                workflow_id?: string;
+                /** @description Whose tasks; a user's key sees its own in any case. */
+                user_id?: string;
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentEventPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_agent_event: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                event_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentEventDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    delete_agent_event: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                event_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone, with its vectors. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_approvals: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4772,6 +9391,689 @@ export interface operations {
             };
             /** @description The body is declared as something else than JSON. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_delivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description With every try. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WholeDeliveryDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    redeliver: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "its owner asked for it"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description It is sent again. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_embedding_jobs: {
+        parameters: {
+            query?: {
+                /** @description What became of it. */
+                state?: "waiting" | "done" | "failed" | null;
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingJobPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    retry_embedding_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It waits again. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingJobDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_embedding_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All of them. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingModelList"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    create_embedding_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "dimensions": 1536,
+                 *       "name": "text-embedding-3-small",
+                 *       "provider": "vectors"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewModel"];
+            };
+        };
+        responses: {
+            /** @description It is being built. */
+            201: {
+                headers: {
+                    /** @description Where they are listed. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingModelDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    delete_embedding_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone, with its vectors. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    activate_embedding_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is the active one. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingModelDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5367,6 +10669,192 @@ export interface operations {
             };
         };
     };
+    search_memory: {
+        parameters: {
+            query: {
+                /** @description Text in the error message or at the beginning of the prompt or content; three characters at least. */
+                q: string;
+                /** @description How many at most. */
+                limit?: number;
+                project_id?: string;
+                /** @description Which agent: tasks of the actor `agent` alone. */
+                subagent_type?: string;
+                /** @description Created later than this moment, ISO 8601. */
+                created_after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    search_memory_by_body: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "limit": 5,
+                 *       "q": "which lighthouses were counted?"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Question"];
+            };
+        };
+        responses: {
+            /** @description What was found. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     get_overview: {
         parameters: {
             query?: {
@@ -5390,6 +10878,2062 @@ export interface operations {
             };
             /** @description No valid key came with the request. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_projects: {
+        parameters: {
+            query?: {
+                state?: components["schemas"]["QueueState"][];
+                /** @description Those that are archived, instead of the others. */
+                archived?: boolean;
+                /** @description Text in the error message or at the beginning of the prompt or content; three characters at least. */
+                q?: string;
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    create_project: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless for 24 hours: it answers with the task that is there already. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "defaults": {
+                 *         "actor": "agent",
+                 *         "payload": {
+                 *           "subagent_type": "coder"
+                 *         }
+                 *       },
+                 *       "name": "new website"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewProject"];
+            };
+        };
+        responses: {
+            /** @description It was made before, under the same Idempotency-Key. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectDocument"];
+                };
+            };
+            /** @description The project. */
+            201: {
+                headers: {
+                    /** @description The project's own path. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    change_many_projects: {
+        parameters: {
+            query?: {
+                /** @description Hold the answer back until the task has ended, for so many seconds at most (50). */
+                wait?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "stop",
+                 *       "project_ids": [
+                 *         "0192f0c1-2f5e-7a3b-8c1d-0123456789ab"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["Batch"];
+            };
+        };
+        responses: {
+            /** @description What has become of each. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectBatchDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The project. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    archive_project: {
+        parameters: {
+            query?: {
+                /** @description Why, for the audit log. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The project. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    change_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "on_failure": "continue"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProjectChange"];
+            };
+        };
+        responses: {
+            /** @description The project. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_project_events: {
+        parameters: {
+            query?: {
+                /** @description Begin after this `seq`. */
+                after?: number;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectEventPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_items: {
+        parameters: {
+            query?: {
+                state?: components["schemas"]["ItemState"][];
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    add_items: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "items": [
+                 *         {
+                 *           "payload": {
+                 *             "prompt": "Write the header."
+                 *           },
+                 *           "title": "the header"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewItems"];
+            };
+        };
+        responses: {
+            /** @description The new items. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemList"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_item: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The item. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    delete_item: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    change_item: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "title": "the header, in blue"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ItemChange"];
+            };
+        };
+        responses: {
+            /** @description The item. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    requeue_item: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "it goes in circles"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description The item. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    skip_item: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+                item_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "it goes in circles"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description The item. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    force_stop_queue: {
+        parameters: {
+            query?: {
+                /** @description Hold the answer back until the task has ended, for so many seconds at most (50). */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "it goes in circles"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description Nothing of the run lives any more. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForceStoppedDocument"];
+                };
+            };
+            /** @description Not proven yet: it is stopping. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForceStoppedDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    project_queue_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectQueueDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    stop_queue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "it goes in circles"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description No further run starts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoppedDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    stream_queue: {
+        parameters: {
+            query?: {
+                /** @description Begin after this `seq`. */
+                after?: string;
+            };
+            header?: {
+                /** @description The last event that the client has seen; goes before `after`. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Server-sent events: `status`, `run`, `item`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    run_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "mode": "loop"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Run"];
+            };
+        };
+        responses: {
+            /** @description It runs. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectQueueDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_runs: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5877,6 +13421,10 @@ export interface operations {
                 workflow_run_id?: string;
                 interaction_id?: string;
                 parent_task_id?: string;
+                /** @description What the provider calls the work. */
+                provider_job_id?: string;
+                /** @description The request that submitted it: the `X-Request-ID` that was sent, or the one that was answered. */
+                request_id?: string;
                 /** @description The last error's type, for instance `ServiceUnavailable`. */
                 error_type?: string;
                 /** @description As `/queues/dlq?group_by=error` shows it. */
@@ -6091,6 +13639,1357 @@ export interface operations {
             };
             /** @description No valid key came with the request. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_schedules: {
+        parameters: {
+            query?: {
+                state?: components["schemas"]["ScheduleState"][];
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SchedulePage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    create_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "cron": "30 2 * * *",
+                 *       "name": "nightly",
+                 *       "target": {
+                 *         "task": {
+                 *           "actor": "summarize",
+                 *           "payload": {
+                 *             "content": "What happened today?"
+                 *           }
+                 *         }
+                 *       },
+                 *       "timezone": "Europe/Berlin"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewSchedule"];
+            };
+        };
+        responses: {
+            /** @description The new schedule. */
+            201: {
+                headers: {
+                    /** @description The schedule's own path. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    preview_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "cron": "30 2 * * *",
+                 *       "timezone": "Europe/Berlin"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Preview"];
+            };
+        };
+        responses: {
+            /** @description The times. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schedule. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    put_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "cron": "30 2 * * *",
+                 *       "name": "nightly",
+                 *       "target": {
+                 *         "task": {
+                 *           "actor": "summarize",
+                 *           "payload": {
+                 *             "content": "What happened today?"
+                 *           }
+                 *         }
+                 *       },
+                 *       "timezone": "Europe/Berlin"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewSchedule"];
+            };
+        };
+        responses: {
+            /** @description The schedule. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDocument"];
+                };
+            };
+            /** @description The new schedule. */
+            201: {
+                headers: {
+                    /** @description The schedule's own path. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    delete_schedule: {
+        parameters: {
+            query?: {
+                /** @description Why, for the audit log. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    change_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap": "queue-one"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ScheduleChange"];
+            };
+        };
+        responses: {
+            /** @description The schedule. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    backfill_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from": "2026-06-01T00:00:00Z",
+                 *       "to": "2026-06-02T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Backfill"];
+            };
+        };
+        responses: {
+            /** @description What became of each due time. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleRunList"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    pause_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "the provider is on holiday"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description The schedule. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    resume_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "the provider is on holiday"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description The schedule. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_schedule_runs: {
+        parameters: {
+            query?: {
+                /** @description Only those; repeat it for several. */
+                outcome?: components["schemas"]["Outcome"][];
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleRunPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    trigger_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "the provider is on holiday"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description What became of it. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleRunDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6392,7 +15291,14 @@ export interface operations {
     list_stats: {
         parameters: {
             query?: {
+                /** @description The first day, in UTC. */
+                from?: string;
+                /** @description The last day; today if left out. */
+                to?: string;
+                /** @description Instead of `from`: so many days up to the last. */
                 days?: number;
+                /** @description `error` groups them by what they died of. */
+                group_by?: string;
             };
             header?: never;
             path?: never;
@@ -6411,15 +15317,6 @@ export interface operations {
             };
             /** @description No valid key came with the request. */
             401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDocument"];
-                };
-            };
-            /** @description The key is valid, but not for this. */
-            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6464,6 +15361,8 @@ export interface operations {
                 workflow_id?: string;
                 /** @description Whose tasks; a user's key sees its own in any case. */
                 user_id?: string;
+                /** @description `state` leaves out output and steps, and thins progress: for lists. */
+                only?: "state" | null;
                 /** @description Begin after this `seq`. */
                 after?: string;
             };
@@ -6553,6 +15452,10 @@ export interface operations {
                 workflow_run_id?: string;
                 interaction_id?: string;
                 parent_task_id?: string;
+                /** @description What the provider calls the work. */
+                provider_job_id?: string;
+                /** @description The request that submitted it: the `X-Request-ID` that was sent, or the one that was answered. */
+                request_id?: string;
                 /** @description The last error's type, for instance `ServiceUnavailable`. */
                 error_type?: string;
                 /** @description As `/queues/dlq?group_by=error` shows it. */
@@ -7199,6 +16102,153 @@ export interface operations {
             };
         };
     };
+    submit_embed: {
+        parameters: {
+            query?: {
+                /** @description Hold the answer back until the task has ended, for so many seconds at most (50). */
+                wait?: number;
+            };
+            header?: {
+                /** @description Makes a repeat harmless for 24 hours: it answers with the task that is there already. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "text": "Count the lighthouses of Norway"
+                 *     }
+                 */
+                "application/json": components["schemas"]["shortcut.embed"];
+            };
+        };
+        responses: {
+            /** @description It ended within `wait`, or was there already. */
+            200: {
+                headers: {
+                    /** @description `true` when the key was used before. */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDocument"];
+                };
+            };
+            /** @description Stored for good. */
+            201: {
+                headers: {
+                    /** @description Where it can be read. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDocument"];
+                };
+            };
+            /** @description Stored, and not ended within `wait`. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     submit_media: {
         parameters: {
             query?: {
@@ -7755,6 +16805,153 @@ export interface operations {
             };
         };
     };
+    submit_webhook: {
+        parameters: {
+            query?: {
+                /** @description Hold the answer back until the task has ended, for so many seconds at most (50). */
+                wait?: number;
+            };
+            header?: {
+                /** @description Makes a repeat harmless for 24 hours: it answers with the task that is there already. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "delivery_id": "0192f0c1-2f5e-7a3b-8c1d-0123456789ab"
+                 *     }
+                 */
+                "application/json": components["schemas"]["shortcut.webhook"];
+            };
+        };
+        responses: {
+            /** @description It ended within `wait`, or was there already. */
+            200: {
+                headers: {
+                    /** @description `true` when the key was used before. */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDocument"];
+                };
+            };
+            /** @description Stored for good. */
+            201: {
+                headers: {
+                    /** @description Where it can be read. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDocument"];
+                };
+            };
+            /** @description Stored, and not ended within `wait`. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     get_task: {
         parameters: {
             query?: {
@@ -7895,6 +17092,136 @@ export interface operations {
             };
             /** @description The present state does not allow it. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    approve_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                task_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "comment": "looks good"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Comment"];
+            };
+        };
+        responses: {
+            /** @description The task, as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8171,6 +17498,136 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KilledDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    reject_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                task_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "comment": "the second picture is wrong"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Comment"];
+            };
+        };
+        responses: {
+            /** @description The task, as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDocument"];
                 };
             };
             /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
@@ -8638,6 +18095,1016 @@ export interface operations {
             };
         };
     };
+    list_webhooks: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    create_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewWebhook"];
+            };
+        };
+        responses: {
+            /** @description The webhook, with its secret. */
+            201: {
+                headers: {
+                    /** @description The webhook's own path. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretWebhookDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: {
+                /** @description Why, for the audit log. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    change_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "events": [
+                 *         "task.*"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookChange"];
+            };
+        };
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: {
+                state?: components["schemas"]["DeliveryState"];
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    disable_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "its owner asked for it"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    enable_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "replay": "held"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Enabling"];
+            };
+        };
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    rotate_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "its owner asked for it"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description With the secret. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SecretWebhookDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    test_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "its owner asked for it"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description It is sent. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
     list_workers: {
         parameters: {
             query?: never;
@@ -8851,6 +19318,671 @@ export interface operations {
             };
             /** @description No valid key came with the request. */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    list_workflows: {
+        parameters: {
+            query?: {
+                /** @description Repeat it for several: any of them. */
+                status?: components["schemas"]["WorkflowStatus"][];
+                name?: string;
+                /** @description Repeat it for several: all of them. */
+                tag?: string[];
+                /** @description Whose tasks; a user's key sees its own in any case. */
+                user_id?: string;
+                /** @description Created later than this moment, ISO 8601. */
+                created_after?: string;
+                /** @description Created earlier than this moment, ISO 8601. */
+                created_before?: string;
+                /** @description The `next_cursor` of the page before. */
+                cursor?: string;
+                /** @description How many at most. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowPage"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    submit_workflow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes a repeat harmless for 24 hours: it answers with the task that is there already. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "report",
+                 *       "tasks": [
+                 *         {
+                 *           "actor": "probe",
+                 *           "key": "draft",
+                 *           "payload": {
+                 *             "result": "hello"
+                 *           }
+                 *         },
+                 *         {
+                 *           "actor": "probe",
+                 *           "depends_on": [
+                 *             "draft"
+                 *           ],
+                 *           "key": "review",
+                 *           "payload": {
+                 *             "result": {
+                 *               "$from": "draft"
+                 *             }
+                 *           }
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewWorkflowDocument"];
+            };
+        };
+        responses: {
+            /** @description It was there already. */
+            200: {
+                headers: {
+                    /** @description `true`. */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowDocument"];
+                };
+            };
+            /** @description Stored for good, all of it. */
+            201: {
+                headers: {
+                    /** @description Where it can be read. */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_workflow: {
+        parameters: {
+            query?: {
+                /** @description Hold the answer back until the task has ended, for so many seconds at most (50). */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workflow. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowDocument"];
+                };
+            };
+            /** @description It still runs after `wait`. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    cancel_workflow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "not wanted any more"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Reasoned"];
+            };
+        };
+        responses: {
+            /** @description It is cancelled. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowDocument"];
+                };
+            };
+            /** @description Workers are stopping its tasks. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    resume_workflow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "retry": "failed"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Resume"];
+            };
+        };
+        responses: {
+            /** @description It goes on. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowDocument"];
+                };
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is larger than it may be. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The body is declared as something else than JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    watch_workflow: {
+        parameters: {
+            query?: {
+                /** @description Begin after this `seq`. */
+                after?: string;
+            };
+            header?: {
+                /** @description The last event that the client has seen; goes before `after`. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Server-sent events. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description It has ended, and the client has read all of it. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

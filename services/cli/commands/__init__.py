@@ -5,24 +5,50 @@ import argparse
 from windlass.services.cli.commands import (
     doctor,
     drill,
+    figures,
     keys,
+    memory,
     overview,
     page,
+    projects,
     providers,
     queues,
     save,
+    schedules,
     submit,
     tasks,
     top,
     watch,
+    webhooks,
     workers,
+    workflows,
 )
 from windlass.services.cli.commands.arguments import Commands, add_connection
 from windlass.services.cli.parsing import Parser
 
 __all__ = ["add_commands", "add_connection"]
 
-GROUPS = (submit, tasks, watch, save, queues, top, providers, workers, keys, overview, page, doctor, drill)
+GROUPS = (
+    submit,
+    tasks,
+    watch,
+    projects,
+    workflows,
+    schedules,
+    webhooks,
+    memory,
+    save,
+    queues,
+    top,
+    providers,
+    workers,
+    keys,
+    overview,
+    figures,
+    page,
+    doctor,
+    drill,
+)
 
 
 def add_commands(commands: "argparse._SubParsersAction[Parser]") -> None:

@@ -18,14 +18,13 @@ from windlass.services.cli.parsing import Parser
 MODULE: Final = "windlass.services.admin.after_restore"
 DESCRIPTION: Final = """\
 Run it once after Postgres was restored from a backup, before any service is started again. In one transaction it hands
-back what ran at the time of the backup, so that no worker of that time can end it, clears doorbells, workers and
-reports, and takes every number that clients have seen beyond those that may have been given out since. Orders at
-providers are kept and looked for there. It speaks to the Postgres of WINDLASS_DATABASE_URL.
+back what ran at the time of the backup, so that no worker of that time can end it, forgets workers and reports, and
+takes every number that clients have seen beyond those that may have been given out since. Orders at providers are kept
+and looked for there. It speaks to the Postgres of WINDLASS_DATABASE_URL.
 """
 COUNTS: Final = (
     ("running", "running tasks handed back, with a new claim token and a higher attempt"),
     ("waiting", "waiting tasks taken beyond the events that clients may have seen"),
-    ("doorbells", "doorbell marks cleared"),
     ("workers", "workers forgotten"),
     ("reports", "reports of dispatchers and janitors forgotten"),
     ("renumbered_events", "events of another server put before all that this one writes"),

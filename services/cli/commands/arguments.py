@@ -80,11 +80,27 @@ def chosen_filter(arguments: argparse.Namespace) -> Filter:
 
 
 def task_id(text: str) -> str:
+    return id_of("a task", text)
+
+
+def project_id(text: str) -> str:
+    return id_of("a project", text)
+
+
+def workflow_id(text: str) -> str:
+    return id_of("a workflow", text)
+
+
+def item_id(text: str) -> str:
+    return id_of("an item", text)
+
+
+def id_of(what: str, text: str) -> str:
     """Whole, as the tables show it."""
     try:
         return str(UUID(text))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not the id of a task; one looks like {AN_ID}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not the id of {what}; one looks like {AN_ID}") from None
 
 
 def seconds(text: str) -> float:
@@ -124,6 +140,7 @@ READ_AS: dict[str, dict[str, Any]] = {
     "workflow_run_id": {"metavar": "ID"},
     "interaction_id": {"metavar": "ID"},
     "parent_task_id": {"type": task_id, "metavar": "TASK"},
+    "request_id": {"metavar": "ID", "help": "of the request that submitted them"},
     "error_type": {"metavar": "TYPE", "help": "for example NetworkTimeout"},
     "fingerprint": {"metavar": "TEXT", "help": "as `windlass dlq --group -o json` shows it"},
     "created_after": {"type": moment, "metavar": "TIME", "help": "ISO 8601, such as 2026-07-01T12:00Z"},

@@ -1,29 +1,16 @@
-"""`windlass health | audit | stats`: how everything is, what operators did, and what became of each day's tasks."""
+"""`windlass health | audit`: how everything is, and what operators did."""
 
 import argparse
-from datetime import date
 from typing import Any
 
 from windlass import AuditEntry, Health
 from windlass.client import calls
-from windlass.client.call import Call
-from windlass.client.task import Document, Listing
+from windlass.client.task import Listing
 from windlass.services.cli import exit_codes
 from windlass.services.cli.commands.arguments import Commands, count
 from windlass.services.cli.display.tables import Table
-from windlass.services.cli.display.texts import compact, known, moment, ratio
+from windlass.services.cli.display.texts import compact, known, moment
 from windlass.services.cli.session import Session
-
-
-class DayOfActor(Document, frozen=True, kw_only=True):
-    day: date
-    actor: str
-    created: int
-    completed: int
-    failed: int
-    average_latency_seconds: float | None = None
-    error_rate: float | None = None
-    heartbeat_delay_seconds: float | None = None
 
 
 def add_commands(commands: Commands) -> None:
@@ -33,9 +20,6 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("--limit", type=count, default=20, metavar="N", help="at most so many (20)")
     parser.add_argument("--action", help="only this, such as provider.change")
     parser.add_argument("--user", dest="user_id", help="only what this operator did")
-
-    parser = commands.add("stats", stats, "show what became of each day's tasks, by actor", "windlass stats --days 7")
-    parser.add_argument("--days", type=count, default=30, metavar="N", help="of so many days (30)")
 
 
 def health(session: Session, _arguments: argparse.Namespace) -> int:
@@ -50,11 +34,6 @@ def audit(session: Session, arguments: argparse.Namespace) -> None:
     document = session.ask_pages(call, arguments.limit)
     more = document.get("next_cursor") is not None
     session.screen.show(document, audit_table(call.read(document), is_all=not more))
-
-
-def stats(session: Session, arguments: argparse.Namespace) -> None:
-    call = Call("GET", f"{calls.API}/stats", Listing[DayOfActor], params={"days": arguments.days})
-    session.show(call, stats_table)
 
 
 def health_table(answer: Health) -> Table:
@@ -76,24 +55,5 @@ def audit_table(answer: Listing[AuditEntry], *, is_all: bool) -> Table:
     )
 
 
-def stats_table(answer: Listing[DayOfActor]) -> Table:
-    rows = [
-        (
-            str(each.day), each.actor, str(each.created), str(each.completed), str(each.failed),
-            _seconds(each.average_latency_seconds), ratio(each.error_rate), _seconds(each.heartbeat_delay_seconds),
-        )
-        for each in answer.items
-    ]  # fmt: skip
-    return Table(
-        columns=("DAY", "ACTOR", "CREATED", "COMPLETED", "DEAD", "LATENCY", "ERRORS", "HEARTBEAT DELAY"),
-        rows=rows,
-        empty="no figures yet: the janitor writes them every hour",
-    )
-
-
 def _details(details: Any) -> str:
     return compact(details) if details else ""
-
-
-def _seconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}s"

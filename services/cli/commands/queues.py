@@ -107,6 +107,7 @@ def bulk_facts(bulk: Bulk) -> Facts:
             ("done", f"{bulk.done} of {bulk.matched}"),
             ("changed", str(bulk.changed)),
             *([("duplicates", str(bulk.duplicates))] if bulk.duplicates else []),
+            *([("requeued", str(bulk.requeued))] if bulk.requeued else []),
             ("reason", known(bulk.reason)),
             ("filter", compact(bulk.filter)),
             ("canary", known(bulk.canary)),

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from windlass import Event, Task, Usage, Why, WindlassError
+from windlass import Approval, AttemptUsage, Event, Task, Why, WindlassError
 from windlass.client import calls
 from windlass.client.call import Call
 from windlass.client.task import Listing
@@ -19,7 +19,7 @@ from windlass.services.cli.commands.arguments import (
     task_id,
 )
 from windlass.services.cli.display.tables import Facts, Table
-from windlass.services.cli.display.texts import age, compact, describe, known, moment, standing
+from windlass.services.cli.display.texts import age, clean, compact, describe, dollars, known, moment, spent, standing
 from windlass.services.cli.session import Session, complain
 
 
@@ -124,9 +124,17 @@ def stops(task: Task) -> bool:
 
 def tasks_table(tasks: tuple[Task, ...], empty: str, note: str | None = None) -> Table:
     return Table(
-        columns=("TASK", "STATUS", "QUEUE", "ATTEMPT", "AGE", "PROGRESS"),
+        columns=("TASK", "STATUS", "QUEUE", "ATTEMPT", "AGE", "COST", "PROGRESS"),
         rows=[
-            (task.task_id, task.status, task.queue, str(task.attempt), age(task.created_at), standing(task))
+            (
+                task.task_id,
+                task.status,
+                task.queue,
+                str(task.attempt),
+                age(task.created_at),
+                "" if task.usage is None else dollars(task.usage.cost_usd),
+                standing(task),
+            )
             for task in tasks
         ],
         empty=empty,
@@ -145,23 +153,33 @@ def task_facts(task: Task) -> Facts:
         ("error", error),
         ("result", compact(task.result) if task.result is not None else ""),
         ("payload", compact(task.payload)),
+        ("input", compact(task.input) if task.input is not None else ""),
+        ("approval", "" if task.approval is None else asked(task.approval)),
         ("attempt", f"{task.attempt}, {task.retry_count} of {task.max_retries} retries used"),
         ("usage", "" if task.usage is None else spent(task.usage)),
+        *(("usage", f"attempt {each.attempt}: {spent(each)}") for each in by_attempt(task)),
     ]
     names = (
         "actor", "provider", "queue", "lane", "task_type", "priority", "user_id", "tags", "project_id", "workflow_id",
-        "workflow_run_id", "interaction_id", "parent_task_id", "depends_on", "dedupe_key", "worker_id",
+        "workflow_key", "workflow_run_id", "interaction_id", "parent_task_id", "depends_on", "dedupe_key", "worker_id",
         "provider_job_id", "exit_code", "held", "concurrency_key", "timeout_seconds", "created_at", "available_at",
         "started_at", "completed_at", "updated_at", "expires_at", "heartbeat_at", "lease_expires_at",
     )  # fmt: skip
     return Facts([*heading, *((name, known(getattr(task, name))) for name in names)])
 
 
-def spent(usage: Usage) -> str:
-    """As far as somebody said so."""
-    figures = (("$", usage.cost_usd, ""), ("", usage.prompt_tokens, " prompt tokens"),
-               ("", usage.completion_tokens, " completion tokens"))  # fmt: skip
-    return ", ".join(f"{before}{value:g}{after}" for before, value, after in figures if value is not None)
+def by_attempt(task: Task) -> tuple[AttemptUsage, ...]:
+    """Worth saying where it is not all one attempt's."""
+    told = task.usage_by_attempt or ()
+    return told if len(told) > 1 else ()
+
+
+def asked(approval: Approval) -> str:
+    """What was asked, and what came of it."""
+    by = f" by {approval.decided_by}" if approval.decided_by else ""
+    comment = f": {approval.comment}" if approval.comment else ""
+    waits = f"waiting for {age(approval.since)}" if approval.since else "not asked yet"
+    return clean(f"{approval.message} ({approval.decision or waits}{by}{comment})")
 
 
 def events_table(events: tuple[Event, ...]) -> Table:

@@ -40,6 +40,10 @@ class Screen:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
+    def text(self, text: str) -> None:
+        """As it is, with its own ends of lines."""
+        sys.stdout.write(text)
+
     def json_line(self, document: Any) -> None:
         self.line(msgspec.json.encode(document).decode())
 

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from windlass import Progress, Task, TaskError
+from windlass import Progress, Task, TaskError, Usage
 
 
 def clean(text: str) -> str:
@@ -61,6 +61,18 @@ def compact(value: Any) -> str:
     """JSON on one line, readable in any script; what a terminal would obey is escaped."""
     text = json.dumps(value, ensure_ascii=False)
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
+
+
+def dollars(value: float | None) -> str:
+    """Small sums, too: `$12.5`, `$0.0147`."""
+    return "" if value is None else f"${value:.6f}".rstrip("0").rstrip(".")
+
+
+def spent(usage: Usage) -> str:
+    """As far as somebody said so."""
+    tokens = ((usage.prompt_tokens, "prompt tokens"), (usage.completion_tokens, "completion tokens"))
+    said = [dollars(usage.cost_usd), *(f"{value} {what}" for value, what in tokens if value is not None)]
+    return ", ".join(filter(None, said))
 
 
 def describe(error: TaskError) -> str:

@@ -1,0 +1,74 @@
+"""`windlass webhooks deliveries | delivery | redeliver`: what endpoints were told, and telling it again."""
+
+import argparse
+from typing import Any, get_args
+
+from windlass.client.errors import WindlassError
+from windlass.client.webhooks import calls
+from windlass.client.webhooks.documents import DeliveryState
+from windlass.services.cli import exit_codes
+from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason, count, id_of
+from windlass.services.cli.commands.webhooks import views
+from windlass.services.cli.commands.webhooks.endpoints import add_webhook
+from windlass.services.cli.session import Session, complain
+
+MOST = 20
+
+
+def add_actions(actions: Commands) -> None:
+    parser = actions.add(
+        "deliveries",
+        deliveries,
+        "list what a webhook was told, newest first",
+        f"windlass webhooks deliveries {AN_ID} --state failed",
+    )
+    add_webhook(parser)
+    parser.add_argument("--state", choices=get_args(DeliveryState), help="only those")
+    parser.add_argument("--limit", type=count, default=MOST, metavar="N", help=f"at most so many ({MOST})")
+
+    parser = actions.add(
+        "delivery", delivery, "show one delivery, with every try", f"windlass webhooks delivery {AN_ID}"
+    )
+    parser.add_argument("delivery_id", type=delivery_id, metavar="DELIVERY")
+
+    parser = actions.add(
+        "redeliver", redeliver, "send deliveries again, under their own ids", f"windlass webhooks redeliver {AN_ID}"
+    )
+    parser.add_argument("delivery_ids", type=delivery_id, nargs="+", metavar="DELIVERY")
+    add_reason(parser)
+
+
+def delivery_id(text: str) -> str:
+    return id_of("a delivery", text)
+
+
+def deliveries(session: Session, arguments: argparse.Namespace) -> None:
+    call = calls.deliveries(arguments.webhook_id, arguments.state)
+    document = session.ask_pages(call, arguments.limit)
+    found = call.read(document).items
+    empty = "no delivery is like that" if arguments.state else "it was told nothing yet"
+    note = f"these are the newest {len(found)}; --limit shows more" if document.get("next_cursor") else None
+    session.screen.show(document, views.deliveries_table(found, empty, note))
+
+
+def delivery(session: Session, arguments: argparse.Namespace) -> None:
+    session.show(calls.delivery(arguments.delivery_id), views.whole_delivery_facts)
+
+
+def redeliver(session: Session, arguments: argparse.Namespace) -> int:
+    """One after the other; what fails does not keep the rest from being sent. The first failure's code is told."""
+    documents: list[Any] = []
+    codes: list[int] = []
+    for each in arguments.delivery_ids:
+        call = calls.redeliver(each, arguments.reason)
+        try:
+            documents.append(session.client.ask(call))
+        except WindlassError as error:
+            complain(error, about=each)
+            codes.append(exit_codes.exit_code(error))
+        else:
+            if not session.screen.as_json:
+                session.screen.line(f"{each}\t{call.read(documents[-1]).state}")
+    if session.screen.as_json:
+        session.screen.document({"items": documents})
+    return codes[0] if codes else exit_codes.DONE

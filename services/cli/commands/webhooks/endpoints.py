@@ -1,0 +1,107 @@
+"""`windlass webhooks create | list | show | test | rotate | disable | enable | delete`: endpoints themselves."""
+
+import argparse
+from typing import cast, get_args
+
+from windlass.client.webhooks import calls
+from windlass.client.webhooks.documents import Replay, Scope
+from windlass.client.webhooks.options import WebhookFilter
+from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason, count, id_of
+from windlass.services.cli.commands.completing import is_a_webhook
+from windlass.services.cli.commands.webhooks import views
+from windlass.services.cli.session import Session
+
+MOST = 50
+ONLY = ("project_id", "workflow_id", "actor", "tag")
+
+
+def add_actions(actions: Commands) -> None:
+    parser = actions.add(
+        "create",
+        create,
+        "tell a url of what happens; its secret is shown this once",
+        "windlass webhooks create https://example.org/hook --event task.completed --event task.dead",
+    )
+    parser.add_argument("endpoint", metavar="URL", help="https, unless it is an allowed private address")
+    parser.add_argument(
+        "--event", dest="events", action="append", required=True, help="such as task.completed, or task.*; repeatable"
+    )
+    parser.add_argument("--scope", choices=get_args(Scope), help="your own things, or everybody's (admins)")
+    parser.add_argument("--description", metavar="TEXT")
+    group = parser.add_argument_group("only what is of these, all at once")
+    group.add_argument("--project", dest="project_id", metavar="ID")
+    group.add_argument("--workflow", dest="workflow_id", metavar="ID")
+    group.add_argument("--actor", help="the kind of work")
+    group.add_argument("--tag")
+
+    parser = actions.add("list", list_webhooks, "list webhooks, newest first", "windlass webhooks list")
+    parser.add_argument("--limit", type=count, default=MOST, metavar="N", help=f"at most so many ({MOST})")
+
+    parser = actions.add("show", show, "show one webhook and how it is", f"windlass webhooks show {AN_ID}")
+    add_webhook(parser)
+
+    for name, command, duty in (
+        ("test", test, "send it a delivery that says nothing else"),
+        ("rotate", rotate, "give it a new secret; for a day the one before it signs as well"),
+        ("disable", disable, "hold what it would be told until it is enabled"),
+        ("enable", enable, "send what was held, and what happens from now on"),
+        ("delete", delete, "tell it nothing more; its deliveries are kept"),
+    ):
+        parser = actions.add(name, command, duty, f"windlass webhooks {name} {AN_ID}")
+        add_webhook(parser)
+        if command is enable:
+            parser.add_argument(
+                "--replay", choices=get_args(Replay), default="held", help="none gives up what was held"
+            )
+        add_reason(parser)
+
+
+def add_webhook(parser: argparse.ArgumentParser) -> None:
+    is_a_webhook(parser.add_argument("webhook_id", type=webhook_id, metavar="WEBHOOK"))
+
+
+def webhook_id(text: str) -> str:
+    return id_of("a webhook", text)
+
+
+def create(session: Session, arguments: argparse.Namespace) -> None:
+    only = cast(WebhookFilter, {name: said for name in ONLY if (said := getattr(arguments, name)) is not None})
+    call = calls.create(arguments.endpoint, arguments.events, only or None, arguments.scope, arguments.description)
+    session.show(call, views.secret_facts)
+    session.screen.remark("give the secret to the receiver: it cannot be shown again")
+
+
+def list_webhooks(session: Session, arguments: argparse.Namespace) -> None:
+    call = calls.list_webhooks()
+    document = session.ask_pages(call, vars(arguments).get("limit", MOST))
+    found = call.read(document).items
+    note = f"these are the newest {len(found)}; `list --limit` shows more" if document.get("next_cursor") else None
+    session.screen.show(document, views.webhooks_table(found, note))
+
+
+def show(session: Session, arguments: argparse.Namespace) -> None:
+    session.show(calls.get(arguments.webhook_id), views.webhook_facts)
+
+
+def test(session: Session, arguments: argparse.Namespace) -> None:
+    sent = session.show(calls.send_test(arguments.webhook_id, arguments.reason), views.delivery_facts)
+    if session.screen.is_terminal:
+        session.screen.remark(f"see what it answers: windlass webhooks delivery {sent.delivery_id}")
+
+
+def rotate(session: Session, arguments: argparse.Namespace) -> None:
+    session.show(calls.rotate(arguments.webhook_id, arguments.reason), views.secret_facts)
+    session.screen.remark("give the secret to the receiver within a day: it cannot be shown again")
+
+
+def disable(session: Session, arguments: argparse.Namespace) -> None:
+    session.show(calls.disable(arguments.webhook_id, arguments.reason), views.webhook_facts)
+
+
+def enable(session: Session, arguments: argparse.Namespace) -> None:
+    session.show(calls.enable(arguments.webhook_id, arguments.replay, arguments.reason), views.webhook_facts)
+
+
+def delete(session: Session, arguments: argparse.Namespace) -> None:
+    session.client.perform(calls.delete(arguments.webhook_id, arguments.reason))
+    session.screen.remark("it is told nothing more; what waited for it is given up, and kept")

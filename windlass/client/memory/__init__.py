@@ -1,0 +1,1 @@
+"""Memory and figures: what agents did, found again, and what it cost."""

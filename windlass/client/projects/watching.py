@@ -1,0 +1,93 @@
+"""A project's stream: its events, one type for each name, over any number of connections, and when it is over."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from windlass.client.call import Call
+from windlass.client.conversation import read_json
+from windlass.client.conversion import convert
+from windlass.client.errors import UnreadableAnswer
+from windlass.client.projects import calls
+from windlass.client.projects.documents import ItemState, ProjectEvent, ProjectQueue, ProjectRun
+from windlass.client.projects.options import ProjectId
+from windlass.client.reading import Connections, number_of
+from windlass.client.stream_events import StreamMessage
+from windlass.client.task import Document, Listing
+
+BEGINS_ANEW: Final = frozenset({"start"})
+
+
+class QueueEvent(ProjectQueue, frozen=True, kw_only=True):
+    """What the queue does has changed; `type` is null for the present status, which comes first."""
+
+    seq: int
+    type: str | None = None
+
+
+class RunEvent(ProjectRun, frozen=True, kw_only=True):
+    """A run was opened, has ended, or was bound to another task."""
+
+    seq: int
+    type: str
+
+
+class ItemEvent(Document, frozen=True, kw_only=True):
+    """An item was added, changed, moved or deleted, or its run has ended."""
+
+    seq: int
+    type: str
+    item_id: str
+    state: ItemState
+    position: str = ""
+    title: str | None = None
+
+
+WatchEvent = QueueEvent | RunEvent | ItemEvent
+
+KINDS: Final[dict[str, type[WatchEvent]]] = {"status": QueueEvent, "run": RunEvent, "item": ItemEvent}
+
+
+class QueueReading(Connections[StreamMessage]):
+    """It begins with the present status, or after `after`, and has no end of its own."""
+
+    def __init__(self, project_id: ProjectId, after: int | None, patience_seconds: float) -> None:
+        super().__init__(calls.stream_path(project_id), patience_seconds)
+        self._last = -1 if after is None else after
+
+    def place(self) -> str:
+        return "" if self._last < 0 else str(self._last)
+
+    def feed(self, chunk: bytes) -> Iterator[StreamMessage]:
+        self._patience.renew()
+        for message in self._parser.feed(chunk):
+            seq = number_of(message.id)
+            if seq <= self._last:
+                continue
+            self._last = seq
+            yield StreamMessage(seq=seq, event=message.event, data=read_json(message.data.encode()))
+
+
+def typed(message: StreamMessage) -> WatchEvent | None:
+    """None for a name that this version does not know."""
+    kind = KINDS.get(message.event)
+    if kind is None:
+        return None
+    try:
+        return convert({**message.data, "seq": message.seq}, kind)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise UnreadableAnswer(f"event {message.seq} ({message.event}) is not as it should be: {error}") from error
+
+
+def says_idle(message: StreamMessage) -> bool:
+    return message.event == "status" and message.data.get("state") == "idle"
+
+
+def later(project_id: ProjectId, seq: int) -> Call[Listing[ProjectEvent]]:
+    return calls.events(project_id, after=seq, page_size=1000)
+
+
+def stays_idle(since: Listing[ProjectEvent]) -> bool:
+    """Whoever reads on from long ago meets ends that are past: nothing has started since this one."""
+    return since.next_cursor is None and not any(event.type in BEGINS_ANEW for event in since.items)

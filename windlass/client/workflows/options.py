@@ -1,0 +1,57 @@
+"""What can be said of a workflow and of its tasks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Required, TypedDict
+from uuid import UUID
+
+from windlass.client.options import After, AskFirst, Moment, Priority, TaskId
+from windlass.client.workflows.documents import WorkflowStatus
+
+WorkflowId = str | UUID
+
+
+class NodeOptions(TypedDict, total=False):
+    """A task's options, as far as a task of a workflow may have them; None is as if it were not given."""
+
+    provider: str | None
+    task_type: str | None
+    priority: int | Priority | None
+    max_retries: int | None
+    retry_delays: Sequence[float] | Mapping[str, Any] | None
+    timeout_seconds: float | None
+    max_age_seconds: float | None
+    run_at: Moment | None
+    delay_seconds: float | None
+    tags: Sequence[str] | None
+    parent_task_id: TaskId | None
+
+
+class NewWorkflowTask(NodeOptions, total=False):
+    """One task of a workflow, as the API takes it: references are written out, as `{"$from": "draft"}`."""
+
+    key: Required[str]
+    actor: Required[str]
+    payload: Mapping[str, Any]
+    depends_on: Sequence[TaskId | After]
+    for_each: Mapping[str, str] | None
+    approval: AskFirst | None
+
+
+class WorkflowHead(TypedDict, total=False):
+    """A workflow but for its name and its tasks. So many failures as `failure_threshold` stop it, until somebody
+    resumes or cancels it; without one it fails when nothing of it can go on."""
+
+    failure_threshold: int | None
+    tags: Sequence[str] | None
+    idempotency_key: str | None
+
+
+class WorkflowFilter(TypedDict, total=False):
+    """Which workflows; several values of `status` mean any of them, several of `tag` all of them."""
+
+    status: WorkflowStatus | Sequence[WorkflowStatus] | None
+    name: str | None
+    tag: str | Sequence[str] | None
+    user_id: str | None
+    created_after: Moment | None
+    created_before: Moment | None
