@@ -25,11 +25,11 @@ export async function ask<T>(asking: Promise<{ data?: T; error?: unknown; respon
   throw new Refused(response.status, (error ?? {}) as Partial<Problem>);
 }
 
-/** For calls whose body is a text that must go as it is, and for those that the types do not know yet. */
+/** For calls whose body must go as it is, and for those that the types do not know yet. */
 export async function send<T>(
   method: string,
   path: string,
-  body?: string,
+  body?: BodyInit,
   headers: Record<string, string> = {},
 ): Promise<T> {
   const init = { method, headers: { "Content-Type": "application/json", ...headers } };

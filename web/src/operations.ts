@@ -1,7 +1,8 @@
 /** What the page does to tasks and workers, one function each. */
 
 import { ask, rest, send } from "./api.ts";
-import type { Task } from "./client.ts";
+import type { ListedTask, Task } from "./client.ts";
+import { isTaskId } from "./words/filters.ts";
 
 const path = (taskId: string) => ({ params: { path: { task_id: taskId } } });
 
@@ -31,4 +32,24 @@ export function changeMany(action: "retry" | "cancel", filter: object, dryRun: b
 /** Where faults are allowed: the process that runs the task is killed as a crash would, with all that it runs. */
 export async function killWorker(taskId: string): Promise<void> {
   await send("POST", `/tasks/${taskId}/kill-worker`, "{}");
+}
+
+/** A picture of one's own to begin with: its id goes as `source_image`. */
+export async function bringPicture(file: Blob): Promise<string> {
+  const { content_id } = await send<{ content_id: string }>("POST", "/media", file, { "Content-Type": file.type });
+  return content_id;
+}
+
+/** Where an id leads: to the task that it names, else to those of that job or request; nowhere if it is nobody's. */
+export async function hrefOfId(id: string): Promise<string | undefined> {
+  if (isTaskId(id)) {
+    const named = await send<Task>("GET", `/tasks/${id.toLowerCase()}`).catch(() => undefined);
+    if (named) return `/tasks/${named.task_id}`;
+  }
+  for (const filter of ["provider_job_id", "request_id"]) {
+    const query = `${filter}=${encodeURIComponent(id)}`;
+    const found = await send<{ items: ListedTask[] }>("GET", `/tasks?${query}&limit=2`).catch(() => undefined);
+    if (found?.items.length) return found.items[1] ? `/tasks?${query}` : `/tasks/${found.items[0]!.task_id}`;
+  }
+  return isTaskId(id) ? `/tasks/${id.toLowerCase()}` : undefined;
 }

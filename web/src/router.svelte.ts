@@ -35,6 +35,8 @@ export function startRouting(): void {
     const link = (event.target as Element).closest("a");
     if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
     if (/^\/(api|schema|health|metrics)\b/.test(link.pathname)) return;
+    // Within the page: the browser goes there by itself.
+    if (link.hash && link.pathname + link.search === location.pathname + location.search) return;
     event.preventDefault();
     go(link.href);
   });

@@ -10,6 +10,8 @@ export interface Session {
   expires_at: string | null;
   /** Whether a worker may be killed here to see what happens. */
   faults?: boolean;
+  /** Pages elsewhere that know more, as templates with `{task_id}` and the like. */
+  links?: Record<string, string>;
 }
 
 /** `undefined` until it is known, `null` when nobody is. */
@@ -38,6 +40,11 @@ export async function signOut(): Promise<void> {
 
 export function mayWrite(): boolean {
   return session.who?.role === "admin" || session.who?.role === "user";
+}
+
+/** Hosts, processes and everybody's work are shown to those who operate. */
+export function seesEverything(): boolean {
+  return session.who?.role === "admin" || session.who?.role === "viewer";
 }
 
 export function isAdmin(): boolean {

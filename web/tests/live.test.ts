@@ -4,7 +4,7 @@ import type { ListedTask, LiveEvent, TaskEvent } from "../src/client.ts";
 import { connecting, withoutStream, withReport } from "../src/live/connection.ts";
 import { EMPTY_STORY, withLive, withPage } from "../src/live/merge.ts";
 import { NO_OUTPUT, withOutput } from "../src/live/output.ts";
-import { isNews, paused, resumed, revealed, rowsOf, withChange, withFirstPage } from "../src/live/rows.ts";
+import { isNews, paused, resumed, revealed, rowsOf, withChanges, withFirstPage } from "../src/live/rows.ts";
 
 const event = (seq: number, type = "output", text = `line ${seq}\n`): TaskEvent => ({
   seq,
@@ -52,6 +52,11 @@ test("what was read without its output hides no gap: the whole is read on from w
   assert.equal(story.readUpTo, 2);
   story = withPage(story, [event(3), event(4, "progress"), event(5), event(6, "progress")], WHOLE);
   assert.deepEqual([seqs(story.events), story.readUpTo], [[1, 2, 3, 4, 5, 6], 6]);
+});
+
+test("what is told twice at once is kept once", () => {
+  const story = withLive(EMPTY_STORY, [live(3), live(3), live(4), live(3)], "");
+  assert.deepEqual(seqs(story.events), [3, 4]);
 });
 
 test("what is no output is asked of the history, which holds more", () => {
@@ -102,18 +107,18 @@ const ids = (rows: readonly ListedTask[]): string[] => rows.map(({ task_id }) =>
 
 test("a row changes in place, and an older word changes nothing", () => {
   let rows = rowsOf([row("b"), row("a")]);
-  rows = withChange(rows, change("a", 5));
+  rows = withChanges(rows, [change("a", 5)]);
   assert.deepEqual([ids(rows.shown), rows.shown[1]?.status], [["b", "a"], "running"]);
-  rows = withChange(rows, change("a", 4, "queued"));
+  rows = withChanges(rows, [change("a", 4, "queued")]);
   assert.equal(rows.shown[1]?.status, "running");
-  rows = withChange(rows, { type: "complete", task_id: "a", seq: 6, cursor: "", attempt: 1, result: 1 });
+  rows = withChanges(rows, [{ type: "complete", task_id: "a", seq: 6, cursor: "", attempt: 1, result: 1 }]);
   assert.equal(rows.shown[1]?.status, "completed");
 });
 
 test("new rows wait behind the pill until they are asked for, newest first", () => {
   let rows = rowsOf([row("b"), row("a")]);
-  assert.ok(isNews(rows, change("c", 1)));
-  assert.ok(!isNews(rows, change("a", 1)));
+  assert.ok(isNews(rows, [change("c", 1)]));
+  assert.ok(!isNews(rows, [change("a", 1)]));
   rows = withFirstPage(rows, [row("d"), row("c"), row("b", "2026-01-02T00:00:00Z"), row("a")]);
   assert.deepEqual(
     [ids(rows.shown), ids(rows.waiting)],
@@ -123,14 +128,21 @@ test("new rows wait behind the pill until they are asked for, newest first", () 
     ],
   );
   assert.equal(rows.shown[0]?.updated_at, "2026-01-02T00:00:00Z");
-  assert.ok(!isNews(rows, change("c", 1)), "what waits is known");
+  assert.ok(!isNews(rows, [change("c", 1)]), "what waits is known");
   assert.deepEqual(ids(withFirstPage(rows, [row("d"), row("c")]).waiting), ["d", "c"], "nothing is doubled");
   assert.deepEqual(ids(revealed(rows).shown), ["d", "c", "b", "a"]);
 });
 
+test("a list has no hole: where more came than a page holds, it begins anew with the newest", () => {
+  const rows = withFirstPage(rowsOf([row("b"), row("a")]), [row("f"), row("e")]);
+  assert.deepEqual(ids(rows.shown), ["b", "a"], "until somebody asks for them");
+  assert.deepEqual(ids(revealed(rows).shown), ["f", "e"]);
+  assert.deepEqual(ids(revealed(withFirstPage(rows, [row("c"), row("b")])).shown), ["c", "b", "a"]);
+});
+
 test("paused means paused, and going on loses nothing", () => {
   let rows = paused(rowsOf([row("a")]));
-  rows = withChange(withChange(rows, change("a", 1)), change("a", 2, "retrying"));
+  rows = withChanges(withChanges(rows, [change("a", 1)]), [change("a", 2, "retrying")]);
   assert.deepEqual([rows.shown[0]?.status, rows.held.length], ["queued", 2]);
   rows = resumed(rows);
   assert.deepEqual([rows.shown[0]?.status, rows.held.length], ["retrying", 0]);

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TaskEvent } from "../src/client.ts";
 import { fieldsOf, payloadText, valuesOf } from "../src/forms/schema.ts";
+import { detailsOf, hrefOfTarget } from "../src/words/details.ts";
 import { ago, duration } from "../src/words/durations.ts";
 import { bulkFilter, filtersIn, isTaskId, parseFilters, printFilters, queryOf } from "../src/words/filters.ts";
 import { indented, membersOf } from "../src/words/raw_json.ts";
 import { asCurl, bodyOf } from "../src/words/snippets.ts";
+import { titleIn } from "../src/words/titles.ts";
 import { attemptsOf, onScale, stretches } from "../src/words/timeline.ts";
 
 test("what is typed, the URL and what is shown again are one and the same", () => {
@@ -24,6 +26,19 @@ test("what is typed, the URL and what is shown again are one and the same", () =
   assert.deepEqual(bulkFilter(parseFilters("status:dead error:X").filters), { status: ["dead"], error_type: "X" });
   assert.deepEqual(parseFilters("colour:red").unknown, ["colour"]);
   assert.ok(isTaskId("01a1e8e9-8334-751c-b44a-0316d2e7331b"));
+});
+
+test("the audit log says what was said, and a task what it is about", () => {
+  assert.equal(
+    detailsOf({ name: null, role: "user", limit: 6, owners: { ann: 1 }, tasks: [{ proof: "keeper" }], open_jobs: [] }),
+    "role user · limit 6 · owners ann 1 · tasks 1",
+  );
+  assert.equal(hrefOfTarget("project.force-stopped", "p"), "/projects/p");
+  assert.equal(hrefOfTarget("task.cancel", "t"), "/tasks/t");
+  assert.equal(hrefOfTarget("provider.change", "nightly"), undefined);
+  assert.equal(titleIn({ action: "txt2img", prompt: "a fox" }), "a fox");
+  assert.equal(titleIn({ content: "x".repeat(200) }), `${"x".repeat(120)}…`);
+  assert.equal(titleIn({ outcome: "transient" }), "");
 });
 
 test("numbers stay what they were", () => {

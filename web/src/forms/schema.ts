@@ -2,7 +2,7 @@
 
 export type Schema = { [name: string]: unknown };
 
-export type FieldKind = "line" | "text" | "number" | "choice" | "json";
+export type FieldKind = "line" | "text" | "number" | "choice" | "json" | "picture";
 
 export interface Field {
   name: string;
@@ -19,6 +19,8 @@ export interface Field {
 
 /** Longer than this wants more than a line. */
 const A_LINE = 1000;
+/** Files of ours and addresses elsewhere, which one would rather see. */
+const PICTURES = new Set(["source_image"]);
 const LONG = new Set(["prompt", "content", "instructions", "system_prompt", "text"]);
 
 /** Required ones first, in the schema's own order. */
@@ -37,7 +39,7 @@ function fieldOf(name: string, declared: Schema, required: boolean, root: Schema
     name,
     kind,
     required,
-    description: String(schema["description"] ?? declared["description"] ?? ""),
+    description: String(schema["description"] ?? declared["description"] ?? "").replaceAll("`", ""),
     fallback: declared["default"] === undefined || declared["default"] === null ? "" : shown(declared["default"]),
     choices,
     min: numberIn(schema["minimum"]),
@@ -72,11 +74,12 @@ function kindOf(name: string, schema: Schema, choices: string[]): FieldKind {
   if (choices.length) return "choice";
   if (schema["type"] === "number" || schema["type"] === "integer") return "number";
   if (schema["type"] !== "string") return "json";
+  if (PICTURES.has(name)) return "picture";
   return LONG.has(name) || (numberIn(schema["maxLength"]) ?? 0) > 5 * A_LINE ? "text" : "line";
 }
 
 function weight(field: Field): number {
-  return field.kind === "json" ? 1 : 0;
+  return { picture: -1, json: 1 }[field.kind as string] ?? 0;
 }
 
 function numberIn(value: unknown): number | undefined {
@@ -109,7 +112,8 @@ export function payloadText(
 
 function textOf(field: Field, value: string): string | undefined {
   const isPlain = field.kind === "choice" && !/^(true|false|-?\d+(\.\d+)?)$/.test(value);
-  if (field.kind === "line" || field.kind === "text" || isPlain) return JSON.stringify(value);
+  if (field.kind === "line" || field.kind === "text" || field.kind === "picture" || isPlain)
+    return JSON.stringify(value);
   try {
     const read: unknown = JSON.parse(value);
     return field.kind === "number" && typeof read !== "number" ? undefined : value.trim();

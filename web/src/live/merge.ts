@@ -23,14 +23,15 @@ export function withPage(story: Story, page: readonly TaskEvent[], { whole }: { 
 
 /** What is said live is kept only where it says everything, which is output; of anything else the history is asked. */
 export function withLive(story: Story, said: readonly LiveEvent[], at: string): Story {
-  const news: TaskEvent[] = [];
+  // By `seq`: whatever is told twice is kept once.
+  const news = new Map<number, TaskEvent>();
   for (const each of said) {
     if (each.type !== "output" || has(story.events, each.seq)) continue;
     const { seq, attempt, text, data } = each;
-    news.push({ seq, attempt, at, type: "output", data: text === undefined ? { data } : { text } });
+    news.set(seq, { seq, attempt, at, type: "output", data: text === undefined ? { data } : { text } });
   }
-  news.sort((a, b) => a.seq - b.seq);
-  return news.length ? { ...story, events: merged(story.events, news) } : story;
+  const inOrder = [...news.values()].sort((a, b) => a.seq - b.seq);
+  return inOrder.length ? { ...story, events: merged(story.events, inOrder) } : story;
 }
 
 /** Both ascend; nearly always the second goes behind the first. */

@@ -11,7 +11,7 @@ const PAGE = 1000;
 /** Everything but output, which is told live. */
 const TOLD_BY_HISTORY = [
   ...["submit", "unblock", "claim", "complete", "retry", "bury", "stall", "interrupt", "cancel", "revive", "dispatch"],
-  ...["progress", "step", "cancel-requested", "hold", "release", "ask", "approve", "reject"],
+  ...["progress", "step", "cancel-requested", "hold", "release", "ask", "approve", "reject", "recall"],
 ];
 
 export class OpenTask {

@@ -14,6 +14,8 @@ const SHORT: Readonly<Record<string, string>> = {
   after: "created_after",
   before: "created_before",
   updated: "updated_after",
+  request: "request_id",
+  job: "provider_job_id",
 };
 const PLAIN = ["status", "actor", "provider", "lane", "tag", "fingerprint"];
 const REPEATED = new Set(["status", "tag"]);
@@ -80,6 +82,11 @@ export function bulkFilter(filters: Filters): Record<string, string | string[]> 
 }
 
 const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
+
+/** Whether it may be somebody's id: long, in one piece, with a digit. */
+export function looksLikeAnId(text: string): boolean {
+  return /^[\w.:-]{8,200}$/.test(text) && /\d/.test(text) && !/^[a-z_]+:/.test(text);
+}
 
 export function isTaskId(text: string): boolean {
   return UUID.test(text.trim());
