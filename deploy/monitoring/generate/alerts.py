@@ -9,6 +9,9 @@ PAGE, TICKET = "page", "ticket"
 RUNBOOKS = "deploy/monitoring/runbooks"
 """Where the pages are in this tree. Put the address at which your people read it before it, and `make fmt`."""
 
+WINDLASS = "{{ $externalLabels.windlass_url }}"
+"""Where people reach the page, from Prometheus' own `external_labels`; where it is not there, a path remains."""
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -21,7 +24,8 @@ class Recording:
 
 @dataclass(frozen=True)
 class Alert:
-    """`summary` and `description` name what it is about by its labels; `lasting` is how long it must have been so."""
+    """`summary` and `description` name what it is about by its labels; `lasting` is how long it must have been so.
+    `view` is where on the page one sees it, its filter included."""
 
     name: str
     severity: str
@@ -30,6 +34,7 @@ class Alert:
     summary: str
     description: str
     labels: dict[str, str] = field(default_factory=dict)
+    view: str = "/"
 
     def document(self) -> dict[str, Any]:
         return {
@@ -41,6 +46,7 @@ class Alert:
                 "summary": self.summary,
                 "description": self.description,
                 "runbook_url": f"{RUNBOOKS}/{self.name}.md",
+                "page_url": f"{WINDLASS}{self.view}",
             },
         }
 

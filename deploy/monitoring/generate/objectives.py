@@ -34,6 +34,7 @@ class Objective:
     bad: str
     all: str
     means: str
+    view: str = "/"
 
     def recorded(self, window: str) -> str:
         return f"slo:windlass_{self.name}:ratio_rate{window}"
@@ -70,6 +71,7 @@ class Objective:
             f"{self.means} {{{{ $value | humanizePercentage }}}} of late, and {self.budget:.1%} may (objective: "
             "{{ $labels.objective }}).",
             {"objective": self.name.replace("_", "-")},
+            self.view,
         )
 
     def _burns(self, burn: Burn, *, enough: bool) -> str:
@@ -101,6 +103,7 @@ STARTS = Objective(
     bad=f"(sum(rate({FIRST_WAITS}[WINDOW])) - sum(rate({FIRST_WAITS_OF_A_MINUTE}[WINDOW])))",
     all=f"sum(rate({FIRST_WAITS}[WINDOW]))",
     means="First attempts that started later than a minute after they could:",
+    view="/tasks?status=queued&lane=fresh",
 )
 SUCCESS = Objective(
     name="failures",
@@ -110,6 +113,7 @@ SUCCESS = Objective(
     bad='sum(rate(windlass_tasks_finished_total{outcome="dead",fault!="user"}[WINDOW]))',
     all='sum(rate(windlass_tasks_finished_total{outcome=~"completed|dead",fault!="user"}[WINDOW]))',
     means="Tasks that died, and not by their user's own fault:",
+    view="/dead",
 )
 OBJECTIVES = (API, STARTS, SUCCESS)
 

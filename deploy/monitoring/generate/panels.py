@@ -10,6 +10,11 @@ DATASOURCE: Document = {"type": "prometheus", "uid": "${datasource}"}
 GREEN, YELLOW, RED, BLUE = "green", "yellow", "red", "blue"
 
 
+def a_second(what: str) -> str:
+    """The unit of a rate: Grafana's own words know requests, operations and events alone."""
+    return f"suffix: {what}/s"
+
+
 @dataclass(frozen=True)
 class Query:
     expression: str

@@ -4,9 +4,14 @@ from deploy.monitoring.generate.alerts import PAGE, TICKET, Alert, Group
 from deploy.monitoring.generate.expressions import ATTEMPTS, of_the_cluster, recently
 
 WORK = "actor, provider"
+OF_THE_WORK = "actor={{ $labels.actor | urlquery }}&provider={{ $labels.provider | urlquery }}"
 JANITOR = "windlass_janitor_last_success_timestamp_seconds"
 TARGETS = 'up{job=~"windlass.*"}'
 """The job of compose is `windlass`, that of a PodMonitor `windlass/…`."""
+
+PROJECTS = "/projects"
+"""The page's view of projects."""
+WEBHOOKS = "/webhooks"
 
 HELD_BACK = (
     f"({of_the_cluster('windlass_provider_paused', 'provider')} == 1"
@@ -34,6 +39,7 @@ def queues() -> tuple[Alert, ...]:
                 "5m",
                 "Tasks of {{ $labels.queue }} wait for long",
                 old,
+                view="/tasks?status=queued&status=retrying&provider={{ $labels.provider | urlquery }}",
             )
             for severity, seconds in ((TICKET, 900), (PAGE, 3600))
         ),
@@ -44,6 +50,7 @@ def queues() -> tuple[Alert, ...]:
             "5m",
             "Nobody serves {{ $labels.queue }}",
             "Tasks that could start in queue {{ $labels.queue }}, which no worker serves: {{ $value }}.",
+            view="/workers",
         ),
         Alert(
             "WindlassDeadLetters",
@@ -53,6 +60,7 @@ def queues() -> tuple[Alert, ...]:
             "Tasks of {{ $labels.actor }}.{{ $labels.provider }} died",
             "About {{ $value | humanize }} tasks of {{ $labels.actor }}.{{ $labels.provider }} went to the dead letter "
             "queue in the last half hour, and not by their user's fault.",
+            view=f"/tasks?status=dead&{OF_THE_WORK}",
         ),
         Alert(
             "WindlassOutOfMemory",
@@ -62,6 +70,7 @@ def queues() -> tuple[Alert, ...]:
             "{{ $labels.actor }}.{{ $labels.provider }} ran out of memory",
             "Subprocesses of {{ $labels.actor }}.{{ $labels.provider }} went over their memory limit in the last hour; "
             "such a task is not tried again.",
+            view=f"/tasks?error_type=OutOfMemory&{OF_THE_WORK}",
         ),
     )
 
@@ -76,6 +85,7 @@ def providers() -> tuple[Alert, ...]:
             "The breaker of {{ $labels.provider }} does not close",
             "{{ $labels.provider }} has failed for ten minutes: nothing is started there but one task a minute that "
             "tries.",
+            view="/providers/{{ $labels.provider }}",
         ),
         Alert(
             "WindlassProviderPaused",
@@ -84,6 +94,7 @@ def providers() -> tuple[Alert, ...]:
             "30m",
             "{{ $labels.provider }} keeps asking us to wait",
             "{{ $labels.provider }} has answered 429 for half an hour; its tasks wait.",
+            view="/providers/{{ $labels.provider }}",
         ),
         Alert(
             "WindlassPauseForgotten",
@@ -93,6 +104,7 @@ def providers() -> tuple[Alert, ...]:
             "{{ $labels.provider }} is still paused by hand",
             "An operator paused {{ $labels.provider }} four hours ago or more; its tasks wait until somebody resumes "
             "it.",
+            view="/providers/{{ $labels.provider }}",
         ),
     )
 
@@ -108,6 +120,7 @@ def workers() -> tuple[Alert, ...]:
             "Workers of {{ $labels.actor }}.{{ $labels.provider }} get lost",
             "About {{ $value | humanize }} running tasks of {{ $labels.actor }}.{{ $labels.provider }} were taken back "
             "from workers that died, froze or were cut off, in the last half hour. Each cost a retry.",
+            view=f"/tasks?error_type=WorkerLost&{OF_THE_WORK}",
         ),
         Alert(
             "WindlassInterruptedAgain",
@@ -117,6 +130,7 @@ def workers() -> tuple[Alert, ...]:
             "{{ $labels.actor }}.{{ $labels.provider }} is interrupted again and again",
             "About {{ $value | humanize }} attempts of {{ $labels.actor }}.{{ $labels.provider }} were handed back in "
             "the last hour because their worker had to stop, more than half of all: little gets done.",
+            view=f"/tasks?status=running&{OF_THE_WORK}",
         ),
     )
 
@@ -131,6 +145,7 @@ def actors() -> tuple[Alert, ...]:
             "Workers cannot serve {{ $labels.queue }}",
             "{{ $value }} workers that live were to serve {{ $labels.queue }} and cannot, for its actor cannot be "
             "loaded there; they serve their other queues.",
+            view="/workers",
         ),
         Alert(
             "WindlassActorVersionsDiffer",
@@ -140,6 +155,155 @@ def actors() -> tuple[Alert, ...]:
             "Workers run different versions of {{ $labels.actor }}",
             "{{ $value }} versions of the actor {{ $labels.actor }} have run side by side for an hour: only what all "
             "of them take is accepted.",
+            view="/actors/{{ $labels.actor }}",
+        ),
+    )
+
+
+def projects() -> tuple[Alert, ...]:
+    stopping = of_the_cluster("windlass_project_stopping_seconds", "by")
+    return (
+        Alert(
+            "WindlassProjectStopping",
+            TICKET,
+            f'(max by (by) (windlass_project_stopping_seconds{{by="force"}}) > 600) or ({stopping} > 21600)',
+            "1m",
+            "A project does not come to a stop",
+            "A project was asked to stop {{ $value | humanizeDuration }} ago (by: {{ $labels.by }}) and is not idle: "
+            "its run goes on, or it is not proven that nothing of it lives.",
+            view=PROJECTS,
+        ),
+        Alert(
+            "WindlassProjectOrphans",
+            TICKET,
+            f"{of_the_cluster('windlass_project_orphans')} > 0",
+            "5m",
+            "Projects that nobody is going to move",
+            "{{ $value }} projects run or stop, and their runs have ended. The janitor moves them on every minute; for "
+            "minutes it has not.",
+            view=PROJECTS,
+        ),
+    )
+
+
+def workflows() -> tuple[Alert, ...]:
+    return (
+        Alert(
+            "WindlassWorkflowsEscalated",
+            TICKET,
+            f"{of_the_cluster('windlass_escalated_workflows')} > 0",
+            "5m",
+            "Workflows stand still until somebody resumes or cancels them",
+            "{{ $value }} workflows have had as many failures as they tolerate. What runs of them goes on, and nothing "
+            "else starts.",
+            view="/workflows?status=escalated",
+        ),
+        Alert(
+            "WindlassApprovalsOld",
+            TICKET,
+            f"{of_the_cluster('windlass_oldest_approval_seconds')} > 86400",
+            "10m",
+            "A task has waited for a person's word for a day",
+            "The task that was asked about first has waited for {{ $value | humanizeDuration }}. No worker waits with "
+            "it; what depends on it does.",
+            view="/approvals",
+        ),
+        Alert(
+            "WindlassWorkflowDrift",
+            TICKET,
+            # It is mended as soon as it is seen: without looking back an hour nobody would hear of it.
+            "max(max_over_time(windlass_workflow_drift[1h])) > 0",
+            "1m",
+            "Workflows had other counts than their tasks",
+            "{{ $value }} workflows were not what their tasks are, within the last hour. The janitor has counted anew "
+            "and mended them.",
+            view="/workflows",
+        ),
+    )
+
+
+def schedules() -> tuple[Alert, ...]:
+    return (
+        Alert(
+            "WindlassSchedulesLate",
+            TICKET,
+            f"{of_the_cluster('windlass_schedule_overdue_seconds')} > 60",
+            "2m",
+            "Nobody starts what is due by schedules",
+            "A due time is {{ $value | humanizeDuration }} late, and no janitor has decided about it. None is lost: "
+            "what is no later than its catch-up window is started yet.",
+            view="/schedules",
+        ),
+        Alert(
+            "WindlassSchedulesHalted",
+            TICKET,
+            'sum(max by (reason) (windlass_schedules{state="paused", reason!="asked-for"})) > 0',
+            "5m",
+            "Schedules stand still although nobody asked for it",
+            "{{ $value }} schedules are paused after failures in a row, or because their owners have no key left. They "
+            "start nothing until somebody resumes them.",
+            view="/schedules?state=paused",
+        ),
+    )
+
+
+def webhooks() -> tuple[Alert, ...]:
+    return (
+        Alert(
+            "WindlassWebhookFailing",
+            TICKET,
+            'max by (state) (windlass_webhooks{state="failing"}) > 0',
+            "6h",
+            "Webhooks fail, and what they are to be told waits",
+            "{{ $value }} endpoints have not taken a delivery for hours. What they are to be told is held, and nothing "
+            "of it is lost; after five days of it they are disabled.",
+            view=WEBHOOKS,
+        ),
+        Alert(
+            "WindlassWebhookDisabled",
+            TICKET,
+            f"{of_the_cluster('windlass_given_up_webhooks')} > 0",
+            "5m",
+            "Webhooks were disabled after five days of failure",
+            "{{ $value }} endpoints have failed for five days and are disabled. What happens is kept for them; once a "
+            "day one delivery tries, for thirty days.",
+            view=WEBHOOKS,
+        ),
+    )
+
+
+def memory() -> tuple[Alert, ...]:
+    degraded = 'sum(rate(windlass_memory_searches_total{by="text"}[1h]))'
+    return (
+        Alert(
+            "WindlassEmbeddingFailed",
+            TICKET,
+            'max(windlass_embedding_jobs{state="failed"}) > 0',
+            "10m",
+            "Some of what agents did has no vector",
+            "{{ $value }} embedding jobs have failed: their events are found by their words alone, until the jobs are "
+            "retried.",
+            view="/tasks?actor=embed&status=dead",
+        ),
+        Alert(
+            "WindlassMemoryBehind",
+            TICKET,
+            f"({of_the_cluster('windlass_memory_ungathered_seconds')} > 300) "
+            'or (max(windlass_embedding_jobs{state="waiting"}) > 100)',
+            "15m",
+            "What agents did cannot be found yet",
+            "The janitor does not gather new events, or their vectors are made more slowly than events come "
+            "({{ $value }} s, or jobs).",
+            view="/tasks?actor=embed&status=queued",
+        ),
+        Alert(
+            "WindlassMemoryDegraded",
+            TICKET,
+            f"{degraded} / sum(rate(windlass_memory_searches_total[1h])) > 0.5 and {degraded} > 1 / 600",
+            "15m",
+            "Memory is searched by words alone",
+            "{{ $value | humanizePercentage }} of the questions of the last hour got no vector within two seconds.",
+            view="/memory",
         ),
     )
 
@@ -219,7 +383,7 @@ def parts() -> tuple[Alert, ...]:
         Alert(
             "WindlassJanitorSilent",
             TICKET,
-            f'(time() - max by (duty) ({JANITOR}{{duty!="stale",rhythm!="hour"}}) > 600) '
+            f'(time() - max by (duty) ({JANITOR}{{duty!~"stale|vector_indexes",rhythm!="hour"}}) > 600) '
             f'or (time() - max by (duty) ({JANITOR}{{rhythm="hour"}}) > 10800)',
             "5m",
             "The janitor does not do its duty {{ $labels.duty }}",
@@ -235,5 +399,10 @@ def groups() -> tuple[Group, ...]:
         Group("windlass-providers", providers()),
         Group("windlass-workers", workers()),
         Group("windlass-actors", actors()),
+        Group("windlass-projects", projects()),
+        Group("windlass-workflows", workflows()),
+        Group("windlass-schedules", schedules()),
+        Group("windlass-webhooks", webhooks()),
+        Group("windlass-memory", memory()),
         Group("windlass-parts", parts()),
     )

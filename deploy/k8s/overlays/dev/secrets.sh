@@ -11,7 +11,7 @@ make() {
         kubectl --namespace "$namespace" create secret generic "$name" "$@"
 }
 
-kubectl get namespace "$namespace" >/dev/null 2>&1 || kubectl create namespace "$namespace"
+kubectl apply --filename "$(dirname "$0")/../../base/namespace.yaml"
 postgres=$(word)
 rabbitmq=$(word)
 make windlass-postgres-app --from-literal=password="$postgres" \

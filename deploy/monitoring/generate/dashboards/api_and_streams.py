@@ -4,7 +4,7 @@ from deploy.monitoring.generate.dashboards.processes import processes
 from deploy.monitoring.generate.expressions import at_times, per_second, quantile
 from deploy.monitoring.generate.grafana import Dashboard, Row
 from deploy.monitoring.generate.objectives import API
-from deploy.monitoring.generate.panels import GREEN, RED, YELLOW, Panel, Query, graph, stat
+from deploy.monitoring.generate.panels import GREEN, RED, YELLOW, Panel, Query, a_second, graph, stat
 
 REQUESTS = "windlass_http_requests_total"
 OF_THE_API = 'and on (instance) windlass_build_info{service="api"}'
@@ -110,7 +110,7 @@ def streams() -> list[Panel]:
             "Streams cut off",
             "Because their client read too slowly; it resumes where it was. Many: a proxy that buffers.",
             Query(at_times("windlass_streams_cut_total", "kind"), "{{kind}}"),
-            unit="reqps",
+            unit=a_second("streams"),
             width=8,
         ),
     ]

@@ -3,7 +3,7 @@
 from deploy.monitoring.generate.expressions import at_times, of_the_cluster, per_second, quantile
 from deploy.monitoring.generate.grafana import Dashboard, Row
 from deploy.monitoring.generate.objectives import API, OBJECTIVES, STARTS, SUCCESS, Objective
-from deploy.monitoring.generate.panels import GREEN, RED, YELLOW, Panel, Query, graph, stat, table
+from deploy.monitoring.generate.panels import GREEN, RED, YELLOW, Panel, Query, a_second, graph, stat, table
 
 FIRING = 'ALERTS{alertname=~"Windlass.*",alertstate="firing"}'
 AWAY = ("away", RED)
@@ -19,6 +19,11 @@ def dashboard() -> Dashboard:
             Row("Is anything wrong?", wrong()),
             Row("Do we keep what we promise?", promises()),
             Row("Does work flow?", flow()),
+            Row("Projects", projects()),
+            Row("Workflows", workflows()),
+            Row("Schedules", schedules()),
+            Row("Webhooks", webhooks()),
+            Row("Memory", memory()),
             Row("What does it cost?", cost()),
         ],
     )
@@ -124,7 +129,7 @@ def flow() -> list[Panel]:
             "at the providers. Many dead: see errors below and `windlass dlq --group`.",
             Query(per_second("windlass_tasks_submitted_total"), "submitted"),
             Query(finished, "{{outcome}}"),
-            unit="reqps",
+            unit=a_second("tasks"),
         ),
         graph(
             "Waiting, by queue",
@@ -162,8 +167,175 @@ def flow() -> list[Panel]:
             "Good: few, and those retried. One type that stands out names its cause; the providers' dashboard says "
             "whose it is.",
             Query(at_times("windlass_attempt_errors_total", "error_type"), "{{error_type}}"),
-            unit="reqps",
+            unit=a_second("errors"),
             stacked=True,
+        ),
+    ]
+
+
+def projects() -> list[Panel]:
+    return [
+        graph(
+            "Queues that run or stop",
+            "One open run each. `stopping` for long: somebody asked for the end of a long run, or a force-stop waits "
+            "for its proof.",
+            Query(of_the_cluster("windlass_project_queues", "state"), "{{state}}"),
+            stacked=True,
+            width=8,
+        ),
+        graph(
+            "Longest stop",
+            "How long ago the queue that has been stopping longest was asked to. By force it takes seconds: from ten "
+            "minutes on, see the runbook of WindlassProjectStopping.",
+            Query(of_the_cluster("windlass_project_stopping_seconds", "by"), "by {{by}}"),
+            unit="s",
+            width=8,
+        ),
+        graph(
+            "Projects that nobody moves",
+            "Good: 0, always. Otherwise follow the runbook of WindlassProjectOrphans.",
+            Query(of_the_cluster("windlass_project_orphans"), "orphans"),
+            steps=[(1, RED)],
+            width=8,
+        ),
+        graph(
+            "Runs, by how they ended",
+            "`dead` ends a loop, unless its project goes on after failures; `withdrawn` were stopped before they "
+            "began; `lost` is seen after a restore alone.",
+            Query(at_times("windlass_project_runs_total", "end"), "{{end}}"),
+            unit=a_second("runs"),
+            stacked=True,
+            width=8,
+        ),
+        graph(
+            "Time of a run",
+            "From its start to its end, with all its retries.",
+            Query(quantile(0.5, "windlass_project_run_seconds"), "half"),
+            Query(quantile(0.95, "windlass_project_run_seconds"), "95 %"),
+            unit="s",
+            width=8,
+        ),
+        graph(
+            "Queues that came to a stand, by reason",
+            "`finished`: nothing waits. `failed`: a run died. `stopped` and `forced`: somebody asked for it.",
+            Query(at_times("windlass_project_stops_total", "reason"), "{{reason}}"),
+            unit=a_second("queues"),
+            stacked=True,
+            width=8,
+        ),
+    ]
+
+
+def workflows() -> list[Panel]:
+    return [
+        graph(
+            "Escalated workflows",
+            "Good: 0. Each waits for somebody to resume or cancel it: see the runbook of WindlassWorkflowsEscalated.",
+            Query(of_the_cluster("windlass_escalated_workflows"), "escalated"),
+            steps=[(1, RED)],
+            width=8,
+        ),
+        graph(
+            "Longest wait for a person's word",
+            "How long ago the task was asked about that has waited longest; 0 when none waits. No worker waits with "
+            "it. From a day on, see the runbook of WindlassApprovalsOld.",
+            Query(of_the_cluster("windlass_oldest_approval_seconds"), "oldest"),
+            unit="s",
+            width=8,
+        ),
+        graph(
+            "Workflows with wrong counts",
+            "Good: 0, always. Otherwise follow the runbook of WindlassWorkflowDrift.",
+            Query(of_the_cluster("windlass_workflow_drift"), "drift"),
+            steps=[(1, RED)],
+            width=8,
+        ),
+    ]
+
+
+def schedules() -> list[Panel]:
+    return [
+        graph(
+            "Due times of schedules, by outcome",
+            "`started`, `skipped` while the last one lived, `missed`, `refused`; one that is `waiting` becomes another "
+            "later.",
+            Query(at_times("windlass_schedule_runs_total", "outcome"), "{{outcome}}"),
+            unit=a_second("due times"),
+            stacked=True,
+            width=8,
+        ),
+        graph(
+            "Latest due time",
+            "How late what is due is at this moment. Good: moments. From a minute on, see the runbook of "
+            "WindlassSchedulesLate.",
+            Query(of_the_cluster("windlass_schedule_overdue_seconds"), "overdue"),
+            unit="s",
+            steps=[(60, RED)],
+            width=8,
+        ),
+        graph(
+            "Paused schedules, by reason",
+            "`asked-for`: somebody wished it. The others: see the runbook of WindlassSchedulesHalted.",
+            Query(of_the_cluster('windlass_schedules{state="paused"}', "reason"), "{{reason}}"),
+            width=8,
+        ),
+    ]
+
+
+def webhooks() -> list[Panel]:
+    return [
+        graph(
+            "Webhooks that are not well",
+            "Good: 0. A failing one has its deliveries held, but for the oldest, which tries; after five days it is "
+            "disabled: see the runbooks of WindlassWebhookFailing and WindlassWebhookDisabled.",
+            Query('max by (state) (windlass_webhooks{state="failing"})', "{{state}}"),
+            Query(of_the_cluster("windlass_given_up_webhooks"), "disabled by failure"),
+            width=8,
+        ),
+        graph(
+            "Deliveries that wait, by their webhooks' state",
+            "At enabled ones they wait for their next try; at the others they are held until somebody mends the "
+            "receiver. Nothing of it is lost.",
+            Query(of_the_cluster("windlass_webhook_waiting_deliveries", "state"), "{{state}}"),
+            stacked=True,
+            width=8,
+        ),
+        graph(
+            "Tries, by outcome",
+            "`refused` is any answer but 2xx; `forbidden` an address that is not spoken to, which is worth a look: "
+            "somebody tried to reach into the cluster.",
+            Query(at_times("windlass_webhook_tries_total", "outcome"), "{{outcome}}"),
+            unit=a_second("tries"),
+            stacked=True,
+            width=8,
+        ),
+    ]
+
+
+def memory() -> list[Panel]:
+    return [
+        graph(
+            "Embedding jobs",
+            "Up to 64 events each. Good: none failed, and what waits goes down again. Failed ones stay until somebody "
+            "retries them: see the runbook of WindlassEmbeddingFailed.",
+            Query("max by (state) (windlass_embedding_jobs)", "{{state}}"),
+            width=8,
+        ),
+        graph(
+            "Oldest event that cannot be found yet",
+            "Good: seconds. More: the janitor does not gather; see the runbook of WindlassMemoryBehind.",
+            Query(of_the_cluster("windlass_memory_ungathered_seconds"), "oldest"),
+            unit="s",
+            width=8,
+        ),
+        graph(
+            "Questions to memory",
+            "Each second. Good: `fused`. `text` are those that got no vector in time: see the runbook of "
+            "WindlassMemoryDegraded.",
+            Query(per_second("windlass_memory_searches_total", "by"), "{{by}}"),
+            unit=a_second("questions"),
+            stacked=True,
+            width=8,
         ),
     ]
 

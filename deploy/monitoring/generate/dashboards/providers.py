@@ -2,7 +2,7 @@
 
 from deploy.monitoring.generate.expressions import at_times, of_the_cluster, per_second, quantile
 from deploy.monitoring.generate.grafana import Dashboard, Row, Variable
-from deploy.monitoring.generate.panels import BLUE, GREEN, RED, YELLOW, Panel, Query, graph, timeline
+from deploy.monitoring.generate.panels import BLUE, GREEN, RED, YELLOW, Panel, Query, a_second, graph, timeline
 
 CHOSEN = 'provider=~"$provider"'
 HALF_OPEN_OR_OPEN = (
@@ -76,7 +76,7 @@ def answers() -> list[Panel]:
             "Good: ok. `rate_limited` pauses the provider, `refused` is our input, our key or our credit, `failed`, "
             "`timeout` and `unreachable` count for the breaker.",
             Query(per_second(calls, "provider, result"), "{{provider}} {{result}}"),
-            unit="reqps",
+            unit=a_second("calls"),
             stacked=True,
         ),
         graph(
@@ -107,7 +107,7 @@ def answers() -> list[Panel]:
             Query(
                 at_times(f'windlass_provider_calls_total{{{CHOSEN},result="rate_limited"}}', "provider"), "{{provider}}"
             ),
-            unit="reqps",
+            unit=a_second("answers"),
         ),
     ]
 
@@ -137,7 +137,7 @@ def work() -> list[Panel]:
                 per_second(f"windlass_attempts_finished_total{{{CHOSEN}}}", "provider, outcome"),
                 "{{provider}} {{outcome}}",
             ),
-            unit="reqps",
+            unit=a_second("attempts"),
             stacked=True,
         ),
         graph(
@@ -145,7 +145,7 @@ def work() -> list[Panel]:
             "Unauthorized, QuotaExhausted and Forbidden need a person at once: key, credit, rights. The others are "
             "retried.",
             Query(at_times(f"windlass_attempt_errors_total{{{CHOSEN}}}", "error_type"), "{{error_type}}"),
-            unit="reqps",
+            unit=a_second("errors"),
             stacked=True,
         ),
     ]

@@ -2,7 +2,7 @@
 
 from deploy.monitoring.generate.expressions import at_times, of_the_cluster, per_second, quantile
 from deploy.monitoring.generate.grafana import Dashboard, Row, Variable
-from deploy.monitoring.generate.panels import BLUE, GREEN, RED, YELLOW, Panel, Query, graph, stat
+from deploy.monitoring.generate.panels import BLUE, GREEN, RED, YELLOW, Panel, Query, a_second, graph, stat
 
 QUEUE = 'queue="$queue"'
 KIND = 'actor="$its_actor",provider="$its_provider"'
@@ -127,10 +127,9 @@ def why() -> list[Panel]:
         ),
         graph(
             "Starts that were refused, by reason",
-            "A doorbell was answered with no. Some are normal under a limit. Many with few starts: the reason names "
-            "the bottleneck.",
+            "Of tasks that must run alone. What else does not start says why itself (`windlass why`).",
             Query(at_times(f"windlass_claims_refused_total{{{QUEUE}}}", "reason"), "{{reason}}"),
-            unit="reqps",
+            unit=a_second("refusals"),
         ),
     ]
 
@@ -144,14 +143,14 @@ def tasks() -> list[Panel]:
             "Good: the lines go together. `dead` waits for a person.",
             Query(f"{per_second(f'windlass_tasks_submitted_total{{{KIND}}}')} or vector(0)", "submitted"),
             Query(per_second(f"windlass_tasks_finished_total{{{KIND}}}", "outcome"), "{{outcome}}"),
-            unit="reqps",
+            unit=a_second("tasks"),
         ),
         graph(
             "Whose fault the dead are",
             "`user`: the input; nothing for us to do. `provider`: see its dashboard. `system`: a bug or a lost "
             "worker; read `windlass dlq --group`.",
             Query(at_times(f'windlass_tasks_finished_total{{{KIND},outcome="dead"}}', "fault"), "{{fault}}"),
-            unit="reqps",
+            unit=a_second("tasks"),
         ),
         graph(
             "Wait before the first start",
@@ -182,14 +181,14 @@ def tasks() -> list[Panel]:
             "Attempts, by how they ended",
             "`interrupted` were handed back by a worker that had to stop, `lost` had their lease taken.",
             Query(per_second(f"windlass_attempts_finished_total{{{KIND}}}", "outcome"), "{{outcome}}"),
-            unit="reqps",
+            unit=a_second("attempts"),
             stacked=True,
         ),
         graph(
             "Errors, by type",
             "One type that stands out names its cause.",
             Query(at_times(f"windlass_attempt_errors_total{{{KIND}}}", "error_type"), "{{error_type}}"),
-            unit="reqps",
+            unit=a_second("errors"),
             stacked=True,
         ),
     ]
@@ -199,14 +198,8 @@ def doorbells() -> list[Panel]:
     return [
         graph(
             "Doorbells, by result",
-            "Good: confirmed. `given_back`: RabbitMQ did not confirm, the task is rung for again.",
+            "Good: confirmed. `missed`: RabbitMQ did not confirm, and it is rung again. Each is worth up to 64 starts.",
             Query(per_second(f"windlass_doorbells_total{{{QUEUE}}}", "result"), "{{result}}"),
-            unit="reqps",
-        ),
-        graph(
-            "Rung for again",
-            "Nobody came in time. Some are normal while workers are busy. Many while workers idle: messages get lost.",
-            Query(at_times(f"windlass_doorbells_again_total{{{QUEUE}}}", ""), "rung again"),
-            unit="reqps",
+            unit=a_second("doorbells"),
         ),
     ]

@@ -3,7 +3,7 @@
 from deploy.monitoring.generate.dashboards.processes import processes
 from deploy.monitoring.generate.expressions import at_times, mean, of_the_cluster, per_second, quantile
 from deploy.monitoring.generate.grafana import Dashboard, Row
-from deploy.monitoring.generate.panels import RED, YELLOW, Panel, Query, graph
+from deploy.monitoring.generate.panels import RED, YELLOW, Panel, Query, a_second, graph
 
 NOT_THE_API = 'unless on (instance) windlass_build_info{service="api"}'
 
@@ -78,14 +78,14 @@ def alive() -> list[Panel]:
                 at_times('windlass_attempts_finished_total{outcome="interrupted"}', "provider"),
                 "{{provider}} interrupted",
             ),
-            unit="reqps",
+            unit=a_second("attempts"),
             width=8,
         ),
         graph(
             "Workers lost",
             "Without a good-bye. Good: 0. Look at memory, at evictions and at the node.",
             Query(at_times("windlass_workers_lost_total", ""), "lost"),
-            unit="reqps",
+            unit=a_second("workers"),
             width=8,
         ),
         graph(
@@ -93,7 +93,7 @@ def alive() -> list[Panel]:
             "`cancelled` and `stopped` are wishes. `memory`, `cpu` and `processes` are limits: see the agent's "
             "table in the configuration.",
             Query(at_times("windlass_agent_kills_total", "reason"), "{{reason}}"),
-            unit="reqps",
+            unit=a_second("agents"),
             width=8,
         ),
     ]
@@ -105,14 +105,14 @@ def work() -> list[Panel]:
             "Attempts started",
             "By provider. 0 while tasks wait: the dashboard of the queue says why.",
             Query(per_second("windlass_attempts_started_total", "provider"), "{{provider}}"),
-            unit="reqps",
+            unit=a_second("attempts"),
             width=8,
         ),
         graph(
             "Starts that were refused, by reason",
-            "Doorbells answered with no. Many with few starts: the reason names the bottleneck.",
+            "Of tasks that must run alone. What else does not start says why itself (`windlass why`).",
             Query(at_times("windlass_claims_refused_total", "reason"), "{{reason}}"),
-            unit="reqps",
+            unit=a_second("refusals"),
             width=8,
         ),
         graph(
@@ -124,9 +124,9 @@ def work() -> list[Panel]:
         ),
         graph(
             "Doorbells, by result",
-            "Good: confirmed. `given_back`: RabbitMQ did not confirm, the tasks are rung for again.",
+            "Good: confirmed. `missed`: RabbitMQ did not confirm, the tasks are rung for again.",
             Query(per_second("windlass_doorbells_total", "result"), "{{result}}"),
-            unit="reqps",
+            unit=a_second("doorbells"),
             width=8,
         ),
         graph(
@@ -166,14 +166,14 @@ def own_actors() -> list[Panel]:
             "`run` are steps whose result was kept, `given_back` those that a later attempt did not have to run again: "
             "many of them mean that attempts often do not come to their end.",
             Query(per_second("windlass_steps_total", "result"), "{{result}}"),
-            unit="reqps",
+            unit=a_second("steps"),
         ),
         graph(
             "Left to another version",
             "Tasks whose payload the version that claimed them refuses, and another takes: handed back, free. Good: 0, "
             "but for a rollout that changes what an actor takes.",
             Query(per_second("windlass_tasks_for_another_version_total", "actor"), "{{actor}}"),
-            unit="reqps",
+            unit=a_second("tasks"),
         ),
     ]
 
