@@ -1,4 +1,5 @@
-"""Draws the documents, and the two modules, that come from code; with `--check` it fails when one of them is stale."""
+"""Draws the documents and the two modules that come from code, and the measured rows of the README; with `--check` it
+fails when one of them is stale."""
 
 import sys
 from pathlib import Path
@@ -6,8 +7,12 @@ from pathlib import Path
 from docs.columns import COLUMNS, columns
 from docs.locks import LOCKS, locks
 from docs.metrics import METRICS, metrics
+from docs.project_states import PROJECT_STATES, project_states
+from docs.readme import README, readme
 from docs.rows import ROWS, rows
 from docs.settings import SETTINGS, settings
+from docs.walk import walked
+from docs.workflow_states import WORKFLOW_STATES, workflow_states
 from windlass.shared.states import LIVE, TERMINAL, TRANSITIONS, State, Transition
 
 STATE_MACHINE = Path(__file__).parent / "state_machine.md"
@@ -56,16 +61,25 @@ def _words(states: tuple[State, ...]) -> str:
     return ", ".join(f"`{state}`" for state in states)
 
 
-def main() -> None:
-    drawn_pages = {
+def pages() -> dict[Path, str]:
+    """Everything that is drawn, as it has to be, by its file."""
+    drawn = {
         STATE_MACHINE: state_machine(),
+        PROJECT_STATES: project_states(),
+        WORKFLOW_STATES: workflow_states(),
         METRICS: metrics(),
         SETTINGS: settings(),
         ROWS: rows(),
         COLUMNS: columns(),
         LOCKS: locks(),
+        README: readme(),
     }
-    for file, drawn in drawn_pages.items():
+    found = {file.resolve(): text for file, text in drawn.items()}
+    return found | walked(found)
+
+
+def main() -> None:
+    for file, drawn in pages().items():
         if "--check" not in sys.argv:
             file.write_text(drawn)
         elif not file.exists() or file.read_text() != drawn:

@@ -11,6 +11,10 @@ INTRODUCTIONS = {
     "What becomes of tasks": "Counted by the process that did it, once it was committed: sum them over all instances.",
     "Providers": "What the workers ask of providers, and what it costs.",
     "Actors": "What actors do, those that come with Windlass and your own.",
+    "Projects": "Counted by the janitor that writes each of these to its log, once: sum them over all instances.",
+    "Memory": "What is asked of it; what it has yet to do is among everything.",
+    "Webhooks": "Counted by the worker that made the try.",
+    "Schedules": "Counted by the janitor that decides about a due time: sum them over all instances.",
     "The services": "How each process is.",
     "Everything": "Read from Postgres when an api is asked, so that every api says the same: take the `max` over them. "
     "While Postgres does not answer only the first of these is there: an old figure would look like a new one.",

@@ -14,6 +14,7 @@ HEAD = '''\
 """A class for the rows of each table, drawn from `shared/models` by `make fmt`; `make check` fails when it is stale."""
 
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 

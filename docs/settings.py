@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 from windlass.shared.errors import ERROR_TYPES
 from windlass.shared.retry_delays import BUILT_IN_CURVE, OTHER, Curve, RetrySettings, Schedules
+from windlass.shared.schedules.definition import Definition as ScheduleDefinition
 from windlass.shared.settings import DEFAULT_AGENTS, DEFAULT_PROVIDERS, Settings
 from windlass.shared.settings.variables import NOT_SETTINGS, Variables
 from windlass.shared.toml_tables import (
@@ -31,6 +32,7 @@ SETTINGS = Path(__file__).parent / "settings.md"
 TABLES: dict[str, type[BaseModel]] = {
     "providers.NAME": ProviderSettings,
     "providers.NAME.rate": Rate,
+    "schedules.NAME": ScheduleDefinition,
     "agents.NAME": AgentSettings,
     "agents.NAME.limits": AgentLimits,
     "actors.NAME": ActorSettings,
@@ -58,6 +60,43 @@ In the file each of them has the same name in small letters and without `WINDLAS
 JSON: `WINDLASS_PROVIDERS='{"probe": {"limit": 3}}'`; they are merged key by key.
 """
 
+EXAMPLE = """\
+## A file
+
+The file declares providers, each one a queue with a limit of its own. No `limit` means no limit; 0 starts nothing. A
+`rate` is how many tasks may start in so many seconds, over all workers; who waits for it stays `queued`. (Submit with
+`"provider": "slow"`.)
+
+```toml
+[providers.slow]
+actor = "probe"
+limit = 2
+rate = {limit = 5, per_seconds = 60}
+
+[providers.openrouter]
+model = "vendor/name"
+call_timeout_seconds = 60
+
+[agents.reviewer]
+command = ["/opt/reviewer/run", "--json"]
+timeout_seconds = 3600
+limits = {memory_mb = 4096, cpu_seconds = 1800, file_mb = 500, files = 20000, processes = 64}
+sandbox = "required"          # or "best-effort", "off"; if left out, what WINDLASS_AGENT_SANDBOX says
+network = true                # public addresses alone where slirp4netns is installed, else the machine's own network
+env = {REVIEWER_MODE = "batch"}
+permanent_exit_codes = [3]
+
+[agents.reviewer.retries]
+SubprocessFailed = {curve = "exponential", base = 2, cap = 60}   # also for an actor, a provider, or all: [retries]
+
+[defaults]
+max_retries = 5
+
+[network]
+allow_private = ["10.20.0.5"] # private addresses that providers and downloads may use all the same
+```
+"""
+
 DELAYS = """\
 A delay is a list of seconds whose last entry is repeated, `[5, 10, 30]`, or a curve,
 `{curve = "exponential", base = 2, cap = 300}`: baseⁿ, or base·n² (`quadratic`), with n from 1, at most `cap`. The
@@ -81,6 +120,7 @@ def settings() -> str:
             "|---|---|---|---|",
             *(_row(f"WINDLASS_{name.upper()}", field) for name, field in Variables.model_fields.items()),
             "",
+            EXAMPLE,
             "## Tables",
             "",
             *(line for name, model in TABLES.items() for line in _table(name, model)),

@@ -1,0 +1,84 @@
+"""The part of the README that is measured: its rows are drawn from what `make bench` has kept."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+FIGURES = Path(__file__).parent / "proof" / "figures.json"
+
+BEGINNING = "<!-- measured: drawn by `make fmt` from docs/proof/figures.json -->\n"
+END = "<!-- measured: end -->\n"
+
+SYSTEMS = ("Windlass", "Celery", "bare Dramatiq", "DBOS", "Procrastinate")
+"""As their figures are labelled; the others were not measured."""
+
+UNMEASURED = ("Hatchet", "Temporal")
+NOT_MEASURED = "not measured"
+ALONE = "{}"
+WITH_KEEPER = "{}, and of what keeps it"
+
+Figures = list[dict[str, Any]]
+
+
+def readme() -> str:
+    before, begins, rest = README.read_text().partition(BEGINNING)
+    _, ends, after = rest.partition(END)
+    assert begins, "the README has lost its first mark"
+    assert ends, "the README has lost its last mark"
+    return "".join((before, begins, *measured(), ends, after))
+
+
+def measured() -> list[str]:
+    contest = json.loads(FIGURES.read_text())["contest"]
+    figures: Figures = contest["figures"]
+    rows = {
+        "no-op tasks drained in a second": [_throughput(figures, each) for each in SYSTEMS],
+        "from submitting to starting, idle, median": [_start(figures, each) for each in SYSTEMS],
+        "its worker killed with -9: running again after": [_recovery(figures, each) for each in SYSTEMS],
+    }
+    said = (
+        f"Measured side by side on {contest['cores']} cores, {contest['date']}, each at the best of several settings "
+        "([how](docs/proof.md#beside-the-others), [all figures](docs/proof/tables.md)). "
+        "Bare Dramatiq keeps no state at all."
+    )
+    head = ("measured", *SYSTEMS, *UNMEASURED)
+    table = [_row(head), "|" + "---|" * len(head)]
+    table += [_row((name, *cells, *(NOT_MEASURED for _ in UNMEASURED))) for name, cells in rows.items()]
+    return [f"{line}\n" for line in (said, "", *table)]
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _throughput(figures: Figures, system: str) -> str:
+    found = _numbers(figures, "tasks_per_second", system)
+    return f"{found[0]:,.0f}" if found else NOT_MEASURED
+
+
+def _start(figures: Figures, system: str) -> str:
+    """One that was measured with several ways to poll says from where to where."""
+    found = sorted(_numbers(figures, "start_p50_ms", system))
+    if not found:
+        return NOT_MEASURED
+    return f"{found[0]:.0f} ms" if len(found) == 1 else f"{found[0]:.0f} to {found[-1]:.0f} ms, by how it polls"
+
+
+def _recovery(figures: Figures, system: str) -> str:
+    alone = _numbers(figures, "killed_to_running_seconds", system, exactly=ALONE)
+    both = _numbers(figures, "killed_to_running_seconds", system, exactly=WITH_KEEPER)
+    if not alone:
+        return NOT_MEASURED
+    return f"{alone[0]:.1f} s" + (f"; {both[0]:.1f} s, if what keeps it dies, too" if both else "")
+
+
+def _numbers(figures: Figures, name: str, system: str, *, exactly: str = "") -> list[float]:
+    """Of the figures that are labelled with the system's name, or as `exactly` says."""
+    wanted = exactly.format(system)
+    return [
+        each["numbers"][name]
+        for each in figures
+        if name in each["numbers"]
+        and (each["label"] == wanted if exactly else each["label"].partition(",")[0] == system)
+    ]
