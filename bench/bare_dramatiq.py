@@ -1,7 +1,8 @@
 """The ceiling: Dramatiq itself draining no-ops from RabbitMQ, with its default middleware and no state at all.
 
-`python -m bench.bare_dramatiq AMQP_URL THREADS`: prints `ready`, then runs until its standard input is closed and
-prints the wall-clock time of every start, one a line.
+`python -m bench.bare_dramatiq AMQP_URL THREADS`: prints `ready`, answers every line that it is sent with how many have
+started so far, and runs until its standard input is closed; then it prints the wall-clock time of every start, one a
+line.
 """
 
 import sys
@@ -27,7 +28,8 @@ def main() -> None:
     worker = dramatiq.Worker(broker, worker_threads=int(sys.argv[2]))
     worker.start()
     print("ready", flush=True)
-    sys.stdin.read()
+    for _ in sys.stdin:
+        print(len(STARTS), flush=True)
     worker.stop()
     print("\n".join(map(str, STARTS)))
 

@@ -27,7 +27,7 @@ HAND_OFF_SECONDS = 0.020
 
 WHO_BRINGS_IT_BACK = {
     "Windlass": "its guardian proves that nothing is left of it; the next worker takes over what it had",
-    f"Windlass{WITH_KEEPER}": "nobody is left who knows; the lease ends after 30 s, and the janitor takes it back",
+    f"Windlass{WITH_KEEPER}": "both are started again at once; the new worker proves that nothing of the old is left",
     "Celery": "acks_late and reject_on_worker_lost: the main process gives the message back",
     f"Celery{WITH_KEEPER}": "RabbitMQ gives the message to the next worker, started again at once",
     "Procrastinate": "the application's own periodic task, here every minute, finds jobs without a heartbeat for 30 s",

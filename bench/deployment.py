@@ -52,6 +52,7 @@ def on_a_virtual_host(servers: Servers, name: str) -> Servers:
 def a_windlass(url: str, servers: Servers, directory: Path, **settings: str) -> Iterator[Windlass]:
     """Nothing of it runs yet; whatever is started ends with it."""
     windlass = Windlass(url, servers.amqp_url, directory, **{**DEFAULTS, **settings})
+    windlass.may_fork = False
     try:
         yield windlass
     finally:

@@ -26,6 +26,16 @@ def bare_worker(servers: Servers, threads: int = 32) -> "Iterator[subprocess.Pop
         yield process
 
 
+def number_started(process: "subprocess.Popen[str]") -> int:
+    """So far, as it says itself: what RabbitMQ has handed out may still wait for a thread."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("how many?\n")
+    process.stdin.flush()
+    answer = process.stdout.readline()
+    return int(process.stdout.readline() if answer == "ready\n" else answer)
+
+
 def starts_of(process: "subprocess.Popen[str]") -> list[float]:
     output, _ = process.communicate("")
     return sorted(float(line) for line in output.split() if line != "ready")
@@ -42,11 +52,11 @@ def fill_bare(servers: Servers, tasks: int) -> float:
 
 def drain_bare(servers: Servers, tasks: int, threads: Sequence[int]) -> float:
     """No-ops per second of Dramatiq alone, sent beforehand, in as many processes as numbers of threads are given."""
-    broker, _ = declare(servers.amqp_url)
     with ExitStack() as stack:
         processes = [stack.enter_context(bare_worker(servers, number)) for number in threads]
-        wait_until("drained", lambda: broker.get_queue_message_counts("bare")[0] == 0, seconds=120)
-        time.sleep(0.5)
+        wait_until(
+            "all are started", lambda: sum(map(number_started, processes)) >= tasks, seconds=DRAIN_SECONDS, every=0.2
+        )
         starts = sorted(start for process in processes for start in starts_of(process))
     assert len(starts) == tasks
     return tasks / (starts[-1] - starts[0])

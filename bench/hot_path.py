@@ -12,15 +12,15 @@ from uuid_utils.compat import uuid7
 
 from bench.deployment import precise_cpu_seconds
 from windlass.shared import db
-from windlass.shared.admission import Admission, admit
+from windlass.shared.admission import admit
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import providers
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import workers
-from windlass.shared.store.tasks import Claim, Claimed, Ending, Submission
+from windlass.shared.store.tasks import Ask, Ending, Submission
 
-STARTING = ("look", "reserve", "claim")
+STARTING = ("look", "claim")
 """The calls that a task takes to its start; the last one is its end."""
 STEPS = (*STARTING, "end")
 WORKER = "bench"
@@ -41,7 +41,7 @@ Round = Mapping[str, Cost]
 
 
 class HotPath:
-    """One backend that looks, reserves, claims and ends for one provider, as dispatcher and worker do."""
+    """One backend that looks, claims and ends for one provider, as dispatcher and worker do."""
 
     def __init__(self, connection: db.Database, pid: int, provider: str) -> None:
         self.connection = connection
@@ -49,13 +49,14 @@ class HotPath:
         self.provider = provider
         self.rules = Rules.of(Settings())
 
-    async def submit(self, number: int) -> None:
+    async def submit(self, number: int, **fields: Any) -> None:
         task: dict[str, Any] = {
             "actor": "probe",
             "provider": self.provider,
             "payload": {},
             "user_id": "bench",
             "timeout_seconds": 300,
+            **fields,
         }
         for begin in range(0, number, 1000):
             wanted = range(min(1000, number - begin))
@@ -68,18 +69,18 @@ class HotPath:
         (view,) = await self._spent(
             costs,
             "look",
-            lambda: providers.look(self.connection, heard_within_seconds=LEASE_SECONDS, only=self.provider),
+            lambda: providers.look(self.connection, heard_within_seconds=LEASE_SECONDS, only=[self.provider]),
         )
-        admission = admit(view) if number is None else Admission(fresh=number, retry=0, credit=view.lane_credit)
-        rung = await self._spent(costs, "reserve", lambda: providers.reserve(self.connection, view, admission, uuid4()))
-        claims = [Claim(row.task_id, uuid4()) for row in rung]
-        answers = await self._spent(costs, "claim", lambda: tasks.claim(self.connection, WORKER, claims, LEASE_SECONDS))
+        admission = admit(view)
+        wanted = number or min(view.idle_places, admission.fresh + admission.retry)
+        ask = Ask({f"probe.{self.provider}": wanted}, [uuid4() for _ in range(wanted)])
+        answer = await self._spent(
+            costs, "claim", lambda: tasks.claim_next(self.connection, WORKER, ask, LEASE_SECONDS)
+        )
         endings = [
-            Ending(each.task_id, each.attempt, each.claim_token, "complete", result={})
-            for each in answers
-            if isinstance(each, Claimed)
+            Ending(each.task_id, each.attempt, each.claim_token, "complete", result={}) for each in answer.claimed
         ]
-        assert len(endings) == len(claims) > 0, answers
+        assert len(endings) == wanted > 0, answer
         ends = await self._spent(costs, "end", lambda: tasks.end(self.connection, endings, self.rules))
         assert set(ends) == {"completed"}, ends
         return costs, len(endings)

@@ -78,11 +78,13 @@ CROSS JOIN (VALUES (1, 'submit'), (2, 'dispatch'), (3, 'claim'), (4, NULL)) AS t
 """
 
 FIGURES = """
-INSERT INTO task_queue_metrics (day, actor, created, completed, failed, average_latency_seconds, error_rate)
-SELECT (created_at AT TIME ZONE 'UTC')::date, actor, count(*), count(*) FILTER (WHERE status = 'completed'),
-       count(*) FILTER (WHERE status = 'dead'), 40,
-       avg((status = 'dead')::int) FILTER (WHERE status IN ('completed', 'dead'))
-FROM tasks WHERE completed_at IS NOT NULL GROUP BY 1, 2
+INSERT INTO task_queue_metrics (
+    day, actor, subagent_type, provider, user_id, project_id, created, completed, failed, cancelled, latency_ms,
+    running, heartbeat_delay_ms)
+SELECT (created_at AT TIME ZONE 'UTC')::date, actor, '', provider, user_id, '', count(*),
+       count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'dead'),
+       count(*) FILTER (WHERE status = 'cancelled'), 40000 * count(*) FILTER (WHERE status = 'completed'), 0, 0
+FROM tasks WHERE completed_at IS NOT NULL GROUP BY 1, 2, 4, 5
 """
 
 TAGS = "INSERT INTO task_tags (tag, task_id) SELECT tag, task_id FROM tasks, unnest(tags) AS tag ORDER BY tag, task_id"

@@ -86,7 +86,7 @@ def of_the_walk(costs: Mapping[int, Round]) -> list[Figure]:
     so_far = "" if done else f", stopped there after {LONGEST_SECONDS:.0f} s"
     shares = {at: cpu_of_a_start(each) for at, each in costs.items()}
     return [
-        _grown("look, reserve and claim together", shares, so_far, aimed=True, done=done),
+        _grown("look and claim together", shares, so_far, aimed=True, done=done),
         *(
             _grown(
                 step, {at: each[step].cpu_ms for at, each in costs.items()}, so_far, aimed=step == "claim", done=done
