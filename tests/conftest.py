@@ -1,16 +1,19 @@
 """What every test can ask for: a database and a virtual host of its own, on servers started once per run."""
 
+import gc
 import os
 import signal
+import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 import pytest
+from hypothesis import settings
 
-from tests.support import open_sockets
+from tests.support import authorities, fork_server, open_sockets
 from tests.support.providers import real_providers
 from tests.support.servers.databases import execute, migrate
 from tests.support.servers.private_servers import Servers, throw_away_servers
@@ -28,6 +31,30 @@ def pytest_configure() -> None:
         del os.environ[name]
     real_providers.put_keys_aside()
     open_sockets.watch()
+    authorities.read_once()
+    # An example that takes long tells of a busy machine.
+    settings.register_profile("patient", deadline=None)
+    settings.load_profile("patient")
+
+
+def pytest_unconfigure() -> None:
+    fork_server.end()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Tests are kept with their rewritten asserts, also where no bytecode is to be written: rewriting takes longer than
+    everything else before the first test. What a test imports is not kept.
+
+    Nobody looks for garbage among what is collected here: thousands of tests and modules, which all stay."""
+    wish, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+        sys.dont_write_bytecode = wish
 
 
 @pytest.fixture(scope="session")

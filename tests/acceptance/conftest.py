@@ -105,7 +105,9 @@ def windlass(stopped_windlass: Windlass) -> Windlass:
 
 @contextmanager
 def a_channel(amqp_url: str) -> Iterator[BlockingChannel]:
-    connection = pika.BlockingConnection(pika.URLParameters(amqp_url))
+    parameters = pika.URLParameters(amqp_url)
+    parameters.heartbeat = 0  # nobody would answer one while a test waits for something else
+    connection = pika.BlockingConnection(parameters)
     yield connection.channel()
     connection.close()
 

@@ -296,3 +296,33 @@ def identities_below(pid: int) -> list[ProcessIdentity]:
     for each in found:
         found.extend(direct_children(each.pid))
     return found
+
+
+def test_a_project_stopped_by_force_proves_that_nothing_of_its_agent_lives(client: Client) -> None:
+    params = {"do": "sleep", "stubborn": True, "children": ["stubborn", "daemon"]}
+    defaults = {"actor": "agent", "payload": {"subagent_type": "unruly", "prompt": "Behave."}}
+    made = client.http.post("/api/v1/projects", json={"name": "unruly", "defaults": defaults}).raise_for_status()
+    project = f"/api/v1/projects/{made.json()['project_id']}"
+    items = {"items": [{"payload": {"params": params}}, {"payload": {"params": params}}]}
+    assert client.http.post(f"{project}/items", json=items).status_code == 201
+    started = client.http.post(f"{project}/run", json={"mode": "loop"})
+    task_id = started.json()["current_task_id"]
+    everyone = processes_of(client, task_id)
+
+    early = client.http.post(f"{project}/queue/force-stop", params={"wait": 0})
+    assert (early.status_code, early.json()["success"], early.json()["state"]) == (202, False, "stopping")
+    (left,) = early.json()["still_running"]
+    assert left["task_id"] == task_id
+
+    stopped = client.http.post(f"{project}/queue/force-stop", params={"wait": 50})
+    assert stopped.status_code == 200, stopped.text
+    assert alive(everyone) == []
+    told = stopped.json()
+    assert (told["success"], told["still_running"], told["open_jobs"]) == (True, [], [])
+    assert (told["state"], told["stop_reason"], told["counts"]["waiting"]) == ("idle", "forced", 1)
+    (run,) = client.http.get(f"{project}/runs").json()["items"]
+    (of_the_agent,) = run["receipt"]["tasks"]
+    assert (of_the_agent["task_id"], of_the_agent["proof"]) == (task_id, "keeper")
+    assert killed(of_the_agent["processes"]) == {each.pid for each in everyone}
+    (kept,) = client.http.get("/api/v1/audit", params={"action": "project.force-stopped"}).json()["items"]
+    assert kept["details"]["tasks"] == run["receipt"]["tasks"]

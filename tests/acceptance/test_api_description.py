@@ -18,8 +18,9 @@ from schemathesis.schemas import BaseSchema
 
 from tests.support.installation import KEY, Client, Windlass
 from windlass.services.api.main import create_app
-from windlass.services.api.reference.actor_operations import shortcuts
+from windlass.services.api.reference.openapi import complete
 from windlass.services.api.reference.operations import OPERATIONS
+from windlass.services.api.reference.operations.actors import shortcuts
 from windlass.services.api.reference.page import anchor
 from windlass.services.api.reference.problems import PROBLEMS
 from windlass.shared.settings import Settings
@@ -80,6 +81,13 @@ def test_every_operation_is_described_and_no_other() -> None:
     paths = create_app(Settings()).openapi_schema.to_schema()["paths"]
     served = {(method.upper(), path) for path, methods in paths.items() for method in methods}
     assert served == OPERATIONS.keys()
+
+
+def test_every_shape_that_is_named_is_there() -> None:
+    settings = Settings()
+    text = json.dumps(complete(create_app(settings).openapi_schema.to_schema(), built_in_actors(), settings))
+    named = set(re.findall(r'"#/components/schemas/([^"]+)"', text))
+    assert named <= json.loads(text)["components"]["schemas"].keys()
 
 
 def test_the_page_shows_every_operation_and_loads_nothing(api: Client) -> None:

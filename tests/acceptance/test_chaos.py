@@ -1,20 +1,24 @@
 """A small storm over a whole Windlass under mixed load, judged from outside; `make chaos` is the large one."""
 
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 
-from tests.chaos import schedule as kinds
-from tests.chaos.installation import Installation, Size
-from tests.chaos.network import a_network
+from tests.chaos.faults import plan as kinds
+from tests.chaos.faults.plan import Kind, Place, schedule
+from tests.chaos.load.clients import Load
+from tests.chaos.projects.load import ProjectsLoad, Scale
 from tests.chaos.run import Storm
-from tests.chaos.schedule import Kind, Place, schedule
+from tests.chaos.site.installation import Installation, Size
+from tests.chaos.site.network import a_network
 from tests.support.servers.private_servers import open_directory
 from tests.support.servers.restartable_servers import restartable_postgres
 
 SEED = 11
 SECONDS = 18
 TASKS = 120
+PROJECTS = Scale(projects=4, items=5, deeds=40, long_loop=0)
 BRIEFLY = (0.5, 3.0)
 
 
@@ -50,7 +54,11 @@ def places(installation: Installation) -> list[Place]:
 @pytest.mark.timeout(900)
 def test_a_storm_breaks_no_promise(installation: Installation) -> None:
     plan = schedule(SEED, SECONDS, 13, places(installation))
-    verdict = Storm(installation, plan, seed=SEED, seconds=SECONDS, tasks=TASKS).run()
+    where, record = installation.api_url, installation.record
+    tasks = Load(where, record, Random(f"load {SEED}"), tasks=TASKS, seconds=SECONDS)
+    projects = ProjectsLoad(where, record, Random(f"projects {SEED}"), seconds=SECONDS, scale=PROJECTS)
+    verdict = Storm(installation, plan, [tasks, projects], seconds=SECONDS).run()
     assert verdict.violations == [], "\n".join(verdict.stories)
-    assert len(installation.record.faults) == len(plan)
-    assert len(installation.record.accepted) >= TASKS / 2, "there was somebody to be disturbed"
+    assert len(record.faults) == len(plan)
+    assert len(record.accepted) >= TASKS / 2, "there was somebody to be disturbed"
+    assert len(record.projects.calls) >= PROJECTS.deeds / 2, "and to be run and stopped"

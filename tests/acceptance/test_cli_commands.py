@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from tests.support.command_line import Run, run
 from tests.support.installation import KEY, NOBODY, Windlass
+from tests.support.pages import page
 from tests.support.terminal import Terminal
 from tests.support.up import WINDLASS
 from windlass.services.laptop.ports import free_port
@@ -57,11 +59,12 @@ def test_actors_are_checked_registered_and_shown(
 
     checked = command("check")
     assert checked.returncode == 0, checked.stderr
-    assert [line.partition("(")[0] for line in checked.stdout.splitlines()] == ["agent", "media", "probe", "summarize"]
+    built_in = ["agent", "embed", "media", "probe", "summarize", "webhook"]
+    assert [line.partition("(")[0] for line in checked.stdout.splitlines()] == built_in
     registered = command("register")
     assert registered.returncode == 0, registered.stderr
     listed = json.loads(run("actors", "list", "-o", "json").out)["items"]
-    assert {each["name"] for each in listed} == {"agent", "media", "probe", "summarize"}
+    assert [each["name"] for each in listed] == built_in
     shown = run("actors", "show", "probe")
     assert (shown.code, "seconds" in shown.out, "How long it works." in shown.out) == (0, True, True)
     assert "did you mean `probe`?" in run("actors", "show", "prode").err
@@ -73,7 +76,7 @@ def test_every_option_of_a_task_can_be_given(run: Run) -> None:
     document = run(
         "submit", "probe", "--provider", "one-by-one", "--type", "greeting", "--priority", "low", "--max-retries", "1",
         "--timeout", "9", "--max-age", "7000", "--at", in_a_month, "--project", "p", "--workflow", "w",
-        "--parent", first, "--depends-on", first, "--user", "alice", "-o", "json",
+        "--parent", first, "--after", first, "--user", "alice", "-o", "json",
     ).document  # fmt: skip
     expected = {
         "provider": "one-by-one", "task_type": "greeting", "priority": 3, "max_retries": 1, "timeout_seconds": 9,
@@ -133,7 +136,7 @@ def test_an_empty_list_explains_itself(run: Run) -> None:
 def test_a_history_is_shown(run: Run) -> None:
     task_id = run("submit", "probe", "outcome=permanent", "--wait", "-o", "json").document["task_id"]
     shown = run("events", task_id).rows
-    assert [row[2] for row in shown] == ["TYPE", "submit", "dispatch", "claim", "bury"]
+    assert [row[2] for row in shown] == ["TYPE", "submit", "claim", "bury"]
     assert shown[-1][4].startswith("InvalidInput: ")
     document = run("events", task_id, "--type", "claim", "-o", "json").document
     assert [event["type"] for event in document["items"]] == ["claim"]
@@ -277,7 +280,7 @@ def test_a_terminal_gets_a_table_with_whole_ids(run: Run, environment: dict[str,
     with Terminal([WINDLASS, "list", "--tag", "drawn"], environment) as terminal:
         assert terminal.end() == 0
     heading, row = terminal.text.splitlines()[:2]
-    assert heading.split() == ["TASK", "STATUS", "QUEUE", "ATTEMPT", "AGE", "PROGRESS"]
+    assert heading.split() == ["TASK", "STATUS", "QUEUE", "ATTEMPT", "AGE", "COST", "PROGRESS"]
     assert row.startswith(task_id)
     assert "\t" not in terminal.text
     assert b"\x1b[31mdead" in terminal.raw
@@ -306,6 +309,10 @@ def test_the_shell_completes_commands_and_actors(tmp_path: Path, run: Run, envir
     assert completed("windlass", "sub") == ["submit"]
     assert completed("windlass", "submit", "su") == ["summarize"], "as they are registered now"
     assert completed("windlass", "actors", "show", "pro") == ["probe"]
+    assert completed("windlass", "projects", "force") == ["force-stop"]
+    assert completed("windlass", "workflows", "res") == ["resume"]
+    project = run("projects", "create", "completed").out.strip()
+    assert project in completed("windlass", "projects", "show", project[:4])
     assert "windlass" in run("completion", "zsh").out
     assert "windlass" in run("completion", "tcsh").out
     assert "complete -c windlass" in run("completion", "fish").out
@@ -342,3 +349,12 @@ def test_a_task_s_own_words_cannot_steer_the_terminal(environment: dict[str, str
     for obeyed in ("\x1b]0;", "\x9b", "\u202e"):
         assert obeyed.encode() not in terminal.raw
     assert r"\u001b]0;owned\u0007 \u009b31mred \u202eback" in terminal.text
+
+
+def test_the_program_on_the_page_does_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", page("command_line.md"), re.DOTALL)
+    exec(program.replace('"seconds": 5', '"seconds": 0.5'), {})
+    first, *steps, last = capsys.readouterr().out.splitlines()
+    assert (first, steps[0]) == ("hello", "queued None Queued")
+    assert any(line.startswith("running 100.0") for line in steps)
+    assert last.startswith("InvalidInput ")

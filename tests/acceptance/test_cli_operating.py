@@ -44,13 +44,13 @@ rate = {limit = 5, per_seconds = 2}
 def installed(
     servers: Servers, migrated_template: str, management: httpx.Client, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Windlass]:
-    """Probes and pictures; one queue is nobody's."""
+    """Probes, pictures and what is remembered of them; one queue is nobody's."""
     directory = tmp_path_factory.mktemp("operating")
     with (
         fake_providers(directory) as fake,
         a_windlass_apart(
             servers, migrated_template, management, directory, config=CONFIG,
-            WINDLASS_QUEUES="probe.probe,media.leonardo", WINDLASS_FAKE_PROVIDERS_URL=fake.url,
+            WINDLASS_QUEUES="probe.probe,media.leonardo,embed.hash", WINDLASS_FAKE_PROVIDERS_URL=fake.url,
         ) as windlass,
     ):  # fmt: skip
         windlass.start_all()

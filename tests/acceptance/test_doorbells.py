@@ -7,7 +7,7 @@ import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.acceptance.conftest import a_channel
-from tests.support.installation import NOBODY, Windlass
+from tests.support.installation import Windlass
 from tests.support.waiting import wait_until
 from windlass.shared.broker import doorbell, queue_arguments
 from windlass.shared.settings import Settings
@@ -30,12 +30,12 @@ def test_doubled_doorbells_start_a_task_once(windlass: Windlass, bells: Blocking
     client = windlass.client
     task_id = client.submit(payload={"seconds": 0.5})["task_id"]
     for _ in range(20):
-        bells.basic_publish("", QUEUE, doorbell(task_id, actor="probe", queue=QUEUE))
+        bells.basic_publish("", QUEUE, doorbell(QUEUE, 3))
     task = client.finished(task_id)
-    bells.basic_publish("", QUEUE, doorbell(task_id, actor="probe", queue=QUEUE))
+    bells.basic_publish("", QUEUE, doorbell(QUEUE, 1))
     client.submit(wait=40)  # behind the late one: when this has run, the late one was dealt with
     assert client.get(task_id) == task
-    assert client.story(task_id) == ["submit", "dispatch", "claim", "complete"]
+    assert client.story(task_id) == ["submit", "claim", "complete"]
 
 
 def test_lost_doorbells_are_rung_again(stopped_windlass: Windlass, channel: BlockingChannel) -> None:
@@ -45,10 +45,9 @@ def test_lost_doorbells_are_rung_again(stopped_windlass: Windlass, channel: Bloc
     windlass.wait_until_answering()
     client = windlass.client
     ids = client.submit_many([{}] * 5)
-    wait_until("all rung for", lambda: all(client.story(task_id) == ["submit", "dispatch"] for task_id in ids))
     # Declared as the dispatcher does, which may not have come to it yet.
     declare = partial(channel.queue_declare, QUEUE, durable=True, arguments=queue_arguments(Settings()))
-    wait_until("all in the queue", lambda: declare().method.message_count == 5)
+    wait_until("a doorbell in the queue", lambda: declare().method.message_count > 0)
     channel.queue_purge(QUEUE)
     windlass.start("actors")
     for task_id in ids:
@@ -63,7 +62,7 @@ def test_a_doorbell_redelivered_while_the_task_waits_to_be_retried_starts_nothin
     task_id = client.submit(payload={"fail_times": 1, "error_type": "NetworkTimeout"})["task_id"]
     waiting = client.wait_until(task_id, "retrying")
     while client.get(task_id)["status"] == "retrying":
-        bells.basic_publish("", QUEUE, doorbell(task_id, actor="probe", queue=QUEUE))
+        bells.basic_publish("", QUEUE, doorbell(QUEUE, 1))
     finished = client.finished(task_id)
     assert finished["status"] == "completed"
     assert finished["started_at"] >= waiting["available_at"]
@@ -71,7 +70,6 @@ def test_a_doorbell_redelivered_while_the_task_waits_to_be_retried_starts_nothin
 
 
 def test_a_message_that_nobody_can_read_harms_nobody(windlass: Windlass, bells: BlockingChannel) -> None:
-    for body in (b"not json", b"{}", doorbell(NOBODY, actor="poet", queue=QUEUE),
-                 doorbell(NOBODY, actor="probe", queue=QUEUE)):  # fmt: skip
+    for body in (b"not json", b"{}", doorbell("poet.probe", 1), doorbell(QUEUE, 1).replace(b"[1]", b'["some"]')):
         bells.basic_publish("", QUEUE, body)
     assert windlass.client.submit(wait=40)["status"] == "completed"

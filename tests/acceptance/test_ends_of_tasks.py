@@ -119,7 +119,7 @@ def test_waiting_tasks_are_cancelled_at_once_and_running_ones_when_they_have_sto
     assert client.cancel(running).status_code == 202
     ended = client.finished(running)
     assert (ended["status"], ended["retry_count"]) == ("cancelled", 0)
-    assert client.story(running) == ["submit", "dispatch", "claim", "cancel-requested", "cancel"]
+    assert client.story(running) == ["submit", "claim", "cancel-requested", "cancel"]
 
     done = client.submit(wait=40)["task_id"]
     refused = client.http.delete(f"/api/v1/tasks/{done}")
@@ -249,7 +249,7 @@ def test_what_its_version_refuses_waits_free_for_one_that_takes_it_and_dies_with
     changed = """UPDATE tasks SET payload = '{"moons": 2}', available_at = now() WHERE task_id = $1::text::uuid"""
     write(windlass, changed, task_id)
     wait_until("handed back twice", lambda: client.get(task_id)["interrupt_count"] >= 2)
-    assert set(client.story(task_id)) == {"submit", "dispatch", "claim", "interrupt"}, "and it has cost nothing"
+    assert set(client.story(task_id)) == {"submit", "claim", "interrupt"}, "and it has cost nothing"
     write(windlass, "UPDATE workers SET state = 'stopped' WHERE worker_id = 'w-lax'")
     dead = client.finished(task_id)
     assert (dead["status"], dead["retry_count"], dead["error"]["type"]) == ("dead", 0, "InvalidInput")

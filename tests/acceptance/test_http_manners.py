@@ -45,6 +45,15 @@ def real(path: str, client: Client) -> str:
         "workflow_run_id": "any",
         "content_id": NOBODY,
         "bulk_id": NOBODY,
+        "project_id": NOBODY,
+        "workflow_id": NOBODY,
+        "item_id": NOBODY,
+        "event_id": NOBODY,
+        "job_id": NOBODY,
+        "model_id": NOBODY,
+        "webhook_id": NOBODY,
+        "delivery_id": NOBODY,
+        "schedule": "nobody",
     }
     return re.sub(r"\{(\w+)\}", lambda found: str(named[found[1]]), path)
 
@@ -215,6 +224,22 @@ def test_a_request_keeps_its_id(client: Client) -> None:
         answer = client.http.get("/api/v1/nowhere", headers={"X-Request-ID": odd})
         assert re.fullmatch("[0-9a-f]{32}", answer.headers["x-request-id"])
         assert answer.json()["request_id"] == answer.headers["x-request-id"]
+
+
+def test_what_a_request_submitted_is_found_by_its_id(client: Client) -> None:
+    def found(request_id: str) -> list[str]:
+        page = client.http.get("/api/v1/tasks", params={"request_id": request_id}).raise_for_status().json()
+        assert all("request_id" not in each for each in page["items"])
+        return [each["task_id"] for each in page["items"]]
+
+    body = {"actor": "probe", "delay_seconds": 3600}
+    sent = client.http.post("/api/v1/tasks/batch", json={"tasks": [body, body]}, headers={"X-Request-ID": "order.7"})
+    assert sorted(found("order.7")) == sorted(each["task_id"] for each in sent.json()["tasks"])
+    unnamed = client.http.post("/api/v1/tasks", json=body)
+    assert found(unnamed.headers["x-request-id"]) == [unnamed.json()["task_id"]]
+    several = client.http.post("/api/v1/tasks/batch", json={"tasks": [body, body]})
+    assert found(several.headers["x-request-id"]) == [several.json()["tasks"][0]["task_id"]]
+    assert found("order.8") == []
 
 
 def codes_in_the_source() -> set[str]:

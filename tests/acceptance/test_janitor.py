@@ -52,7 +52,7 @@ def test_the_day_s_figures_are_kept(windlass: Windlass, channel: BlockingChannel
     client = windlass.client
     client.submit(wait=20)
     client.submit(wait=20, payload={"outcome": "permanent"})
-    ring_for("hour", channel)
+    ring_for("minute", channel)
 
     def figures() -> dict[str, Any] | None:
         """Of both tasks: the minute may have ended, and figures been made, between the two."""

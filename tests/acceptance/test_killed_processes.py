@@ -1,12 +1,15 @@
 """`kill -9` of every kind of process while tasks run: each task completes, once."""
 
 import random
+import shutil
 import signal
+import subprocess
 import time
 
 import pytest
 
-from tests.support.installation import Client, Windlass
+from tests.support.installation import KEY, Client, Windlass
+from tests.support.pages import COMMANDS, page
 from tests.support.waiting import wait_until
 
 
@@ -33,7 +36,7 @@ def test_a_killed_worker_s_task_is_taken_back_at_once_by_its_successor(stopped_w
     windlass.kill(worker["pid"])
     task = client.finished(task_id)
     assert (task["status"], task["attempt"], task["retry_count"]) == ("completed", 2, 1)
-    assert client.story(task_id) == ["submit", "dispatch", "claim", "stall", "dispatch", "claim", "complete"]
+    assert client.story(task_id) == ["submit", "claim", "stall", "claim", "complete"]
     stalled_at = next(event["at"] for event in client.events(task_id) if event["type"] == "stall")
     assert stalled_at < lease_end, "the guardian's proof makes waiting for the lease unnecessary"
     assert worker["worker_id"] in [lost["worker_id"] for lost in client.workers("lost")]
@@ -55,6 +58,32 @@ def test_an_admin_kills_a_task_s_worker_in_a_drill_and_the_task_completes_once(w
     task = client.get(task_id)
     assert (task["attempt"], task["error_history"][-1]["type"]) == (attempt + 1, "WorkerLost")
     assert client.http.post(f"/api/v1/tasks/{task_id}/kill-worker").json()["code"] == "not-running"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page calls curl, which is not installed")
+def test_who_tries_it_as_the_page_says_sees_what_it_says(windlass: Windlass) -> None:
+    """From the first task to the killed worker; the longer task is a little shorter."""
+    text = page("trying_it.md").replace('"seconds": 30', '"seconds": 2').replace("KEY=wl_…", f"KEY={KEY}")
+    first, longer, resumed, history = COMMANDS.findall(text.partition("## A first task")[2].partition("\n## ")[0])
+    kill, *_ = COMMANDS.findall(text.partition("## Kill it and see")[2])
+    told = typed(windlass, first + longer + resumed + history)
+    assert told.count("event: complete") == 2
+    assert '"echo":"hello"' in told
+    assert [f"id: {number}\n" in told.partition("event: complete")[0] for number in (1, 2, 3)] == [True] * 3
+    submit = longer[: longer.index("curl -N")]
+    task_id = typed(windlass, f"KEY={KEY}\n{submit}echo $TASK").strip()
+    windlass.client.wait_until(task_id, "running")
+    told = typed(windlass, f"KEY={KEY} TASK={task_id}\n{kill}")
+    assert all(each in told for each in ('"status":"retrying"', "WorkerLost", '"attempt":2'))
+    assert told.count("event: complete") == 1
+    assert_completed_once(windlass.client, task_id)
+
+
+def typed(windlass: Windlass, commands: str) -> str:
+    script = commands.replace("http://127.0.0.1:8800", windlass.url)
+    done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 def test_a_drained_worker_finishes_and_another_takes_its_place(windlass: Windlass) -> None:
@@ -88,7 +117,7 @@ def test_two_dispatchers_side_by_side_start_each_task_once_and_one_is_enough(win
         assert client.story(task_id).count("claim") == 1
 
 
-def test_a_killed_worker_and_guardian_s_task_is_recovered_by_the_janitor(windlass: Windlass) -> None:
+def test_a_killed_worker_and_guardian_s_task_completes_once(windlass: Windlass) -> None:
     client = windlass.client
     task_id = client.submit(payload={"seconds": 1})["task_id"]
     client.wait_until(task_id, "running")
@@ -134,7 +163,7 @@ def test_a_stream_is_resumed_from_another_api_after_the_first_is_killed(windlass
     ids = [seq for seq, _, _ in seen]
     assert ids == sorted(set(ids))
     assert seen[-1][1] == "complete"
-    told = {event["seq"] for event in other.events(task_id) if event["type"] != "dispatch"}
+    told = {event["seq"] for event in other.events(task_id)}
     assert set(ids) == told
 
 

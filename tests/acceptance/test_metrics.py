@@ -6,14 +6,13 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from uuid import UUID
 
 import httpx
-import pika
 import pytest
 
 from tests.acceptance.conftest import a_windlass
 from tests.conftest import a_database, a_virtual_host
+from tests.support.a_project import run_a_project
 from tests.support.installation import Client, Windlass
 from tests.support.metrics import Said, ask
 from tests.support.providers.fake_providers import fake_providers
@@ -21,11 +20,13 @@ from tests.support.servers.forwarder import Forwarder, forwarding
 from tests.support.servers.private_servers import Servers, open_directory
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
-from windlass.shared.broker import doorbell
 from windlass.shared.metrics import catalogue
 
 CONFIG = """
 [providers.sturdy]
+actor = "probe"
+
+[providers.orderly]
 actor = "probe"
 
 [providers.fragile]
@@ -38,7 +39,7 @@ poll_seconds = 0.1
 command = ["/bin/sleep", "600"]
 sandbox = "off"
 """
-QUEUES = "probe.sturdy,probe.fragile,media.leonardo,summarize.openrouter,agent.local"
+QUEUES = "probe.sturdy,probe.orderly,probe.fragile,media.leonardo,summarize.openrouter,agent.local,webhook.http"
 SERVICES = ("api", "dispatcher", "actors", "janitor")
 
 
@@ -101,11 +102,19 @@ def watched(
 
 def test_what_happens_is_counted_once_and_every_metric_is_said(watched: Watched) -> None:
     client = watched.client
+    schedule = {"name": "soon", "every_seconds": 10, "target": {"task": {"actor": "probe", "provider": "orderly"}}}
+    client.http.post("/api/v1/schedules", json=schedule).raise_for_status()
     things_happen_to_probes(client)
     things_happen_at_providers(client)
-    ring_for_a_task_that_has_ended(watched)
+    run_a_project(client, provider="orderly")
+    watched.wait_for("windlass_project_stops_total", 1, reason="finished")
+    a_webhook_is_tried_and_memory_asked(client)
+    watched.wait_for("windlass_webhook_tries_total", 1, outcome="forbidden")
+    begun = {"kind": "task", "outcome": "started"}
+    wait_until("it was due", lambda: watched.said("janitor").total("windlass_schedule_runs_total", **begun) >= 1)
     client.http.get("/nowhere")
-    watched.wait_for("windlass_claims_refused_total", 1, queue="probe.sturdy", reason="finished")
+    ended = {"actor": "probe", "provider": "sturdy", "outcome": "completed", "fault": "none"}
+    watched.wait_for("windlass_tasks_finished_total", 4, **ended)
     said = watched.said()
 
     assert_probes_are_counted(said)
@@ -118,12 +127,22 @@ def test_what_happens_is_counted_once_and_every_metric_is_said(watched: Watched)
     assert said.total("windlass_stream_delay_seconds_count", kind="task") >= 1
     assert said.total("windlass_stream_clients") == 0
 
-    assert {each.name for part in catalogue.parts() for each in part.metrics} <= said.names()
+    # A refusal is what only those hear that run alone, and they have no endpoint of their own.
+    declared = {each.name for part in catalogue.parts() for each in part.metrics} - {"windlass_claims_refused_total"}
+    assert declared <= said.names()
     assert {f"windlass_process_{name}" for name in catalogue.PROCESS} <= said.names()
     assert {sample.labels["service"] for sample in said.samples if sample.name == "windlass_build_info"} == set(
         SERVICES
     )
     assert_labels_are_bounded(said)
+
+
+def a_webhook_is_tried_and_memory_asked(client: Client) -> None:
+    """At an address that is not spoken to."""
+    made = client.http.post("/api/v1/webhooks", json={"url": "https://127.0.0.1:9/", "events": ["task.*"]}).json()
+    client.http.post(f"/api/v1/webhooks/{made['webhook_id']}/test").raise_for_status()
+    client.http.post(f"/api/v1/webhooks/{made['webhook_id']}/disable").raise_for_status()
+    client.http.post("/api/v1/memory/search", json={"q": "anything"}).raise_for_status()
 
 
 def things_happen_to_probes(client: Client) -> None:
@@ -168,14 +187,6 @@ def things_happen_at_providers(client: Client) -> None:
     assert client.cancel(agent["task_id"]).status_code == 202
     for task, status in ((agent, "cancelled"), (summary, "completed"), (picture, "completed")):
         assert client.finished(task["task_id"])["status"] == status
-
-
-def ring_for_a_task_that_has_ended(watched: Watched) -> None:
-    ended = watched.client.tasks(status="completed", provider="sturdy")[0]["task_id"]
-    connection = pika.BlockingConnection(pika.URLParameters(watched.amqp_url))
-    bell = doorbell(UUID(ended), actor="probe", queue="probe.sturdy")
-    connection.channel().basic_publish("", "probe.sturdy", bell)
-    connection.close()
 
 
 def assert_probes_are_counted(said: Said) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -145,11 +146,13 @@ def test_an_outage_longer_than_the_lease_hands_work_back_for_free(stopped_windla
         client.wait_until(task_id, "running")
     worker = client.workers()[0]
     with frozen(servers.postgres_pid):
-        wait_until("the work was stopped", lambda: "their leases cannot be renewed" in windlass.log())
+        # Frozen in the middle of a renewal, Postgres looks as if somebody had locked the rows.
+        stopped = re.compile("their leases cannot be renewed|stopping it, for somebody keeps its row locked")
+        wait_until("the work was stopped", lambda: stopped.search(windlass.log()))
         since = time.monotonic()
         wait_until("past every lease", lambda: time.monotonic() > since + 6)
     for task_id in ids:
         task = client.finished(task_id)
         assert (task["status"], task["retry_count"]) == ("completed", 0)
-        assert client.story(task_id)[:4] == ["submit", "dispatch", "claim", "interrupt"]
+        assert client.story(task_id)[:3] == ["submit", "claim", "interrupt"]
     assert client.workers()[0]["worker_id"] == worker["worker_id"], "nobody had to be killed for it"

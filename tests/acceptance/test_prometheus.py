@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ from tests.acceptance.conftest import a_windlass_apart
 from tests.monitoring.programs import program
 from tests.monitoring.prometheus import Prometheus, a_prometheus
 from tests.monitoring.written import Expression, panel_expressions
+from tests.support.a_project import run_a_project
 from tests.support.installation import Client, Windlass
 from tests.support.providers.fake_providers import fake_providers
 from tests.support.servers.private_servers import Servers, open_directory
@@ -30,7 +32,7 @@ actor = "probe"
 [providers.resting]
 actor = "probe"
 """
-SERVED = "media.leonardo,media.midjourney,summarize.openrouter,agent.local,probe.probe"
+SERVED = "media.leonardo,media.midjourney,summarize.openrouter,agent.local,probe.probe,embed.hash,webhook.http"
 RATE_WINDOW = "10s"
 QUEUE = {"queue": "summarize.openrouter", "its_actor": "summarize", "its_provider": "openrouter"}
 """The one that the dashboard of a queue is opened for: it has a limit."""
@@ -56,7 +58,7 @@ class Watched:
     rounds: Iterator[int] = field(default_factory=itertools.count)
 
     def give_work(self) -> None:
-        """A little of everything: what succeeds, what is retried, what dies, and a stream that follows."""
+        """A little of everything that succeeds, is retried or dies, and a stream that follows."""
         number = next(self.rounds)
         text = {"content": f"Round {number}. A windlass hauls a heavy load, and its pawl never lets it slip back."}
         picture = {"action": "txt2img", "prompt": f"a boat at dawn {number}"}
@@ -67,9 +69,21 @@ class Watched:
         if number % 4 == 0:
             self.client.submit(payload={"outcome": "permanent", "error_type": "InvalidInput"})
             self.client.submit(payload={"fail_times": 1, "error_type": "NetworkTimeout"})
+        run_a_project(self.client)
+        self._ask("/schedules", name=f"round-{number}", every_seconds=3600, target={"task": {"actor": "probe"}})
+        self._ask(f"/schedules/round-{number}/trigger")
+        endpoint = self._ask("/webhooks", url=f"https://127.0.0.1:9/{number}", events=["webhook.*"])
+        self._ask(f"/webhooks/{endpoint['webhook_id']}/test")
+        self._ask("/memory/search", q="a boat at dawn")
         followed = self.client.submit(payload={"seconds": 0.3, "steps": 3})
         with self.client.stream(followed["task_id"]) as events:
             assert [name for _, name, _ in events][-1] == "complete"
+
+    def _ask(self, path: str, **body: Any) -> dict[str, Any]:
+        answer = self.client.http.post(f"/api/v1{path}", json=body)
+        assert answer.is_success, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
 
 
 @pytest.fixture(scope="module")

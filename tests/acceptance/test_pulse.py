@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.installation import PROJECT, Windlass
+from tests.support.installation import PROJECT, Process, Windlass
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
 from windlass.shared.process.procfs import descendants
@@ -28,7 +28,7 @@ def wait_until_ready(file: Path) -> None:
     assert alive(file, "--ready")
 
 
-def start(windlass: Windlass, service: str, **settings: str) -> tuple[subprocess.Popen[bytes], Path]:
+def start(windlass: Windlass, service: str, **settings: str) -> tuple[Process, Path]:
     file = windlass.directory / f"{service}.pulse"
     pulse = {"WINDLASS_PULSE_FILE": str(file), "WINDLASS_PULSE_SECONDS": "2"}
     return windlass.start(service, **pulse, **settings), file

@@ -56,7 +56,19 @@ def refusals(client: Client, url: str) -> list[httpx.Response]:
         http.get("/api/v1/tasks", params={"cursor": "nonsense"}),
         http.get("/api/v1/tasks", params={"q": "\0"}),
         http.patch("/api/v1/providers/nobody", json={"limit": 1}),
+        *of_memory(http),
         http.get("/api/v1/tasks", headers={"Authorization": "Bearer wl_nobody_abcdefghijklmnopqrstuvwxyz"}),
+    ]
+
+
+def of_memory(http: httpx.Client) -> list[httpx.Response]:
+    (model,) = http.get("/api/v1/embedding-models").json()["items"]
+    return [
+        http.post("/api/v1/embedding-models", json={name: model[name] for name in ("name", "provider", "dimensions")}),
+        http.delete(f"/api/v1/embedding-models/{model['model_id']}"),
+        http.delete(f"/api/v1/agent-events/{NOBODY}"),
+        http.post(f"/api/v1/embedding-jobs/{NOBODY}/retry"),
+        http.get("/api/v1/memory/search", params={"q": "light:* & (house '"}),
     ]
 
 
@@ -80,7 +92,7 @@ def test_a_refusal_is_no_error_of_the_server_s(windlass: Windlass, servers: Serv
     statuses = [
         response.status_code for response in refusals(windlass.client, windlass.environment["WINDLASS_DATABASE_URL"])
     ]
-    assert statuses == [422, 422, 422, 422, 422, 422, 409, 409, 404, 404, 422, 422, 404, 401]
+    assert statuses == [422, 422, 422, 422, 422, 422, 409, 409, 404, 404, 422, 422, 404, 409, 409, 404, 404, 200, 401]
     assert noted(servers, windlass) == before
     assert [task["dedupe_key"] for task in windlass.client.tasks()] == ["d", "d", None], "what was refused left nothing"
     again = windlass.client.http.post("/api/v1/tasks", json=PROBE, headers={"Idempotency-Key": "other"})

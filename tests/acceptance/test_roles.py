@@ -16,15 +16,22 @@ import pytest
 
 from tests.support.an_api import an_api, new_key
 from tests.support.engine.media import a_content, generated
+from tests.support.engine.memory import REMEMBERED, an_agent
+from tests.support.engine.schedules import wanted as a_schedule
 from tests.support.engine.store import RULES, Engine, a_submission, an_engine
+from tests.support.engine.webhooks import Endpoint
+from tests.support.engine.workflows import a_workflow
 from tests.support.installation import NOBODY, Client, Windlass
 from tests.support.operations import OPERATIONS, expected
 from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import Servers
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
-from windlass.shared.store import tasks
+from windlass.shared.store import projects, tasks, webhooks
+from windlass.shared.store.memory import models
 from windlass.shared.store.operating import workers
+from windlass.shared.store.projects import NewProject
+from windlass.shared.store.schedules import changing
 from windlass.shared.store.tasks import Claim, Claimed, Ending
 
 ROLES = ("nobody", "user", "viewer", "admin")
@@ -120,13 +127,52 @@ class World:
             for whose, owner in OWNERS.items():
                 ids = await self._dead_tasks(engine, owner, f"a-{whose}", needed)
                 self.things["task", whose] = [str(task_id) for task_id in ids]
+                for _ in range(len(EVERYBODY) * sum(each.about == "project" for each in OPERATIONS.values())):
+                    wanted = NewProject(task_id=uuid4(), user_id=owner, name=f"a-{whose}-prompt", on_failure="stop")
+                    self.things["project", whose].append(str((await projects.create(engine.pool, wanted)).project_id))
+                for number in range(len(EVERYBODY) * sum(each.about == "schedule" for each in OPERATIONS.values())):
+                    hourly = a_schedule(f"number {number}", user_id=owner, target={"task": {"actor": "probe"}})
+                    self.things["schedule", whose].append(str(await changing.create(engine.pool, hourly)))
                 for _ in range(len(EVERYBODY)):
                     self.things["bulk", whose].append(str(await a_bulk_job(engine, owner)))
                     self.things["content", whose].append(str(await self._a_file(engine, owner, whose)))
+                for about in ("webhook", "delivery"):
+                    for _ in range(len(EVERYBODY) * sum(each.about == about for each in OPERATIONS.values())):
+                        endpoint = await Endpoint.made(engine, user_id=owner, description=f"a-{whose}-prompt")
+                        sent = await webhooks.test(engine.pool, endpoint.webhook_id)
+                        self.things[about, whose].append(str(endpoint.webhook_id if about == "webhook" else sent))
+                number = len(EVERYBODY) * sum(operation.about == "workflow" for operation in OPERATIONS.values())
+                self.things["workflow", whose] = [await a_finished_workflow(engine, owner) for _ in range(number)]
+                await self._memory(engine, owner, whose)
             await workers.register(engine.pool, "a-worker", hostname="h", pid=1, queues=["probe.probe"], capacity=1)
             holding = await engine.submit(user_id=OWNERS["foreign"])
             await engine.start(holding, worker="a-foreign-error-s-worker", lease_seconds=3600)
             await engine.sql("UPDATE tasks SET provider_job_id = $1 WHERE status = 'dead'", JOB_MARK)
+
+    async def _memory(self, engine: Engine, owner: str, whose: str) -> None:
+        """Events, models and failed jobs, one for each try; each event has its words for a search to find."""
+
+        def needed(about: str) -> range:
+            return range(len(EVERYBODY) * sum(each.about == about for each in OPERATIONS.values()))
+
+        for _ in needed("agent-event"):
+            task_id = await an_agent(engine, f"a-{whose}-prompt", user_id=owner)
+            found = await engine.pool.fetchval("SELECT event_id FROM agent_events WHERE task_id = $1", task_id)
+            self.things["agent-event", whose].append(str(found))
+        await engine.sql("UPDATE agent_events SET gathered_at = at, lexemes = to_tsvector('english', text)")
+        for number in needed("embedding-model"):
+            model_id = await models.create(engine.pool, name=f"{whose}-{number}", provider="hash", dimensions=256)
+            self.things["embedding-model", whose].append(str(model_id))
+        for _ in needed("embedding-job"):
+            dead = await engine.dead(actor="embed", provider="hash", **REMEMBERED)
+            job_id = await engine.pool.fetchval(
+                """
+                INSERT INTO embedding_jobs (job_id, model_id, task_id, event_ids, state)
+                VALUES (gen_random_uuid(), gen_random_uuid(), $1, '{}', 'failed') RETURNING job_id
+                """,
+                dead,
+            )
+            self.things["embedding-job", whose].append(str(job_id))
 
     async def _a_file(self, engine: Engine, owner: str, whose: str) -> UUID:
         task = {"user_id": owner, "workflow_run_id": f"run-of-{whose}"}
@@ -165,11 +211,18 @@ class World:
         picture = {"content": operation.body, "headers": {"Content-Type": "image/png"}}
         body: dict[str, Any] = picture if isinstance(operation.body, bytes) else {"json": operation.body}
         with http.stream(method, path.replace("{}", str(thing)), **body) as answer:
-            endless = path.endswith("/v1/stream") and answer.status_code == 200
+            endless = path.endswith(("/v1/stream", "/queue/stream")) and answer.status_code == 200
             text = "" if endless else answer.read().decode()
         if name == "DELETE /api/v1/session" and role in BROWSERS:
             self.sign_in(role, BROWSERS[role])
         return Try(name, BROWSERS.get(role, role), whose, thing, answer.status_code, text)
+
+
+async def a_finished_workflow(engine: Engine, owner: str) -> str:
+    """One whose stream ends by itself."""
+    flow = await a_workflow(engine, {"a": []}, owner=owner)
+    await engine.cancel(flow.ids["a"])
+    return str(flow.workflow_id)
 
 
 async def a_bulk_job(engine: Engine, owner: str) -> UUID:

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from uuid import UUID
@@ -13,7 +12,7 @@ import pytest
 
 from tests.support.engine.store import Engine, an_engine, until
 from tests.support.event_reader import Event
-from tests.support.installation import Windlass
+from tests.support.installation import Process, Windlass
 from tests.support.servers.databases import ask, execute, migrate
 from tests.support.servers.restartable_servers import RestartableServer, restartable_postgres
 from tests.support.stream_api import api, progress, running_api, stories, story_of, with_workers
@@ -129,7 +128,7 @@ async def test_a_rolling_restart_of_the_api_loses_and_repeats_nothing(api: Windl
     assert [int(event.id) for event in told] == [row["seq"] for row in await engine.history(attempt.task_id)]
 
 
-async def stop(process: subprocess.Popen[bytes]) -> None:
+async def stop(process: Process) -> None:
     process.send_signal(signal.SIGTERM)
     assert await asyncio.to_thread(process.wait, 10) == 0
 

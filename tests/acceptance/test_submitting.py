@@ -283,14 +283,15 @@ def test_an_actor_that_is_registered_takes_tasks_within_moments_though_nobody_ru
     assert refusal(elsewhere) == (422, "unknown-provider", ["/provider"])
     unknown = post(client, {"text": "hi"}, path="/translte")
     assert refusal(unknown) == (422, "unknown-actor", ["/actor"])
-    assert "did you mean `translate`? there are agent, media, probe, summarize, translate" in unknown.json()["detail"]
+    said = "did you mean `translate`? there are agent, embed, media, probe, summarize, translate, webhook"
+    assert said in unknown.json()["detail"]
 
 
 def test_a_registered_actor_is_shown_wherever_one_looks(client: Client, database: str) -> None:
     ask_postgres(database, lambda connection: registry.register(connection, [definition()]))
     wait_until("known", lambda: version_of(client, "translate") == definition().version, seconds=20)
     listed = {each["name"]: each for each in client.http.get("/api/v1/actors").json()["items"]}
-    assert set(listed) == {"agent", "media", "probe", "summarize", "translate"}
+    assert set(listed) == {"agent", "embed", "media", "probe", "summarize", "translate", "webhook"}
     assert (listed["probe"]["built_in"], listed["translate"]["built_in"]) == (True, False)
     shown = client.http.get("/api/v1/actors/translate").json()
     assert shown["payload_schema"] == definition().payload_schema

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.installation import SERVICES, Client, Windlass, answers
+from tests.support.installation import SERVICES, Client, Process, Windlass, answers
 from tests.support.older import OLDER_BUILD, migrate_as_the_older_build, older_schema
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
@@ -20,7 +19,7 @@ from windlass.shared.migrations.runner import migrate
 from windlass.shared.store.functions import schema
 
 ROUNDS_IN_EACH_STAGE = 3
-Processes = list[subprocess.Popen[bytes]]
+Processes = list[Process]
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""`make mutations`: breaks the engine in five ways, one at a time, and demands that the judge of storms notices each.
+"""`make mutations`: breaks the engine on purpose, in one way after the other, and demands that each is noticed.
 
-The product has no switch for this: a function is replaced in the database, or a module is changed as it is loaded. With
-names as arguments only those are tried; `control` is the unbroken engine. Ends with 1 when a mutation stays unnoticed.
+Most are noticed by the judge of storms, the small ones by a test each. The product has no switch for this: a
+function is replaced in the database, or a module is changed as it is loaded. With names as arguments only those are
+tried; `control` is the unbroken engine. Ends with 1 when a mutation stays unnoticed.
 """
 
 import random
@@ -14,18 +15,20 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.chaos.changes import MUTATIONS, Mutation, alter, prepare
-from tests.chaos.checker import Violation, judge, settle, tell
-from tests.chaos.installation import Installation, Size
-from tests.chaos.network import a_network
-from tests.chaos.processes import ProcessWatch
-from tests.chaos.scenes import LEASE_SECONDS, SCENES, Stage
+from tests.chaos.breaking.catalogue import MUTATIONS
+from tests.chaos.breaking.changes import Mutation, alter, prepare
+from tests.chaos.breaking.scenes import LEASE_SECONDS, SCENES, Stage
+from tests.chaos.breaking.small_changes import SmallMutation, is_noticed, small_mutations
+from tests.chaos.judge.checker import Violation, judge, settle, tell
+from tests.chaos.judge.processes import ProcessWatch
+from tests.chaos.site.installation import Installation, Size
+from tests.chaos.site.network import a_network
 from tests.support.servers.private_servers import open_directory
 from tests.support.servers.restartable_servers import restartable_postgres, restartable_rabbitmq
 
 CONTROL = "control"
 BOUND_SECONDS = 45.0
-SIZE = Size(apis=1, dispatchers=1, actors=2, threads=8)
+SIZE = Size(apis=1, dispatchers=1, actors=2, receivers=1, threads=8)
 PROVIDERS = ("openrouter", "leonardo", "midjourney")
 
 
@@ -82,13 +85,28 @@ def line(name: str, expected: int | None, found: list[Violation], seconds: float
     return f"  {name:28s} {wanted:12s} violations by criterion: {red:24s} {seconds:4.0f} s  {verdict}", is_right
 
 
+def try_small(mutation: SmallMutation) -> tuple[str, bool]:
+    say(f"{mutation.name}: {mutation.words}")
+    with open_directory() as directory:
+        noticed = is_noticed(mutation, directory)
+    words = f"  {mutation.name:33s} {'noticed' if noticed else 'NOT NOTICED'} by {mutation.test}"
+    say(words)
+    return words, noticed
+
+
 def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    small = {mutation.name: mutation for mutation in small_mutations()}
     every: dict[str, Mutation | None] = {CONTROL: None} | {mutation.name: mutation for mutation in MUTATIONS}
     lines, all_right = [], True
-    for name in sys.argv[1:] or list(every):
+    for name in sys.argv[1:] or [*small, *every]:
+        if name in small:
+            words, is_right = try_small(small[name])
+            lines.append(words)
+            all_right = all_right and is_right
+            continue
         mutation = every[name]
-        say(f"{name}: {mutation.words if mutation else 'the engine as it is, through all five scenes'}")
+        say(f"{name}: {mutation.words if mutation else 'the engine as it is, through all scenes'}")
         began = time.monotonic()
         found = try_out(name, mutation)
         words, is_right = line(name, mutation.criterion if mutation else None, found, time.monotonic() - began)
@@ -96,7 +114,7 @@ def main() -> None:
         lines.append(words)
         all_right = all_right and is_right
     say("\n".join(["", *lines]))
-    say("the judge notices each of them" if all_right else "the judge is not to be trusted")
+    say("each of them is noticed" if all_right else "who should notice is not to be trusted")
     sys.exit(0 if all_right else 1)
 
 

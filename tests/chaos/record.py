@@ -2,7 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from tests.chaos.projects.record import ProjectsRecord
+from tests.chaos.schedules.record import SchedulesRecord
+from tests.chaos.webhooks.record import WebhooksRecord
+from tests.chaos.workflows.record import WorkflowsRecord
 
 
 @dataclass(frozen=True)
@@ -102,5 +108,11 @@ class Record:
     """What the api itself said wrongly to a client: a task (or none) and the words, such as two tasks for one key."""
     oddities: list[str] = field(default_factory=list)
     """Answers that no client had expected; told, and not judged."""
+    projects: ProjectsRecord = field(default_factory=ProjectsRecord)
+    workflows: WorkflowsRecord = field(default_factory=WorkflowsRecord)
+    webhooks: WebhooksRecord = field(default_factory=WebhooksRecord)
+    schedules: SchedulesRecord = field(default_factory=SchedulesRecord)
+    books_of_steps: Path | None = None
+    """Where those who work in steps write down each run of one."""
     books: dict[str, Any] = field(default_factory=dict)
     """What the fake provider server had written down at the end, by provider."""

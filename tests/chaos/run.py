@@ -1,19 +1,19 @@
 """One storm over an installation: the load, the faults by their plan, the calm after it, and the judge's word."""
 
-import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
-from tests.chaos.checker import CRITERIA, Violation, judge, settle, tell
-from tests.chaos.faults import Faults
-from tests.chaos.installation import SETTINGS, Installation
-from tests.chaos.load import Load
-from tests.chaos.processes import ProcessWatch
-from tests.chaos.schedule import Planned
+from tests.chaos.faults.carrying_out import Faults
+from tests.chaos.faults.plan import Planned
+from tests.chaos.judge.checker import CRITERIA, Violation, judge, settle, tell
+from tests.chaos.judge.processes import ProcessWatch
+from tests.chaos.site.configuration import SETTINGS
+from tests.chaos.site.installation import Installation
 from tests.support.installation import SHORT_LEASES
 from tests.support.servers.databases import ask
 from windlass.services.actors.worker.retries import delay_after
@@ -53,6 +53,17 @@ class Verdict:
     """For each violation what is known about its task."""
 
 
+class Load(Protocol):
+    """Clients that begin when they are told to, and are sent home when nobody waits for them any more."""
+
+    @property
+    def is_over(self) -> bool: ...
+
+    def start(self) -> None: ...
+
+    def finish(self, within: float) -> bool: ...
+
+
 class Storm:
     """To be run on the main thread: the processes that it starts again are tied to it."""
 
@@ -60,10 +71,9 @@ class Storm:
         self,
         installation: Installation,
         plan: Sequence[Planned],
+        loads: Sequence[Load],
         *,
-        seed: int,
         seconds: float,
-        tasks: int,
         say: Callable[[str], None] = print,
     ) -> None:
         self._installation = installation
@@ -73,7 +83,7 @@ class Storm:
         self._faults = Faults(installation)
         self._tally = Tally(installation.database_url)
         self._watch = ProcessWatch(installation.record)
-        self._seed, self._tasks = seed, tasks
+        self._loads = loads
         self._began = 0.0
 
     def run(self) -> Verdict:
@@ -83,12 +93,11 @@ class Storm:
         self._began = time.monotonic()
         self._tally.start()
         self._watch.start()
-        dice = random.Random(f"load {self._seed}")
-        load = Load(installation.api_url, installation.record, dice, tasks=self._tasks, seconds=self._seconds)
-        load.start()
+        for load in self._loads:
+            load.start()
         try:
             self._rage()
-            self._calm_down(load)
+            self._calm_down()
             return self._judge()
         finally:
             self._watch.stop()
@@ -111,13 +120,14 @@ class Storm:
             self._installation.keep()
             time.sleep(TICK_SECONDS)
 
-    def _calm_down(self, load: Load) -> None:
+    def _calm_down(self) -> None:
         """Everything is mended, and nobody does harm any more; what is owed has to be paid within the bound."""
         self._installation.mend()
         self._line(f"calm: all is mended; everything has to end within {bound_seconds():.0f} s")
-        while not load.is_over and time.time() < self._deadline():
+        while not all(load.is_over for load in self._loads) and time.time() < self._deadline():
             self._keep_for(LOOK_SECONDS)
-        load.finish(within=0)
+        for load in self._loads:
+            load.finish(within=0)
         left = max(0.0, self._deadline() - time.time())
         settling = threading.Thread(
             target=settle,
@@ -138,6 +148,10 @@ class Storm:
             *(fault.ended_at for fault in record.faults),
             *(accepted.at for accepted in list(record.accepted.values())),
             *(revived.at for revived in record.revived),
+            *(call.done_at for call in list(record.projects.calls)),
+            *(call.done_at for call in list(record.workflows.calls)),
+            *(call.done_at for call in list(record.webhooks.calls)),
+            *(call.done_at for call in list(record.schedules.calls)),
         ]
         return max(moments, default=time.time()) + bound_seconds()
 
@@ -159,11 +173,22 @@ class Storm:
             self._say(f"a client was surprised: {oddity}")
         for line in table(violations):
             self._say(line)
-        return Verdict(violations, [tell(violation, record, url) for violation in violations[:TELL_AT_MOST]])
+        stories = [tell(violation, record, url) for violation in of_each_kind(violations)[:TELL_AT_MOST]]
+        return Verdict(violations, stories)
 
     def _line(self, words: str) -> None:
         spent = time.monotonic() - self._began if self._began else 0.0
         self._say(f"{spent:5.0f} s  {self._tally.words}  {words}")
+
+
+def of_each_kind(violations: Sequence[Violation]) -> list[Violation]:
+    """The first of every criterion, then the second of every one: what is told of few is told of all."""
+    seen: Counter[int] = Counter()
+    ranked = []
+    for violation in violations:
+        ranked.append((seen[violation.criterion], violation))
+        seen[violation.criterion] += 1
+    return [violation for _, violation in sorted(ranked, key=lambda each: each[0])]
 
 
 def table(violations: Sequence[Violation]) -> list[str]:

@@ -1,176 +1,187 @@
-"""Short storms, one for each mutation: the one fault that a broken engine does not get over, at the right moment."""
+"""The scenes of `make chaos`: who works with an installation while it is harmed, and how many of them."""
 
 import random
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 
-import pika
+from tests.chaos.faults.plan import EVERYTHING, LIMITS, Place
+from tests.chaos.load.clients import Load
+from tests.chaos.memory import wishes as memories
+from tests.chaos.projects.load import ProjectsLoad
+from tests.chaos.projects.load import Scale as ScaleOfProjects
+from tests.chaos.run import Load as AnyLoad
+from tests.chaos.schedules.load import Scale as ScaleOfSchedules
+from tests.chaos.schedules.load import SchedulesLoad
+from tests.chaos.site.installation import Installation, Size
+from tests.chaos.steps import wishes as walks
+from tests.chaos.webhooks.load import Scale as ScaleOfWebhooks
+from tests.chaos.webhooks.load import WebhooksLoad, Where
+from tests.chaos.workflows.load import Scale as ScaleOfWorkflows
+from tests.chaos.workflows.load import WorkflowsLoad
 
-from tests.chaos.faults import workers_of
-from tests.chaos.installation import Installation, Unit
-from tests.chaos.load import Load
-from tests.chaos.provider_books import SEEN_LATE_SECONDS
-from tests.chaos.record import Fault
-from tests.chaos.wishes import Wish
-from tests.support.servers.databases import ask
-from tests.support.waiting import wait_until
-from windlass.shared.process.procfs import ProcessIdentity
-
-WAIT_SECONDS = 60
-LEASE_SECONDS = 8.0
-"""Longer than in other tests: each scene has moments that it must not miss on a busy machine."""
-EVENTS = "SELECT count(*) FROM task_events"
+ALL = "all"
+"""All of them in one storm."""
 
 
-@dataclass
-class Stage:
-    """An installation, and the loads that were put on it."""
+@dataclass(frozen=True)
+class Numbers:
+    """Each can be said by a variable of its name, in capitals."""
 
-    installation: Installation
-    dice: random.Random
-    loads: list[Load] = field(default_factory=list)
-    _number: int = 0
-
-    def load(self, *wishes: Wish) -> None:
-        seconds = max(wish.at for wish in wishes)
-        record = self.installation.record
-        api_url = self.installation.api_url
-        load = Load(api_url, record, self.dice, tasks=len(wishes), seconds=seconds, wishes=wishes)
-        self.loads.append(load)
-        load.start()
-
-    def wish(self, actor: str, payload: dict[str, Any], **fields: Any) -> Wish:
-        """With a mark of its own, in the one field of its payload that its provider gets to see."""
-        self._number += 1
-        mark = f"mark-{self.dice.getrandbits(40):x}-{self._number:03d}"
-        where = {"probe": "result", "media": "prompt", "summarize": "content"}[actor]
-        said = payload.get(where)
-        wish = Wish(self._number, 0.0, mark, {"actor": actor, **fields})
-        wish.body["payload"] = {**payload, where: f"{mark} {said}" if said else mark}
-        return wish
-
-    def ask(self, query: str, *values: Any) -> list[Any]:
-        return [row[0] for row in ask(self.installation.database_url, query, *values)]
-
-    def wait_until(self, what: str, condition: Callable[[], Any]) -> Any:
-        return wait_until(what, condition, seconds=WAIT_SECONDS, every=0.1)
-
-    def has_events(self, number: int) -> bool:
-        return bool(self.ask(EVENTS)[0] >= number)
-
-    def actors(self) -> list[Unit]:
-        return [unit for name, unit in self.installation.units.items() if name.startswith("actors")]
-
-    def busiest(self, provider: str) -> tuple[Unit, ProcessIdentity, str]:
-        """The worker that runs the most of a provider's tasks, its guardian, and its name."""
-        running = (
-            "SELECT worker_id FROM tasks WHERE status = 'running' AND provider = $1 GROUP BY 1 ORDER BY count(*) DESC"
-        )
-        (worker_id, *_) = self.wait_until(f"work at {provider}", lambda: self.ask(running, provider))
-        pid = int(worker_id.split("-")[-2])
-        for unit in self.actors():
-            for worker in workers_of(unit):
-                if worker.pid == pid:
-                    return unit, worker, worker_id
-        raise LookupError(f"no guardian has a worker {worker_id}")
-
-    @contextmanager
-    def fault(self, words: str, *, is_host_wide: bool = False) -> Iterator[None]:
-        began_at = time.time()
-        yield
-        faults = self.installation.record.faults
-        faults.append(Fault(len(faults) + 1, words, began_at, time.time(), is_host_wide=is_host_wide))
+    tasks: int
+    projects: int
+    loop: int
+    """How many items the loop has that nobody touches."""
+    workflows: int
+    told: int
+    schedules: int
+    remembered: int
+    """A tenth of them agents, the others summaries."""
+    walks: int
+    deeds: int
+    """Of each kind of people."""
 
 
-def results_come_late(stage: Stage) -> None:
-    """The work is done, its result is on the way to Postgres, and arrives when another attempt has the task."""
-    stage.load(*(stage.wish("probe", {"seconds": 4.0}, provider="probe") for _ in range(8)))
-    guardian, _, worker_id = stage.busiest("probe")
-    under_way = """
-        SELECT task_id FROM tasks
-        WHERE status = 'running' AND worker_id = $1 AND started_at < clock_timestamp() - interval '1 s'
-        """
-    lost = stage.wait_until("work that has begun", lambda: stage.ask(under_way, worker_id))
-    with stage.fault(f"nothing passed between {guardian.name} and Postgres"):
-        link = stage.installation.links[f"{guardian.name}-postgres"]
-        link.freeze()
-        elsewhere = "SELECT 1 FROM tasks WHERE task_id = ANY ($1) AND status = 'running' AND worker_id <> $2"
-        stage.wait_until("its tasks run elsewhere", lambda: stage.ask(elsewhere, lost, worker_id))
-        link.mend()
+def numbers(scene: str, minutes: float, environment: Mapping[str, str]) -> Numbers:
+    """In a storm of all, each comes with about a fifth of what it has when it is alone."""
+    found = _together(minutes) if scene == ALL else _alone(minutes)
+    said = {each.name: environment.get(each.name.upper()) for each in fields(Numbers)}
+    return Numbers(**{name: int(said[name] or value) for name, value in vars(found).items()})
 
 
-def a_worker_freezes_with_open_chats(stage: Stage) -> None:
-    """Long ones the first time that they are asked for; the others wait for their places."""
-    text = " ".join(["The keeper lit the lamp and wrote down the wind of that evening."] * 5)
-    long = [stage.wish("summarize", {"content": f"{text} [[pace=1.6 x1]]"}) for _ in range(4)]
-    short = [stage.wish("summarize", {"content": text}) for _ in range(4)]
-    stage.load(*long)
-    stage.wait_until("chats", lambda: stage.installation.fake.books("openrouter")["running"] == 4)
-    stage.load(*short)
-    guardian, worker, worker_id = stage.busiest("openrouter")
-    lost = stage.ask("SELECT task_id FROM tasks WHERE status = 'running' AND worker_id = $1", worker_id)
-    in_its_place = """
-        SELECT 1 FROM tasks WHERE provider = 'openrouter' AND status = 'completed' AND started_at > (
-            SELECT min(at) FROM task_events WHERE task_id = ANY ($1) AND type = 'stall')
-          AND started_at < clock_timestamp() - make_interval(secs => $2)
-        """
-    with stage.fault(f"the worker of {guardian.name} was frozen"):
-        worker.send(SIGSTOP)
-        # For longer than the judge allows a server to take for noticing that its client has gone.
-        long_enough = 2 * SEEN_LATE_SECONDS
-        stage.wait_until("another chat in its place", lambda: stage.ask(in_its_place, lost, long_enough))
-        worker.send(SIGCONT)
+def _alone(minutes: float) -> Numbers:
+    return Numbers(
+        tasks=2000,
+        projects=20,
+        loop=100,
+        workflows=100,
+        told=max(30, round(60 * minutes)),
+        schedules=60,
+        remembered=round(2000 * min(1.0, minutes / 6)),
+        walks=max(30, round(60 * minutes)),
+        deeds=max(30, round(70 * minutes)),
+    )
 
 
-def doorbells_are_lost(stage: Stage) -> None:
-    """While no worker is there to hear them."""
-    actors = stage.actors()
-    with stage.fault("all doorbells were lost while the actors were away"):
-        for unit in actors:
-            unit.away_until, unit.is_expected_to_end = time.monotonic() + 600, True
-            unit.send(SIGTERM)
-        stage.wait_until("no actors", lambda: not any(unit.is_running for unit in actors))
-        stage.load(*(stage.wish("probe", {}, provider="probe") for _ in range(10)))
-        rung = "SELECT 1 FROM tasks WHERE doorbell_at < clock_timestamp() - interval '0.5 s'"
-        stage.wait_until("doorbells", lambda: len(stage.ask(rung)) >= 10)
-        with closing(pika.BlockingConnection(pika.URLParameters(stage.installation.amqp_url))) as connection:
-            connection.channel().queue_purge("probe.probe")
-        for unit in actors:
-            unit.away_until = 0.0
-        stage.installation.keep()
+def _together(minutes: float) -> Numbers:
+    return Numbers(
+        tasks=max(50, round(90 * minutes)),
+        projects=6,
+        loop=max(10, round(6 * minutes)),
+        workflows=max(5, round(4 * minutes)),
+        told=max(15, round(12 * minutes)),
+        schedules=12,
+        remembered=max(20, round(25 * minutes)),
+        walks=max(20, round(20 * minutes)),
+        deeds=max(15, round(14 * minutes)),
+    )
 
 
-def workers_die_with_open_orders(stage: Stage) -> None:
-    payload = {"action": "txt2img", "prompt": "a boat at dawn [[seconds=4]]", "params": {"num_images": 1}}
-    stage.load(*(stage.wish("media", payload, provider="leonardo") for _ in range(6)))
-    stage.wait_until("orders", lambda: stage.installation.fake.books("leonardo")["running"] >= 3)
-    with stage.fault("every worker was killed"):
-        for unit in stage.actors():
-            for worker in workers_of(unit):
-                worker.send(SIGKILL)
+@dataclass(frozen=True)
+class Script:
+    """What a load is made of."""
+
+    seed: int
+    seconds: float
+    numbers: Numbers
+
+    def dice(self, name: str) -> random.Random:
+        return random.Random(f"{name} {self.seed}")
 
 
-def clients_come_back_to_their_streams(stage: Stage) -> None:
-    wishes = [stage.wish("probe", {"seconds": 3.0, "steps": 12}, provider="probe") for _ in range(16)]
-    for wish in wishes:
-        wish.is_followed = True
-    (before,) = stage.ask(EVENTS)
-    stage.load(*wishes)
-    for each in (4, 5, 6):  # a submit, a dispatch, a claim, and one report more before each cut
-        stage.wait_until("enough to tell", partial(stage.has_events, before + each * len(wishes)))
-        with stage.fault("every client of the api was cut off"):
-            stage.installation.links["client-api"].reset()
+def tasks(installation: Installation, script: Script) -> AnyLoad:
+    where, number = (installation.api_url, installation.record), script.numbers.tasks
+    return Load(*where, script.dice("load"), tasks=number, seconds=script.seconds)
 
 
-SCENES: dict[str, Callable[[Stage], None]] = {
-    "no-fence": results_come_late,
-    "slot-freed-before-the-kill": a_worker_freezes_with_open_chats,
-    "no-re-ringing": doorbells_are_lost,
-    "order-repeated-after-a-kill": workers_die_with_open_orders,
-    "stream-skips-a-seq": clients_come_back_to_their_streams,
+def memory(installation: Installation, script: Script) -> AnyLoad:
+    where, number, dice = (installation.api_url, installation.record), script.numbers.remembered, script.dice("memory")
+    wishes = memories.plan(dice, tasks=number, seconds=script.seconds)
+    return Load(*where, dice, tasks=number, seconds=script.seconds, wishes=wishes, followers=1)
+
+
+def steps(installation: Installation, script: Script) -> AnyLoad:
+    where, number, dice = (installation.api_url, installation.record), script.numbers.walks, script.dice("steps")
+    installation.record.books_of_steps = installation.books_of_steps
+    wishes = walks.plan(dice, walks=number, seconds=script.seconds)
+    return Load(*where, dice, tasks=number, seconds=script.seconds, wishes=wishes, followers=1)
+
+
+def projects(installation: Installation, script: Script) -> AnyLoad:
+    sizes = script.numbers
+    scale = ScaleOfProjects(projects=sizes.projects, deeds=sizes.deeds, long_loop=sizes.loop)
+    where = installation.api_url, installation.record
+    return ProjectsLoad(*where, script.dice("projects"), seconds=script.seconds, scale=scale)
+
+
+def workflows(installation: Installation, script: Script) -> AnyLoad:
+    scale = ScaleOfWorkflows(workflows=script.numbers.workflows, deeds=script.numbers.deeds)
+    where = installation.api_url, installation.database_url, installation.record
+    return WorkflowsLoad(*where, script.dice("workflows"), seconds=script.seconds, scale=scale)
+
+
+def webhooks(installation: Installation, script: Script) -> AnyLoad:
+    receiver = installation.links["receiver"].url, installation.directory / "receiver"
+    where = Where(installation.api_url, installation.database_url, *receiver)
+    scale = ScaleOfWebhooks(tasks=script.numbers.told, deeds=script.numbers.deeds)
+    return WebhooksLoad(where, installation.record, script.dice("webhooks"), seconds=script.seconds, scale=scale)
+
+
+def schedules(installation: Installation, script: Script) -> AnyLoad:
+    scale = ScaleOfSchedules(schedules=script.numbers.schedules, deeds=script.numbers.deeds)
+    where = installation.api_url, installation.database_url, installation.record
+    return SchedulesLoad(*where, script.dice("schedules"), seconds=script.seconds, scale=scale)
+
+
+@dataclass(frozen=True)
+class Scene:
+    words: str
+    """With the names of numbers."""
+    load: Callable[[Installation, Script], AnyLoad]
+    numbers: tuple[str, ...]
+    size: Size = field(default_factory=Size)
+    has_limits: bool = False
+    """Limits of providers are changed; else everything fails at once now and then."""
+
+
+SCENES = {
+    "tasks": Scene("{tasks} tasks", tasks, ("tasks",), has_limits=True),
+    "projects": Scene(
+        "{deeds} deeds on {projects} projects, a loop of {loop} items", projects, ("projects", "loop", "deeds")
+    ),
+    "workflows": Scene("{workflows} workflows of 20 tasks, {deeds} deeds on them", workflows, ("workflows", "deeds")),
+    "webhooks": Scene(
+        "{told} tasks that eleven endpoints are told of, {deeds} deeds on those",
+        webhooks,
+        ("told", "deeds"),
+        Size(receivers=1),
+    ),
+    "schedules": Scene(
+        "{schedules} schedules before several janitors, {deeds} deeds on them",
+        schedules,
+        ("schedules", "deeds"),
+        Size(janitors=3),
+    ),
+    "memory": Scene(
+        "{remembered} agents and summaries whose ends are written down", memory, ("remembered",), has_limits=True
+    ),
+    "steps": Scene("{walks} tasks of somebody's own actors, which work in steps", steps, ("walks",)),
 }
+
+
+def played(name: str) -> list[Scene]:
+    return list(SCENES.values()) if name == ALL else [SCENES[name]]
+
+
+def size_of(name: str) -> Size:
+    return Size(janitors=2, receivers=1) if name == ALL else SCENES[name].size
+
+
+def places(name: str, installation: Installation) -> list[Place]:
+    """What is harmed in which way."""
+    everywhere = installation.places()
+    at_once = Place(EVERYTHING, ("everything",))
+    if name == ALL:
+        return [*everywhere, at_once]
+    if SCENES[name].has_limits:
+        return everywhere
+    return [*(place for place in everywhere if place.kinds != LIMITS), at_once]

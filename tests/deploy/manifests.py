@@ -51,7 +51,7 @@ def rendered(overlay: str) -> list[Manifest]:
 
 
 def read_all(text: str) -> list[Manifest]:
-    return [each for each in yaml.safe_load_all(text) if each is not None]
+    return [each for each in yaml.load_all(text, yaml.CSafeLoader) if each is not None]
 
 
 def of_kind(overlay: str, kind: str) -> dict[str, Manifest]:

@@ -107,6 +107,7 @@ POSTGRES_CLUSTER = resource(
             "imageName": TEXT,
             "primaryUpdateStrategy": word("unsupervised", "supervised"),
             "enablePDB": FLAG,
+            "priorityClassName": TEXT,
             "bootstrap": strict(
                 {
                     "initdb": strict(
@@ -174,6 +175,22 @@ RABBITMQ_CLUSTER = resource(
             "image": TEXT,
             "resources": RESOURCES,
             "persistence": strict({"storage": TEXT}),
+            "override": strict(
+                {
+                    "statefulSet": strict(
+                        {
+                            "spec": strict(
+                                {
+                                    "template": strict(
+                                        # The operator asks for the list, and fills it.
+                                        {"spec": strict({"containers": {"maxItems": 0}, "priorityClassName": TEXT})}
+                                    )
+                                }
+                            )
+                        }
+                    )
+                }
+            ),
             "rabbitmq": strict({"additionalConfig": TEXT}),
             "affinity": strict(
                 {

@@ -44,6 +44,49 @@ def test_ours_and_the_watchers_run_as_they_do_in_a_cluster(name: str) -> None:
     assert "/tmp" in service["tmpfs"]
 
 
+@pytest.mark.parametrize("name", services())
+def test_no_tmpfs_wants_an_owner_and_nobody_runs_programs_from_one(name: str) -> None:
+    """Podman refuses the owner, and Docker's are noexec: what needs either has a volume."""
+    assert services()[name].get("tmpfs", ["/tmp"]) == ["/tmp"]
+
+
+def test_grafana_asks_nobody_on_the_internet() -> None:
+    environment = services()["grafana"]["environment"]
+    assert {name for name, value in environment.items() if value == "true"} == {
+        "GF_PLUGINS_PREINSTALL_DISABLED",
+        "GF_SECURITY_DISABLE_GRAVATAR",
+    }
+    assert {name for name in environment if name.startswith(("GF_ANALYTICS_", "GF_NEWS_"))} == {
+        "GF_ANALYTICS_REPORTING_ENABLED",
+        "GF_ANALYTICS_CHECK_FOR_UPDATES",
+        "GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES",
+        "GF_ANALYTICS_FEEDBACK_LINKS_ENABLED",
+        "GF_NEWS_NEWS_FEED_ENABLED",
+    }
+
+
+@pytest.mark.parametrize(
+    ("installed", "code", "said"),
+    [
+        ({"docker": "exit 0"}, 0, ""),
+        ({"docker": "exit 1", "docker-compose": 'echo "elder $*"'}, 0, "elder up"),
+        ({"docker": "exit 1"}, 1, "windlass: there is neither `docker compose` nor docker-compose: install "),
+    ],
+)
+def test_compose_is_taken_as_it_is_installed(installed: dict[str, str], code: int, said: str, tmp_path: Path) -> None:
+    for name, does in installed.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    run = subprocess.run(
+        ["/bin/sh", DEPLOY / "compose.sh", "up"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, (run.stdout + run.stderr).startswith(said)) == (code, True)
+
+
 @pytest.mark.parametrize("name", ours())
 def test_each_runs_a_process_that_there_is(name: str) -> None:
     service = ours()[name]

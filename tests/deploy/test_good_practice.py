@@ -230,3 +230,31 @@ def test_rabbitmq_has_three_nodes_and_quorum_queues() -> None:
 
 def test_files_are_in_a_bucket_where_there_is_more_than_one_machine() -> None:
     assert config_data("production", "windlass-settings")["WINDLASS_MEDIA_STORAGE"].startswith("s3://")
+
+
+# Who goes first
+
+
+@every_pod
+def test_servers_and_services_go_before_workers(pod: Pod) -> None:
+    """Postgres waited for room behind workers that could do nothing without it."""
+    if pod.owner["kind"] == "StatefulSet":
+        expected = "windlass-servers"
+    elif pod.owner["kind"] == "Job" or pod.name in {"api", "dispatcher", "janitor"}:
+        expected = "windlass-services"
+    else:
+        expected = None
+    assert pod.spec.get("priorityClassName") == expected
+
+
+@every_overlay
+def test_each_priority_that_is_named_is_there(overlay: str) -> None:
+    classes = of_kind(overlay, "PriorityClass")
+    assert classes["windlass-servers"]["value"] > classes["windlass-services"]["value"] > 0
+    named = {each.spec["priorityClassName"] for each in pods(overlay) if "priorityClassName" in each.spec}
+    assert named <= classes.keys()
+
+
+def test_rabbitmq_s_cookie_keeps_its_mode() -> None:
+    """Where the kubelet gives a volume to a group, it lets the group write; Erlang refuses such a cookie."""
+    assert our_pod("dev", "windlass-rabbitmq").spec["securityContext"]["fsGroupChangePolicy"] == "OnRootMismatch"

@@ -47,11 +47,27 @@ def test_it_is_built_in_two_stages_from_a_base_of_a_version() -> None:
     assert copied == "--from=build /opt/windlass /opt/windlass"
 
 
+def test_no_process_compiles_the_standard_library_anew() -> None:
+    """The base image has none of its bytecode: a probe cost five times as much."""
+    assert "python -m compileall -q /usr/local/lib/python3.11" in given("RUN")
+
+
 def test_dependencies_are_the_locked_ones() -> None:
     (install,) = [rest for rest in given("RUN") if "requirements-image.lock" in rest]
     assert "--require-hashes" in install
     (ours,) = [rest for rest in given("RUN") if "--no-build-isolation" in rest]
     assert "--no-deps" in ours
+
+
+def test_the_api_needs_nothing_of_what_is_taken_out_of_it() -> None:
+    (ours,) = [rest for rest in given("RUN") if "--no-build-isolation" in rest]
+    taken_out = re.sub(r".*uninstall --yes ", "", ours).split()
+    without = f"import runpy, sys; sys.modules.update(dict.fromkeys({taken_out!r}));"
+    command = [sys.executable, "-c", f"{without} runpy.run_module('web.openapi', run_name='__main__')"]
+    described = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert described.returncode == 0, described.stderr
+    assert '"/api/v1/tasks"' in described.stdout
+    assert {"faker", "polyfactory"} <= set(taken_out)
 
 
 def test_what_is_locked_for_it_is_what_was_tested_and_can_send_traces() -> None:

@@ -58,7 +58,9 @@ def reaches(blocks: list[Manifest], address: str) -> bool:
 def test_only_those_who_have_to_are_let_out(overlay: str) -> None:
     let_out = {pod.name for pod in pods(overlay) if pod.labels.get("windlass.dev/egress") == "internet"}
     providers = {"actors-media-leonardo", "actors-media-midjourney", "actors-summarize-openrouter"}
-    assert let_out == providers | ({"api"} if overlay == "production" else set())  # it reads the bucket
+    assert let_out == providers | {"actors-webhook-http"} | (
+        {"api"} if overlay == "production" else set()
+    )  # it reads the bucket
 
 
 @every_overlay

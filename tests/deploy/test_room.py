@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from tests.deploy.manifests import DEPLOY, OVERLAYS, PROJECT, as_bytes, of_kind, our_pod
+from tests.deploy.manifests import DEPLOY, OVERLAYS, PROJECT, as_bytes, of_kind, our_pod, pods
 from windlass.services.laptop.servers.cluster import CONFIGURATION
 from windlass.shared.toml_tables import AgentLimits
 
@@ -21,6 +21,19 @@ def test_an_agent_s_pod_has_room_for_what_an_agent_may_take(overlay: str) -> Non
     allowed = AgentLimits()
     assert as_bytes(limits["memory"]) >= (allowed.memory_mb or 0) * 2**20 + 512 * 2**20
     assert as_bytes(limits["ephemeral-storage"]) > (allowed.file_mb or 0) * 2**20
+
+
+def test_a_node_of_two_cores_and_8_gib_has_room_for_all_of_dev_at_its_largest() -> None:
+    """As docs/operating.md promises: what the node's own pods take is left out of it."""
+    scaled = of_kind("dev", "ScaledObject")
+    cpu = memory = 0
+    for pod in (each for each in pods("dev") if each.owner["kind"] != "Job"):
+        number = scaled[pod.name]["spec"]["maxReplicaCount"] if pod.name in scaled else 1
+        requests = pod.spec["containers"][0]["resources"]["requests"]
+        cpu += number * int(requests["cpu"].removesuffix("m"))
+        memory += number * as_bytes(requests["memory"])
+    assert cpu <= 1500
+    assert memory <= 7 * 2**30
 
 
 def connections_of(service: str) -> int:

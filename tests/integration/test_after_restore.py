@@ -1,22 +1,24 @@
-"""After a restore: no worker, doorbell, number or cursor of the lost future fits any more, and nothing else is lost."""
+"""After a restore: no worker, number or cursor of the lost future fits any more, and nothing else is lost."""
 
 import asyncio
+import re
 from uuid import UUID
 
 from asyncpg import Record as Row
-from uuid_utils.compat import uuid7
 
+from tests.support.engine.dispatching import would_start
 from tests.support.engine.media import ordered
 from tests.support.engine.store import Engine, on_the_engine
+from tests.support.engine.workflows import a_workflow
 from windlass.services.admin import after_restore
 from windlass.services.admin.after_restore import Report, put_right
 from windlass.services.cli import exit_codes
 from windlass.shared.settings import Settings
 from windlass.shared.store import orders
-from windlass.shared.store.functions import named
 from windlass.shared.store.operating import reports, restoring, workers
 from windlass.shared.store.reading import commit_order, events
 from windlass.shared.store.reading.commit_order import Position
+from windlass.shared.store.workflows import controlling
 
 
 async def restored(engine: Engine, *, rehearse: bool = False) -> Report:
@@ -67,16 +69,12 @@ async def test_a_cancel_that_was_asked_for_is_kept(engine: Engine) -> None:
 
 
 @on_the_engine
-async def test_a_task_that_waited_can_be_rung_for_at_once(engine: Engine) -> None:
+async def test_a_task_that_waited_can_be_started_at_once(engine: Engine) -> None:
     task_id = await engine.submit()
-    version = await engine.pool.fetchval("SELECT dispatch_version FROM providers WHERE name = 'probe'")
-    reserve = f"SELECT task_id FROM {named('reserve_tasks')}('probe', $1, 0, 1, 0, 0, false, $2, '{{probe.probe}}')"
-    reserved = await engine.pool.fetch(reserve, version, uuid7())
-    assert [row["task_id"] for row in reserved] == [task_id]
     report = await restored(engine)
-    assert (report.waiting, report.doorbells) == (1, 1)
-    row = await engine.row(task_id)
-    assert (row["doorbell_token"], row["doorbell_count"], row["attempt"]) == (None, 0, 0)
+    assert report.waiting == 1
+    assert (await engine.row(task_id))["attempt"] == 0
+    assert await would_start(engine) == [task_id]
 
 
 @on_the_engine
@@ -104,6 +102,37 @@ async def test_what_has_ended_stays_as_it_is(engine: Engine) -> None:
     report = await restored(engine)
     assert (report.running, report.waiting) == (0, 0)
     assert [await engine.row(completed), await engine.row(dead)] == before
+
+
+@on_the_engine
+async def test_a_workflow_goes_on_under_numbers_that_nobody_has_seen(engine: Engine) -> None:
+    """What runs of it comes back to wait: held where it stands, cancelled where that was wanted, counted everywhere."""
+    graph = {"bad": [], "running": [], "next": ["running"]}
+    done = await a_workflow(engine, {"only": []})
+    await done.finish("only")
+    going, stopped, unwanted = [
+        await a_workflow(engine, graph, failure_threshold=threshold) for threshold in (None, 1, None)
+    ]
+    for flow in (going, stopped, unwanted):
+        await flow.start("running")
+    await stopped.finish("bad", "bury")
+    await controlling.cancel(engine.pool, unwanted.workflow_id)
+    before = {flow: await flow.row() for flow in (done, going, stopped, unwanted)}
+
+    assert (await restored(engine)).running == 3
+    for flow, row in before.items():
+        assert (await flow.row()).last_seq >= row.last_seq + restoring.SEQ_STEP
+    assert (await done.row()).completed_at == before[done].completed_at
+    assert [await flow.status() for flow in before] == ["completed", "running", "escalated", "cancelled"]
+    assert (await going.story())[-1] == "restore"
+    assert (await stopped.statuses(), await stopped.held()) == (
+        {"bad": "dead", "running": "queued", "next": "blocked"},
+        {"running", "next"},
+    )
+    assert await controlling.drifted(engine.pool) == []
+    assert await engine.pool.fetchval("SELECT count(*) FROM untold") == 0
+    await going.finish("running")
+    assert (await going.statuses())["next"] == "queued"
 
 
 @on_the_engine
@@ -186,7 +215,7 @@ async def test_it_refuses_while_somebody_is_connected_or_was_heard_of_lately(eng
     assert not refused.is_needed
     (connected, heard) = refused.refused_because
     assert connected.startswith("windlass-test is connected")
-    assert heard.startswith("worker worker-1 was heard of 0 s ago")
+    assert re.match(r"worker worker-1 was heard of \d+ s ago", heard)
     assert await engine.status(attempt.task_id) == "running"
 
 

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.agents_at_work import (
     Attempt,
     alive,
@@ -116,15 +118,19 @@ WORKER = """
 import sys
 from pathlib import Path
 from tests.support.agents_at_work import finished, settings_for
-finished(settings_for(Path(sys.argv[1]), sandbox="required"), do="sleep", children=["stubborn", "daemon"])
+finished(settings_for(Path(sys.argv[1]), sandbox=sys.argv[2]), do="sleep", children=["stubborn", "daemon"])
 """
 
 
-def test_in_a_sandbox_nothing_outlives_a_worker_that_is_killed_even_where_no_guardian_is_left(open_path: Path) -> None:
-    skip_without_a_sandbox(open_path)
-    with subprocess.Popen([*leash(), sys.executable, "-c", WORKER, str(open_path)], cwd=PROJECT) as worker:
-        # A keeper, bubblewrap's two, and the agent with its two.
-        wait_until("all of them run", lambda: len(alive(descendants(worker.pid))) == 6)
+@pytest.mark.parametrize(("sandbox", "number"), [("required", 6), ("off", 4)])
+def test_nothing_outlives_a_worker_that_is_killed_even_where_no_guardian_is_left(
+    open_path: Path, sandbox: str, number: int
+) -> None:
+    """A keeper, bubblewrap's two where there is a sandbox, and the agent with its two."""
+    if sandbox == "required":
+        skip_without_a_sandbox(open_path)
+    with subprocess.Popen([*leash(), sys.executable, "-c", WORKER, str(open_path), sandbox], cwd=PROJECT) as worker:
+        wait_until("all of them run", lambda: len(alive(descendants(worker.pid))) == number)
         below = descendants(worker.pid)
         worker.kill()
     wait_until("nothing of them runs", lambda: alive(below) == [])

@@ -21,7 +21,7 @@ def nothing_is_left_of(attempt: Attempt) -> bool:
 
 
 def test_one_process_that_wants_more_memory_than_it_may_have_is_refused_it(open_path: Path) -> None:
-    attempt = finished(settings_for(open_path, limits={"memory_mb": 200}), do="hog", megabytes=1000)
+    attempt = finished(settings_for(open_path, limits={"memory_mb": 200}), do="hog", megabytes_at_once=1000)
     error = error_of(attempt)
     assert isinstance(error, OutOfMemory)
     assert error.message.startswith("agent unruly ran out of memory (its limit is 200 MB): Traceback")

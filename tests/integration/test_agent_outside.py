@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from tests.support.agents_at_work import skip_without_a_sandbox
 from tests.support.installation import PROJECT
 from tests.support.outside_drill import LINK_LOCAL, LOOPBACK, PRIVATE, PUBLIC
+from tests.support.waiting import wait_until
+from windlass.services.actors.subprocess import outside
 
 UNPACKED = Path(sys.prefix) / "slirp4netns" / "usr"
 """Where `make test` puts the distribution's package; nothing is installed."""
@@ -71,3 +74,29 @@ def test_a_way_out_that_cannot_be_made_is_none(open_path: Path, tmp_path: Path) 
     told = json.loads(done.stdout)
     assert told["result"] is None
     assert "its network could not be made: slirp4netns did not begin" in told["error"]
+
+
+RAISE_LOOPBACK = """
+import fcntl, socket, struct
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+fcntl.ioctl(socket.socket(), SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP))
+"""
+
+
+def test_nothing_is_put_into_its_network_before_bubblewrap_has_made_the_loopback(open_path: Path) -> None:
+    skip_without_a_sandbox(open_path)
+    with subprocess.Popen(["unshare", "--net", "sleep", "60"]) as alone:
+        try:
+            own = Path("/proc/self/ns/net").readlink()
+            wait_until("it has a network", lambda: Path(f"/proc/{alone.pid}/ns/net").readlink() != own)
+            shut: list[bool] = []
+            shutting = threading.Thread(target=lambda: shut.append(outside._shut_what_is_private(alone.pid)))
+            shutting.start()
+            shutting.join(0.5)
+            assert shutting.is_alive()
+            command = ["nsenter", f"--net=/proc/{alone.pid}/ns/net", sys.executable, "-c", RAISE_LOOPBACK]
+            subprocess.run(command, check=True)
+            shutting.join()
+            assert shut == [True]
+        finally:
+            alone.kill()

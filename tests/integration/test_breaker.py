@@ -4,11 +4,10 @@ import asyncio
 
 import pytest
 
-from tests.support.engine import flow as says
+from tests.support.engine.dispatching import would_start
 from tests.support.engine.flow import (
     breaker,
     change,
-    dispatch,
     fail,
     let_the_time_pass,
     open_the_breaker,
@@ -112,13 +111,12 @@ async def test_a_batch_of_ends_opens_it(engine: Engine) -> None:
 @on_the_engine
 async def test_while_it_is_open_nothing_is_rung_for_and_claims_are_refused_without_cost(engine: Engine) -> None:
     first, second = await engine.submit_many(2)
-    await says.ring_for(engine, 2)
     await open_the_breaker(engine)
     answers = await tasks.claim(engine.pool, "worker-1", [Claim(first, first), Claim(second, second)], 30)
     assert answers == [Refused(first, Reason.BREAKER_OPEN), Refused(second, Reason.BREAKER_OPEN)]
-    assert await dispatch(engine) == []
+    assert await would_start(engine) == []
     row = await engine.row(first)
-    assert (row["status"], row["doorbell_token"], row["attempt"], row["retry_count"]) == ("queued", None, 0, 0)
+    assert (row["status"], row["attempt"], row["retry_count"]) == ("queued", 0, 0)
 
 
 @on_the_engine
@@ -126,7 +124,7 @@ async def test_opened_by_an_operator_it_stays_open(engine: Engine) -> None:
     await change(engine, breaker="open")
     await let_the_time_pass(engine)
     assert await refusal(engine) == Reason.BREAKER_OPEN
-    assert await dispatch(engine) == []
+    assert await would_start(engine) == []
     await change(engine, breaker=None)
     assert isinstance(await engine.claim(await engine.submit()), Claimed)
     assert await provider_story(engine) == ["open", "close"]
@@ -156,11 +154,11 @@ async def test_closed_by_an_operator_it_stays_closed_whatever_happens(engine: En
 async def test_the_dispatcher_sleeps_until_its_time_is_over(engine: Engine) -> None:
     await open_the_breaker(engine)
     await engine.sql("DELETE FROM tasks")
-    seconds = await providers.seconds_to_next_look(engine.pool, first_check_seconds=2, at_most_seconds=15)
+    seconds = await providers.seconds_to_next_look(engine.pool)
     assert seconds is not None
     assert 50 < seconds <= 60
     await change(engine, breaker="open")
-    assert await providers.seconds_to_next_look(engine.pool, first_check_seconds=2, at_most_seconds=15) is None
+    assert await providers.seconds_to_next_look(engine.pool) is None
 
 
 @on_the_engine

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from tests.support.engine import flow as says
+from tests.support.engine.dispatching import would_start
 from tests.support.engine.flow import (
     VERDICTS,
     breaker,
-    dispatch,
     fail,
     let_the_time_pass,
     look,
@@ -32,8 +32,7 @@ async def test_when_its_time_is_over_one_task_tries_and_the_others_wait(engine: 
     waiting = await engine.submit_many(5)
     await open_the_breaker(engine)
     await let_the_time_pass(engine)
-    (chosen,) = await dispatch(engine)
-    assert await dispatch(engine) == [], "its doorbell is out"
+    (chosen,) = await would_start(engine)
     answers = await asyncio.gather(*(engine.claim(task_id) for task_id in waiting if task_id != chosen))
     assert sum(isinstance(answer, Claimed) for answer in answers) == 1, "whoever comes first is the trial"
     assert {answer.reason for answer in answers if isinstance(answer, Refused)} == {Reason.ON_TRIAL}
@@ -41,7 +40,7 @@ async def test_when_its_time_is_over_one_task_tries_and_the_others_wait(engine: 
     assert await breaker(engine) == "half-open"
     assert (await look(engine)).trial_running
     assert await provider_story(engine) == ["open", "half-open"]
-    assert await dispatch(engine) == []
+    assert await would_start(engine) == []
 
 
 @on_the_engine

@@ -2,10 +2,11 @@
 
 import asyncio
 
-from tests.chaos.changes import MUTATIONS, Mutation, alter
-from tests.chaos.checker import judge, settle, tell
+from tests.chaos.breaking.catalogue import MUTATIONS
+from tests.chaos.breaking.changes import Mutation, alter
+from tests.chaos.judge.checker import judge, settle, tell
+from tests.chaos.judge.violation import COMPLETED_WRONGLY, UNFINISHED, Violation
 from tests.chaos.record import Accepted, Fault, Record
-from tests.chaos.violation import COMPLETED_WRONGLY, UNFINISHED, Violation
 from tests.support.engine.store import Engine, an_engine
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Claimed

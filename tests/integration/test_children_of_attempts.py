@@ -147,7 +147,7 @@ def test_another_actor_at_the_same_place_is_told(worker: Worker, parent: Context
         ("probe", {"outcome": "transient", "error_type": "RateLimited"}, {}, "pauses the provider for everybody"),
         ("probe", {"result": "a\0b"}, {}, "/payload/result: a string must not contain the character NUL"),
         ("probe", {"result": 2**70}, {}, "must fit into 64 bits|too large|out of range"),
-        ("probe", {}, {"webhook_url": "http://x"}, "webhooks are not built yet"),
+        ("probe", {}, {"webhook_url": "http://x"}, "takes no webhook_url"),
         ("media", {"action": "txt2img", "prompt": "x"}, {}, "no default provider; choose one of"),
         ("media", {"action": "img2vid", "prompt": "x"}, {"provider": "leonardo"}, "/payload/source_image: img2vid beg"),
         (

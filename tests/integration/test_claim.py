@@ -4,24 +4,13 @@ import asyncio
 from contextlib import AsyncExitStack
 from uuid import uuid4
 
-import pytest
-
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.shared.admission import Admission
 from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
-from windlass.shared.store.flow_control import providers
 from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 ROUNDS = 20
-
-
-async def ring_for(engine: Engine, number: int) -> None:
-    """Marks waiting tasks as the dispatcher does before it publishes."""
-    (view,) = await providers.look(engine.pool, heard_within_seconds=30)
-    rows = await providers.reserve(engine.pool, view, Admission(fresh=number, retry=0, credit=0), uuid4())
-    assert len(rows) == number
 
 
 def granted(answers: list[Claimed | Refused]) -> list[Claimed]:
@@ -193,13 +182,9 @@ async def test_a_limit_set_while_claims_are_under_way_is_not_exceeded(engine: En
     assert await engine.count("status = 'running'") == 1
 
 
-@pytest.mark.parametrize("rung", [False, True])
 @on_the_engine
-async def test_a_task_that_is_not_due_yet_is_refused(engine: Engine, rung: bool) -> None:
-    """A doorbell from before it failed may still be under way."""
+async def test_a_task_that_is_not_due_yet_is_refused(engine: Engine) -> None:
     task_id = await engine.submit()
-    if rung:
-        await ring_for(engine, 1)
     await engine.sql("UPDATE tasks SET available_at = clock_timestamp() + interval '1 h'")
     assert await engine.claim(task_id) == Refused(task_id, Reason.WAITING_FOR_TIME)
     assert await engine.status(task_id) == "queued"
@@ -243,30 +228,7 @@ async def test_a_task_that_does_not_wait_is_refused(engine: Engine) -> None:
 
 
 @on_the_engine
-async def test_a_refused_claim_takes_the_doorbell_s_mark_back_and_wakes_the_dispatcher(engine: Engine) -> None:
-    """Or nobody would ring again for it when the slot is free."""
-    await engine.provide("probe", limit=1)
-    task_id = await engine.submit()
-    await ring_for(engine, 1)
-    assert (await engine.row(task_id))["doorbell_token"] is not None
-    await engine.provide("probe", limit=0)
-    async with engine.listening("windlass_dispatch") as heard:
-        assert await engine.claim(task_id) == Refused(task_id, Reason.PROVIDER_LIMIT)
-    row = await engine.row(task_id)
-    assert (row["doorbell_token"], row["doorbell_at"], row["doorbell_count"]) == (None, None, 0)
-    assert heard == ["probe"]
-
-
-@on_the_engine
-async def test_a_granted_claim_takes_the_doorbell_s_mark_back(engine: Engine) -> None:
-    task_id = await engine.submit()
-    await ring_for(engine, 1)
-    await engine.start(task_id)
-    assert (await engine.row(task_id))["doorbell_token"] is None
-
-
-@on_the_engine
-async def test_a_doubled_doorbell_in_one_call_starts_the_task_once(engine: Engine) -> None:
+async def test_a_task_that_is_claimed_twice_in_one_call_starts_once(engine: Engine) -> None:
     task_id = await engine.submit()
     claims = [Claim(task_id, uuid4()), Claim(task_id, uuid4())]
     answers = await tasks.claim(engine.pool, "worker-1", claims, 30)

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from uuid_utils.compat import uuid7
 
-from tests.support.engine.dispatching import dispatch, look, seconds_to_next_look
+from tests.support.engine.dispatching import look, seconds_to_next_look, start_next
 from tests.support.engine.flow import be_told_429, serve
 from tests.support.engine.keyed import most_at_once, parked, set_key_limit, with_key
 from tests.support.engine.rated import claim_together
@@ -20,7 +20,7 @@ from windlass.shared.settings import Settings
 from windlass.shared.store import orders, tasks
 from windlass.shared.store.functions import named
 from windlass.shared.store.orders import Intent
-from windlass.shared.store.tasks import Claimed, Refused
+from windlass.shared.store.tasks import Refused
 
 A, B = with_key("a"), with_key("b")
 ANN = Caller(key_id="k", user_id="ann", role="user")
@@ -96,22 +96,24 @@ async def test_an_open_job_keeps_the_key_until_it_is_closed(engine: Engine, how:
 
 
 @on_the_engine
-async def test_a_reservation_parks_what_has_no_room_and_rings_for_the_others(engine: Engine) -> None:
-    """A hundred of one key stand in front, and neither cost a doorbell each nor keep the next one waiting."""
+async def test_a_claim_parks_what_has_no_room_and_starts_the_others(engine: Engine) -> None:
+    """A hundred of one key stand in front, and do not keep the next one waiting."""
     await serve(engine)
     await set_key_limit(engine, 1)
     await engine.provide("probe", limit=2)
     crowd = await engine.submit_many(100, **A)
     free, plain = await engine.submit(**B), await engine.submit()
-    assert await dispatch(engine) == [crowd[0], free]
+    first, second = await start_next(engine)
+    assert [first.task_id, second.task_id] == [crowd[0], free]
     assert await parked(engine, crowd) == crowd[1:]
-    await engine.finish(await engine.start(free))
-    assert await dispatch(engine) == [plain]
-    for each in crowd[:5]:
-        await engine.finish(await engine.start(each))
-        await dispatch(engine)
-    bells = await engine.pool.fetchval("SELECT count(*) FROM task_events WHERE type = 'dispatch'")
-    assert bells == 8, "nobody was rung for twice, and nobody in vain"
+    await engine.finish(second)
+    (third,) = await start_next(engine)
+    assert third.task_id == plain
+    await engine.finish(third)
+    for each in crowd[1:5]:
+        await engine.finish(first)
+        (first,) = await start_next(engine)
+        assert first.task_id == each
 
 
 @on_the_engine
@@ -237,7 +239,7 @@ async def test_nobody_looks_again_for_what_is_parked(engine: Engine) -> None:
     await set_key_limit(engine, 1)
     await engine.running(**A)
     ids = await engine.submit_many(3, **A)
-    assert await dispatch(engine) == []
+    assert await start_next(engine) == []
     assert await parked(engine, ids) == ids
     assert await seconds_to_next_look(engine) is None
 
@@ -256,21 +258,22 @@ async def test_why_says_that_the_key_is_full_before_and_after_it_is_parked(engin
 
     assert (await why(next_one))[0] == "about-to-start"
     assert await why(last) == ("key-limit", full)
-    assert await dispatch(engine) == [next_one]
+    (started,) = await start_next(engine)
+    assert started.task_id == next_one
     reason, details = await why(last)
-    assert (reason, details) == ("key-limit", {**full, "held": ["key"], "since": details["since"]})
+    assert (reason, details) == ("key-limit", {**full, "running": 2, "held": ["key"], "since": details["since"]})
     await set_key_limit(engine, None)
     assert (await why(await engine.submit(**A)))[0] == "about-to-start"
 
 
 @on_the_engine
-async def test_a_higher_priority_takes_the_room_from_one_that_was_not_rung_for(engine: Engine) -> None:
+async def test_a_higher_priority_takes_the_room_from_one_that_came_before(engine: Engine) -> None:
     await serve(engine)
     await set_key_limit(engine, 1)
     first, urgent = await engine.submit(**A), await engine.submit(**A, priority=0)
-    assert await dispatch(engine) == [urgent]
+    (started,) = await start_next(engine)
+    assert started.task_id == urgent
     assert await parked(engine, [first, urgent]) == [first]
-    assert isinstance(await engine.claim(urgent), Claimed)
     assert (await look_or_none(engine)) == 0
 
 
@@ -281,3 +284,19 @@ async def look_or_none(engine: Engine) -> int:
     except KeyError:
         return 0
     return view.fresh_due + view.retry_due
+
+
+@on_the_engine
+async def test_what_comes_while_a_claim_parks_finds_the_places_of_those_that_it_has_chosen_taken(
+    engine: Engine,
+) -> None:
+    """They do not run yet, and count all the same."""
+    await set_key_limit(engine, 2)
+    chosen = await engine.submit_many(2, **A)
+    late = await engine.submit(**A, priority=0)
+    crowded = await engine.pool.fetchval(f"SELECT {named('beyond_room')}($1, $2, clock_timestamp())", [late], chosen)
+    assert crowded == [late]
+    parked_now = await engine.pool.fetchval(
+        f"SELECT {named('park_keys_of')}($1, $2, clock_timestamp())", [late], chosen
+    )
+    assert parked_now == [late], "and nobody who is about to run is parked"

@@ -1,12 +1,11 @@
 """Waiting tasks that stand still for a reason: nobody starts them, and nothing is lost by it."""
 
-import asyncio
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.engine.dispatching import dispatch, look, reserve, seconds_to_next_look
+from tests.support.engine.dispatching import look, seconds_to_next_look, start_next, would_start
 from tests.support.engine.flow import serve
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
@@ -105,40 +104,37 @@ async def test_nobody_rings_for_claims_or_wants_a_worker_for_what_is_held(engine
     other = await engine.submit()
     view = await look(engine)
     assert (view.fresh_due, view.retry_due) == (1, 0)
-    assert await dispatch(engine) == [other]
+    assert await would_start(engine) == [other]
     for each in held:
-        assert await engine.claim(each) == Refused(each, Reason.WAITING_FOR_TIME)
-    assert await seconds_to_next_look(engine) is not None
+        assert await engine.claim(each) == Refused(each, Reason.WORKFLOW_ESCALATED)
     await engine.start(other)
     assert await seconds_to_next_look(engine) is None, "nothing becomes due by itself"
     await release(engine, *held)
     assert await engine.pool.fetchval(demand) == 3
-    assert set(await dispatch(engine)) == set(held)
+    assert set(await would_start(engine)) == set(held)
 
 
 @on_the_engine
-async def test_one_that_was_rung_for_gives_its_place_back(engine: Engine) -> None:
+async def test_one_that_is_held_lets_the_next_go_before(engine: Engine) -> None:
     await serve(engine)
     await engine.provide("probe", limit=1)
     first, second = await engine.submit_many(2)
-    assert await dispatch(engine) == [first]
+    assert await would_start(engine) == [first]
     async with engine.listening("windlass_dispatch") as calls:
         await hold(engine, first)
     assert calls
-    assert await dispatch(engine) == [second]
-    assert await engine.claim(first) == Refused(first, Reason.WAITING_FOR_TIME)
+    assert await would_start(engine) == [second]
+    assert await engine.claim(first) == Refused(first, Reason.WORKFLOW_ESCALATED)
 
 
 @on_the_engine
-async def test_one_that_is_held_while_it_is_being_rung_for_is_not_marked(engine: Engine) -> None:
+async def test_one_that_is_just_being_held_is_not_started(engine: Engine) -> None:
     await serve(engine)
     task_id = await engine.submit()
-    view = await look(engine)
     async with engine.holding(f"SELECT {named('hold_tasks')}(ARRAY[$1::uuid], 'key')", task_id):
-        reserving = asyncio.create_task(reserve(engine, view, fresh=1))
-        await engine.until_waiting(1)
-    assert await reserving == []
-    assert (await engine.row(task_id)).doorbell_token is None
+        assert await start_next(engine) == []
+    assert await start_next(engine) == []
+    assert await engine.status(task_id) == "queued"
 
 
 @on_the_engine

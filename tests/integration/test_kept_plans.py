@@ -6,8 +6,10 @@ import asyncpg
 
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.db import as_json
+from windlass.shared.settings import Settings
+from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.functions import named
-from windlass.shared.store.tasks import Report
+from windlass.shared.store.tasks import Ending, Report
 
 OURS = 40
 OTHERS = 3000
@@ -16,6 +18,7 @@ MOST_READS_EACH = 10
 
 RENEW = f"SELECT * FROM {named('renew_leases')}('worker-1', $1, $2, 60)"
 REPORT = f"SELECT * FROM {named('report_tasks')}($1::text::jsonb, skip_locked => true)"
+END = f"SELECT * FROM {named('end_tasks')}($1::text::jsonb, $2::text::jsonb)"
 ROWS_READ = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'tasks'"
 RUN_THEM = """
     UPDATE tasks SET status = 'running', attempt = 1, claim_token = gen_random_uuid(), worker_id = 'another',
@@ -51,6 +54,19 @@ async def test_a_report_reads_its_own_tasks_however_many_run(engine: Engine) -> 
             await connection.fetch(REPORT, reports(number, of=1))
         await run_many_others(engine)
         read = await rows_read(connection, REPORT, reports(3, of=OURS))
+    assert read <= OURS * MOST_READS_EACH
+
+
+@on_the_engine
+async def test_ends_read_their_own_tasks_however_many_run(engine: Engine) -> None:
+    attempts = [await engine.start(each) for each in await engine.submit_many(OURS + 2)]
+    rules = as_json(Rules.of(Settings()))
+    endings = [Ending(each.task_id, each.attempt, each.claim_token, "complete", result={}) for each in attempts]
+    async with engine.pool.acquire() as connection:
+        for each in endings[:2]:
+            await connection.fetch(END, as_json([each]), rules)
+        await run_many_others(engine)
+        read = await rows_read(connection, END, as_json(endings[2:]), rules)
     assert read <= OURS * MOST_READS_EACH
 
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.engine.dispatching import dispatch
+from tests.support.engine.dispatching import start_next
 from tests.support.engine.flow import serve
 from tests.support.engine.keyed import parked, set_key_limit, with_key
 from tests.support.engine.rated import claim_together
@@ -194,13 +194,13 @@ async def test_nobody_is_waited_for_with_a_parked_task_in_hand(engine: Engine, m
 
 
 @on_the_engine
-async def test_a_reservation_waits_for_nobody_once_it_has_parked(engine: Engine) -> None:
+async def test_a_claim_waits_for_nobody_though_it_parks(engine: Engine) -> None:
     await serve(engine)
     await set_key_limit(engine, 1)
     locked, first, surplus, free = (
         await engine.submit(), await engine.submit(**A), await engine.submit(**A), await engine.submit()
     )  # fmt: skip
     async with engine.holding("SELECT * FROM tasks WHERE task_id = $1 FOR UPDATE", locked), asyncio.timeout(5):
-        assert await dispatch(engine) == [first, free]
+        assert [each.task_id for each in await start_next(engine)] == [first, free]
     assert await parked(engine, [first, surplus]) == [surplus]
-    assert await dispatch(engine) == [locked]
+    assert [each.task_id for each in await start_next(engine)] == [locked]

@@ -9,6 +9,7 @@ import pytest
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.store import tasks
 from windlass.shared.store.operating import workers
+from windlass.shared.store.operating.next_looks import next_looks
 from windlass.shared.store.tasks import Claimed
 
 
@@ -199,10 +200,10 @@ async def test_a_task_that_died_with_its_worker_buries_its_dependents(engine: En
 
 @on_the_engine
 async def test_the_sweep_knows_when_the_next_lease_runs_out(engine: Engine) -> None:
-    assert await tasks.seconds_to_next_expiry(engine.pool) is None
+    assert (await next_looks(engine.pool)).lease_seconds is None
     await engine.start(await engine.submit(), lease_seconds=100)
     await engine.start(await engine.submit(), lease_seconds=50)
-    seconds = await tasks.seconds_to_next_expiry(engine.pool)
+    seconds = (await next_looks(engine.pool)).lease_seconds
     assert seconds is not None
     assert 40 < seconds <= 50
 
@@ -245,11 +246,9 @@ async def test_a_task_that_has_grown_too_old_buries_its_dependents(engine: Engin
 
 
 @on_the_engine
-async def test_burying_a_task_that_was_rung_for_wakes_the_dispatcher(engine: Engine) -> None:
-    """The place that its doorbell took is free; who waits for it must not wait for the safety poll."""
+async def test_burying_a_task_wakes_the_dispatcher(engine: Engine) -> None:
     task_id = await engine.submit(max_age_seconds=60)
     await engine.outlive(task_id)
-    await engine.sql("UPDATE tasks SET doorbell_token = gen_random_uuid(), doorbell_at = clock_timestamp()")
     async with engine.listening("windlass_dispatch") as heard:
         await tasks.expire(engine.pool)
     assert heard == ["probe"]

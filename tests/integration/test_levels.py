@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from tests.support.engine.dispatching import HEARD_WITHIN, check_doorbells, dispatch, have_rung
+from tests.support.engine.dispatching import HEARD_WITHIN, would_start
 from tests.support.engine.flow import serve
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.janitor.duties.blocked import recheck_blocked
@@ -13,6 +13,7 @@ from windlass.shared.store import functions, tasks
 from windlass.shared.store.flow_control import providers
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import reconciliation
+from windlass.shared.store.operating.next_looks import next_looks
 from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import Refused
 
@@ -37,30 +38,26 @@ async def test_a_plain_task_has_no_level_and_another_the_one_that_was_submitted(
 
 
 @on_the_engine
-async def test_a_claim_is_refused_and_the_doorbell_s_mark_stays(engine: Engine) -> None:
-    """Taken back it would be rung for again at once, and refused again."""
+async def test_a_claim_is_refused(engine: Engine) -> None:
     await serve(engine)
     task_id = await engine.submit()
-    assert await dispatch(engine) == [task_id]
+    assert await would_start(engine) == [task_id]
     (before,) = await become_newer(engine, task_id)
     async with engine.listening("windlass_dispatch") as calls:
         assert await engine.claim(task_id) == Refused(task_id, Reason.NEWER_LEVEL)
     assert calls == []
     assert await left_alone(engine, before)
-    await have_rung(engine, task_id, seconds_ago=3)
-    assert await check_doorbells(engine) == [task_id], "somebody newer may hear it"
+    assert await would_start(engine) == []
 
 
 @on_the_engine
 async def test_nobody_is_rung_for_whom_this_version_may_not_start(engine: Engine) -> None:
-    """Else the marks would take the places of those that may."""
     await serve(engine)
     await engine.provide("probe", limit=1)
-    newer = await engine.submit(level=NEWER, priority=0)
+    await engine.submit(level=NEWER, priority=0)
     assert await providers.look(engine.pool, heard_within_seconds=HEARD_WITHIN) == []
     plain = await engine.submit()
-    assert await dispatch(engine) == [plain]
-    assert (await engine.row(newer)).doorbell_token is None
+    assert await would_start(engine) == [plain]
 
 
 @on_the_engine
@@ -92,7 +89,7 @@ async def test_a_janitor_passes_over_them_and_comes_to_an_end(engine: Engine) ->
     assert await tasks.stall(engine.pool) == []
     await bury_expired(engine.pool)
     assert await left_alone(engine, *rows)
-    assert await tasks.seconds_to_next_expiry(engine.pool) is None, "else it would look again at once, for ever"
+    assert (await next_looks(engine.pool)).lease_seconds is None, "else it would look again at once, for ever"
     found = await reconciliation.count_unaccounted(engine.pool, after_seconds=60, heard_within_seconds=30)
     assert set(found.values()) == {0}
 
@@ -140,7 +137,6 @@ async def test_a_process_for_those_that_run_alone_does_not_ask_for_it_again_and_
     await serve(engine)
     task_id = await engine.submit()
     await engine.sql("UPDATE tasks SET suspicion = 2")
-    await dispatch(engine)
     found = await tasks.next_alone(engine.pool, ["probe.probe"])
     assert found is not None
     await become_newer(engine, task_id)

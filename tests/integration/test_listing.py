@@ -2,6 +2,8 @@
 
 import itertools
 import random
+import re
+import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -20,7 +22,8 @@ from windlass.shared.settings import Settings
 from windlass.shared.states import State
 from windlass.shared.store import tasks
 from windlass.shared.store.reading import listing
-from windlass.shared.store.tasks import Claim, Claimed
+from windlass.shared.store.reading.listing import Selection
+from windlass.shared.store.tasks import TASK_FIELDS, Claim, Claimed
 
 PARENTS = [UUID(int=7), UUID(int=8)]
 WORDS = ["golden city", "Winter Forest", "100% sure_thing", "back\\slash", "a robot"]
@@ -211,6 +214,56 @@ async def test_a_page_carries_payloads_and_stack_traces_only_when_it_is_asked_to
     assert (light["payload"], light["error"].get("stack_trace")) == (None, None)
     assert (full["payload"], full["error"]["stack_trace"]) == ({"prompt": "p"}, "Traceback: …")
     assert dict(full) == {**dict(full), **{k: v for k, v in dict(light).items() if k not in {"payload", "error"}}}
+
+
+@on_the_engine
+async def test_a_page_has_titles_and_reads_no_large_payload_for_them(engine: Engine) -> None:
+    payloads: list[dict[str, Any]] = [
+        {"prompt": "a golden city " * 20, "content": "no"},
+        {"style": "aquarelle", "content": "Once upon a time"},
+        {"seconds": 2, "result": "<img src=x>"},
+        {"seconds": 2},
+        {"prompt": secrets.token_hex(listing.LARGEST_TITLED)},
+    ]
+    for payload in payloads:
+        await engine.submit(payload=payload)
+    for full in (False, True):
+        titles = [row.title for row in await listing.newest(engine.pool, Filter(), limit=9, full=full)]
+        assert titles[::-1] == [("a golden city " * 20)[:120], "Once upon a time", "<img src=x>", None, None]
+
+
+@on_the_engine
+async def test_tasks_are_found_by_what_the_provider_calls_the_work(engine: Engine) -> None:
+    await engine.provide("probe", limit=None)
+    task_id, _ = await engine.submit(), await engine.submit()
+    await engine.sql(
+        """
+        INSERT INTO generations (generation_id, task_id, attempt, user_id, provider, operation, status, request,
+                                 provider_job_id, callback_hash, created_at, updated_at)
+        VALUES ($1, $1, 1, 'ann', 'probe', 'generate', 'open', '{}', 'job-7', 'x', now(), now())
+        """,
+        task_id,
+    )
+    assert await listed(engine, provider_job_id="job-7") == [task_id]
+    assert await listed(engine, provider_job_id="job-7", status=[State.COMPLETED]) == []
+    assert await listed(engine, provider_job_id="job-8") == []
+
+
+@on_the_engine
+async def test_tasks_are_found_by_the_request_that_submitted_them(engine: Engine) -> None:
+    mine, also_mine = await engine.submit(request_id="mine"), await engine.submit(request_id="mine")
+    nobody_s = await engine.submit()
+    assert await listed(engine, request_id="mine") == [also_mine, mine]
+    assert await listed(engine, request_id=nobody_s.hex) == [nobody_s], "what the api called it"
+    assert await listed(engine, request_id=str(nobody_s)) == []
+    assert "request_id" not in TASK_FIELDS
+    await engine.submit_many(300)
+    await engine.sql("ANALYZE tasks")
+    selection = Selection(Filter(request_id=nobody_s.hex))
+    async with engine.pool.acquire() as connection, connection.transaction():
+        await connection.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off")
+        plan = await connection.fetch(f"EXPLAIN {selection.page('*', order='DESC', limit=9)}", *selection.values)
+    assert {"BitmapOr", "tasks_request"} <= set(re.findall(r"\w+", str(plan))), "each half by an index of its own"
 
 
 @on_the_engine

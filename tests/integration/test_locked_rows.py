@@ -5,10 +5,11 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
+from tests.support.engine.replies import end
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.waiting import wait_until
@@ -23,7 +24,7 @@ from windlass.shared import db
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.operating import workers
-from windlass.shared.store.tasks import Claim, Claimed, Report
+from windlass.shared.store.tasks import Claimed, Report
 
 A_STRANGER = "SELECT 1 FROM tasks WHERE task_id = $1 FOR UPDATE"
 SOON = 20
@@ -113,10 +114,10 @@ def test_ends_go_on_while_one_is_locked_and_that_one_when_it_is_free(database_ur
     locked, *others, late = ask(database_url, lambda engine: several(engine, 6))
     with ThreadPoolExecutor(6) as pool:
         with held_up(database_url, A_STRANGER, locked.task_id):
-            waiting = pool.submit(writer.end, ending_of_success(locked, "kept"))
-            ended = [pool.submit(writer.end, ending_of_success(each, "good")) for each in others]
+            waiting = pool.submit(end, writer, ending_of_success(locked, "kept"))
+            ended = [pool.submit(end, writer, ending_of_success(each, "good")) for each in others]
             assert [each.result(10) for each in ended] == ["completed"] * 4
-            assert pool.submit(writer.end, ending_of_success(late, "good")).result(10) == "completed"
+            assert pool.submit(end, writer, ending_of_success(late, "good")).result(10) == "completed"
             assert not waiting.done()
         assert waiting.result(10) == "completed"
 
@@ -125,18 +126,6 @@ def test_ends_go_on_while_one_is_locked_and_that_one_when_it_is_free(database_ur
         assert await engine.story(locked.task_id) == ["submit", "claim", "complete"]
 
     ask(database_url, look)
-
-
-def test_claims_go_on_while_one_is_locked_and_that_one_when_it_is_free(database_url: str, writer: Writer) -> None:
-    locked, *others, late = (Claim(each, uuid4()) for each in ask(database_url, lambda engine: engine.submit_many(6)))
-    with ThreadPoolExecutor(6) as pool:
-        with held_up(database_url, A_STRANGER, locked.task_id):
-            waiting = pool.submit(writer.claim, locked)
-            claimed = [pool.submit(writer.claim, each) for each in others]
-            assert all(isinstance(each.result(10), Claimed) for each in claimed)
-            assert isinstance(pool.submit(writer.claim, late).result(10), Claimed)
-            assert not waiting.done()
-        assert isinstance(waiting.result(10), Claimed)
 
 
 def test_what_an_attempt_said_while_it_was_locked_is_written_before_its_end(database_url: str, writer: Writer) -> None:
@@ -158,7 +147,7 @@ def test_what_an_attempt_said_while_it_was_locked_is_written_before_its_end(data
             other.output(f"{number} ")
             wait_until("the other is heard", lambda: words_of(other).endswith(f"{number} "))  # noqa: B023
         assert writer._unwritten[locked.task.claim_token].number == 3
-        ending = pool.submit(writer.end, ending_of_success(locked.task, "done"))
+        ending = pool.submit(end, writer, ending_of_success(locked.task, "done"))
         wait_until("its end has taken up what was said", lambda: not writer._unwritten)
     assert ending.result(10) == "completed"
     assert words_of(locked) == "1 2 3 "

@@ -7,8 +7,9 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from tests.integration.test_why import why
+from tests.support.engine.dispatching import start_next
 from tests.support.engine.store import Engine, a_submission, on_the_engine
-from windlass.shared.admission import admit
+from windlass.shared.admission import Ringing, ringing
 from windlass.shared.concerns import Concern
 from windlass.shared.order_states import MOVES, OrderState
 from windlass.shared.reasons import Reason
@@ -177,17 +178,17 @@ async def test_what_nobody_can_find_out_is_given_up_and_never_looked_at_again(en
 
 
 @on_the_engine
-async def test_the_dispatcher_rings_for_who_holds_a_slot_though_none_is_free(engine: Engine) -> None:
+async def test_who_holds_a_slot_is_rung_for_and_started_though_none_is_free(engine: Engine) -> None:
     await engine.provide("one", limit=1)
     attempt, _ = await ordered(engine, provider="one")
     others = await engine.submit_many(3, provider="one")
     await engine.finish(attempt, "interrupt")
-    for expected in ([attempt.task_id], []):
-        (view,) = await providers.look(engine.pool, heard_within_seconds=30, only=["one"])
-        rows = await providers.reserve(engine.pool, view, admit(view), uuid4())
-        assert [row["task_id"] for row in rows] == expected
+    (view,) = await providers.look(engine.pool, heard_within_seconds=30, only=["one"])
+    assert ringing(view, {}) == [Ringing("probe.one", 4)], "it, and for later the others"
     assert (await why(engine, others[0]))["reason"] == "provider-limit"
-    resumed = await engine.start(attempt.task_id)
+    (resumed,) = await start_next(engine, queues=["probe.one"])
+    assert resumed.task_id == attempt.task_id
+    assert await start_next(engine, queues=["probe.one"]) == []
     await engine.finish(resumed)
     assert await engine.count("job_open") == 1, "its job has not ended just because the task has"
 
@@ -212,9 +213,9 @@ async def test_after_a_pause_an_open_job_is_the_one_that_goes_first(engine: Engi
     await engine.finish(attempt, "interrupt")
     await engine.sql("UPDATE providers SET paused_until = clock_timestamp() - interval '1 s' WHERE name = 'one'")
     (view,) = await providers.look(engine.pool, heard_within_seconds=30, only=["one"])
-    rows = await providers.reserve(engine.pool, view, admit(view), uuid4())
-    assert [row["task_id"] for row in rows] == [attempt.task_id]
-    await engine.start(attempt.task_id)
+    assert ringing(view, {}) == [Ringing("probe.one", 1)]
+    (resumed,) = await start_next(engine, queues=["probe.one"])
+    assert resumed.task_id == attempt.task_id
     assert isinstance(await engine.claim(other), Refused)
 
 

@@ -325,11 +325,11 @@ async def test_the_callback_is_waited_for_also_by_the_next_attempt_and_nothing_i
     await engine.lapse(attempt.task_id)
     await tasks.stall(engine.pool)
     assert not isinstance(await engine.claim(await engine.submit(provider="one")), Claimed), "the slot is held"
-    second = replace(await engine.start(attempt.task_id), timeout_seconds=0.1)
+    second = replace(await engine.start(attempt.task_id), timeout_seconds=1)
     async with orders_for(engine, second, provider, A_BOAT) as orders:
         going_on = asyncio.create_task(asyncio.to_thread(orders.take_up, None))
         await call_back(engine, attempt.task_id, "forged")
-        await asyncio.wait([going_on], timeout=0.3)
+        await asyncio.wait([going_on], timeout=1.2)
         assert not going_on.done(), "neither is somebody else's word believed, nor is its own time up"
         await call_back(engine, attempt.task_id, "job-1")
         order = await going_on

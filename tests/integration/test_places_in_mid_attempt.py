@@ -119,7 +119,8 @@ def test_a_call_that_hangs_holds_up_neither_claims_nor_a_stop_and_is_made_again(
         with held_up(engine_url, THE_PROVIDER):
             taking: Future[str] = pool.submit(patient.take)
             wait_until("the call hangs", lambda: _writer_waits(engine_url))
-            assert isinstance(writer.claim(Claim(task_id, uuid4())), Claimed)
+            answer, _ = writer.claim_alone(Claim(task_id, uuid4()))
+            assert isinstance(answer, Claimed)
             stopping = pool.submit(hasty.take)
             hasty.context.stop()
             assert stopping.result(5) == "stopped"

@@ -3,14 +3,12 @@
 import asyncio
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
+from tests.support.engine.dispatching import would_start
 from tests.support.engine.flow import (
     change,
-    dispatch,
-    look,
     open_the_breaker,
     pause,
     provider,
@@ -21,7 +19,6 @@ from tests.support.engine.flow import (
 from tests.support.engine.store import RULES, Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.operators.providers import provider_document
-from windlass.shared.admission import Admission
 from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import flow, providers
 from windlass.shared.store.tasks import Claimed
@@ -61,9 +58,9 @@ async def test_lowered_below_what_runs_it_starts_nothing_until_it_fits(engine: E
     waiting = await engine.submit()
     for attempt in running:
         assert not isinstance(await engine.claim(waiting), Claimed)
-        assert await dispatch(engine) == []
+        assert await would_start(engine) == []
         await engine.finish(attempt)
-    assert await dispatch(engine) == [waiting]
+    assert await would_start(engine) == [waiting]
     assert isinstance(await engine.claim(waiting), Claimed)
 
 
@@ -77,14 +74,6 @@ async def test_zero_starts_nothing_and_null_goes_back_to_what_is_configured(engi
 
 
 @on_the_engine
-async def test_a_reservation_decided_before_the_change_is_void(engine: Engine) -> None:
-    await engine.submit_many(5)
-    view = await look(engine)
-    await change(engine, limit=1)
-    assert await providers.reserve(engine.pool, view, Admission(5, 0, 0), uuid4()) == []
-
-
-@on_the_engine
 async def test_what_is_not_named_stays(engine: Engine) -> None:
     await change(engine, limit=2, rate={"limit": 5, "per_seconds": 10}, paused=True, breaker="closed")
     before = dict(await provider(engine))
@@ -92,7 +81,7 @@ async def test_what_is_not_named_stays(engine: Engine) -> None:
     await change(engine, limit=4)
     after = dict(await provider(engine))
     changed = {name for name in before if before[name] != after[name]}
-    assert changed == {"limit_override", "dispatch_version"}
+    assert changed == {"limit_override"}
 
 
 @on_the_engine
@@ -100,7 +89,7 @@ async def test_an_operator_s_pause_starts_nothing_until_it_is_taken_back(engine:
     await change(engine, paused=True)
     await engine.submit()
     assert await refusal(engine) == "provider-paused"
-    assert await dispatch(engine) == []
+    assert await would_start(engine) == []
     await change(engine, paused=None)
     assert await granted(engine, 1) == 1
     assert await provider_story(engine) == ["pause", "resume"]
@@ -236,6 +225,18 @@ async def test_its_events_come_newest_first_page_by_page(engine: Engine) -> None
     rest = await flow.events(engine.pool, "probe", before=first[-1]["event_id"], limit=3)
     assert [row["data"]["limit"] for row in [*first, *rest]] == [4, 3, 2, 1, 0]
     assert {row["reason"] for row in first} == {"by an operator"}
+
+
+@on_the_engine
+async def test_its_story_says_who_did_it_and_why(engine: Engine) -> None:
+    await engine.provide("probe", limit=3)
+    for changes in ({"limit": 1}, {"rate": None}, {"paused": True}, {"paused": False}, {"breaker": "open"}):
+        assert await flow.change(engine.pool, "probe", changes, by="ann", why="they asked us to")
+    story = await flow.events(engine.pool, "probe", before=None, limit=10)
+    assert [row["type"] for row in story] == ["open", "resume", "pause", "change", "change"]
+    assert {(row["data"]["by"], row["data"]["why"]) for row in story} == {("ann", "they asked us to")}
+    assert story[-1]["data"]["limit"] == 1
+    assert "operator" not in story[-1]["data"]
 
 
 @on_the_engine

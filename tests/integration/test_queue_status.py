@@ -3,6 +3,7 @@
 import asyncio
 from uuid import UUID
 
+import pytest
 from asyncpg import Record as Row
 
 from tests.support.engine.store import Engine, on_the_engine
@@ -66,6 +67,25 @@ async def test_a_user_is_told_of_his_own_tasks(engine: Engine) -> None:
     assert (await queue_of(engine, "probe", "bob"))["dead"] == 3
     assert (await queue_of(engine, "probe", "nobody"))["dead"] == 0
     assert (await states(engine))["dead"] == 6
+
+
+@pytest.mark.parametrize(("due", "scheduled"), [(7, 3), (3, 7), (5, 5)])
+@on_the_engine
+async def test_of_two_long_ranges_one_is_counted_whole(engine: Engine, due: int, scheduled: int) -> None:
+    """Whichever it is, whoever asks, and whether the tallies are folded or not."""
+    for user_id in ("ann", "bob"):
+        for priority in (0, 2):
+            await engine.submit_many(due, user_id=user_id, priority=priority)
+            await engine.submit_many(scheduled, user_id=user_id, priority=priority, delay_seconds=60)
+    for _ in range(2):
+        for of_user, share in ((None, 4), ("ann", 2)):
+            (row,), _states = await queues.status(engine.pool, user_id=of_user, heard_within_seconds=30, looked_at=1)
+            assert (row["fresh"], row["scheduled"], row["queued"]) == (
+                due * share,
+                scheduled * share,
+                (due + scheduled) * share,
+            )
+        await queues.fold_tallies(engine.pool)
 
 
 @on_the_engine

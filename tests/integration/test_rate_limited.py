@@ -1,29 +1,25 @@
 """Rate limits: the first 429 pauses a provider everywhere, one task goes first then, and nobody pays for waiting."""
 
-import asyncio
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 import pytest
 
+from tests.support.engine.dispatching import start_next, would_start
 from tests.support.engine.flow import (
     VERDICTS,
     be_told_429,
     change,
-    dispatch,
     let_the_time_pass,
-    look,
     open_the_breaker,
     pause,
     provider,
     provider_story,
     refusal,
-    ring_for,
 )
 from tests.support.engine.store import RULES, Engine, on_the_engine
 from windlass.services.actors.worker.retries import ending_of_failure
-from windlass.shared.admission import Admission
 from windlass.shared.errors import RateLimited
 from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
@@ -48,7 +44,7 @@ async def test_the_first_429_pauses_the_provider_for_the_time_it_named(engine: E
     assert heard
     assert 59 < await paused_for(engine) <= 66
     assert await refusal(engine) == Reason.RATE_LIMITED_UNTIL
-    assert await dispatch(engine) == []
+    assert await would_start(engine) == []
     task, row = await engine.row(told), await provider(engine)
     assert (task["status"], task["retry_count"], task["rate_limited_count"]) == ("retrying", 0, 1)
     assert task["available_at"] == row["paused_until"], "it may go as soon as anybody may"
@@ -98,29 +94,20 @@ async def test_a_429_that_buries_its_task_pauses_as_well(engine: Engine) -> None
 
 
 @on_the_engine
-async def test_a_waiting_task_that_was_rung_for_is_refused_without_cost_and_not_rung_for_again(engine: Engine) -> None:
+async def test_a_waiting_task_is_refused_without_cost_and_not_started(engine: Engine) -> None:
     (waiting,) = await engine.submit_many(1)
-    await ring_for(engine, 1)
     await pause(engine)
     assert await engine.claim(waiting) == Refused(waiting, Reason.RATE_LIMITED_UNTIL)
     row = await engine.row(waiting)
-    assert (row["status"], row["retry_count"], row["attempt"], row["doorbell_token"]) == ("queued", 0, 0, None)
-    assert await dispatch(engine) == []
-
-
-@on_the_engine
-async def test_a_reservation_decided_before_the_pause_is_void(engine: Engine) -> None:
-    await engine.submit_many(5)
-    view = await look(engine)
-    await pause(engine)
-    assert await providers.reserve(engine.pool, view, Admission(5, 0, 0), UUID(int=1)) == []
+    assert (row["status"], row["retry_count"], row["attempt"]) == ("queued", 0, 0)
+    assert await would_start(engine) == []
 
 
 @on_the_engine
 async def test_the_dispatcher_sleeps_until_the_pause_is_over(engine: Engine) -> None:
     await pause(engine)
     await engine.sql("UPDATE tasks SET available_at = now() + interval '1 h'")
-    seconds = await providers.seconds_to_next_look(engine.pool, first_check_seconds=2, at_most_seconds=15)
+    seconds = await providers.seconds_to_next_look(engine.pool)
     assert seconds is not None
     assert 55 < seconds <= 66
 
@@ -130,15 +117,15 @@ async def test_after_the_pause_one_goes_first_and_its_success_lets_the_others_fo
     waiting = await engine.submit_many(6)
     await pause(engine)
     await let_the_time_pass(engine)
-    (first,) = await dispatch(engine)
+    (first,) = await would_start(engine)
     assert first in waiting
     attempt = await engine.start(first)
-    assert await dispatch(engine) == []
+    assert await would_start(engine) == []
     assert await refusal(engine) == Reason.ON_TRIAL
     await engine.finish(attempt)
     assert (await provider(engine))["paused_until"] is None
     assert await provider_story(engine) == ["pause", "resume"]
-    assert len(await dispatch(engine)) == 7
+    assert len(await would_start(engine)) == 7
 
 
 @pytest.mark.parametrize(
@@ -185,9 +172,9 @@ async def test_the_one_that_goes_first_was_not_told_429_itself_if_there_is_such_
     for attempt in told:
         await be_told_429(engine, attempt)
     await let_the_time_pass(engine)
-    assert await dispatch(engine) == [failed.task_id]
+    assert await would_start(engine) == [failed.task_id]
     await engine.cancel(failed.task_id)
-    (first,) = await dispatch(engine)
+    (first,) = await would_start(engine)
     assert first in {attempt.task_id for attempt in told}, "if there is no other, one of them"
 
 
@@ -305,11 +292,10 @@ async def test_a_hundred_tasks_in_a_storm_make_a_handful_of_calls_use_no_retry_a
     waiting = set(await engine.submit_many(100))
     calls = told = 0
     while waiting:
-        rung = await dispatch(engine)
-        if not rung:
+        attempts = await start_next(engine)
+        if not attempts:
             await let_the_time_pass(engine)
             continue
-        attempts = [answer for answer in await asyncio.gather(*map(engine.claim, rung)) if isinstance(answer, Claimed)]
         for attempt in attempts:
             calls += 1
             if told < 8:

@@ -7,8 +7,9 @@ from uuid import uuid4
 import pytest
 from hypothesis import strategies as st
 
+from tests.support.engine.dispatching import start_next, would_start
 from tests.support.engine.examples import for_examples
-from tests.support.engine.flow import change, dispatch, look, lose_the_worker, provider, refusal, ring_for, serve
+from tests.support.engine.flow import change, look, lose_the_worker, provider, refusal, serve
 from tests.support.engine.rated import (
     claim_at_once,
     claim_together,
@@ -35,7 +36,7 @@ def configured(rate: dict[str, int] | None) -> Settings:
 
 
 async def next_look(engine: Engine) -> float | None:
-    return await providers.seconds_to_next_look(engine.pool, first_check_seconds=1000, at_most_seconds=1000)
+    return await providers.seconds_to_next_look(engine.pool)
 
 
 # The rate in force
@@ -253,13 +254,14 @@ async def test_a_rate_that_was_lowered_is_free_when_fewer_than_its_limit_count(e
 
 
 @on_the_engine
-async def test_no_more_are_rung_for_than_places_are_left_and_who_was_rung_for_will_take_one(engine: Engine) -> None:
+async def test_no_more_are_started_than_places_are_left(engine: Engine) -> None:
     await serve(engine)
     await set_rate(engine, 3)
     task_ids = await engine.submit_many(8)
     await engine.start(task_ids[0])
-    assert await dispatch(engine) == task_ids[1:3]
-    assert await dispatch(engine) == []
+    assert await would_start(engine) == task_ids[1:3]
+    assert len(await start_next(engine)) == 2
+    assert await start_next(engine) == []
 
 
 @on_the_engine
@@ -274,17 +276,3 @@ async def test_the_next_look_is_when_a_place_becomes_free_if_anything_waits_for_
     assert 60 < seconds <= 63
     await engine.cancel(waiting)
     assert await next_look(engine) is None
-
-
-@on_the_engine
-async def test_who_was_rung_for_takes_the_last_place_and_it_is_looked_for_when_that_is_free_again(
-    engine: Engine,
-) -> None:
-    """No claim wakes the dispatcher, which has to know in time."""
-    await set_rate(engine, 1)
-    await engine.submit_many(2)
-    assert await next_look(engine) is None, "it may start at once: nobody has to wait for a time"
-    await ring_for(engine, 1)
-    seconds = await next_look(engine)
-    assert seconds is not None
-    assert 60 < seconds <= 63

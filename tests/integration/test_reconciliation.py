@@ -1,17 +1,13 @@
 """The reconciler: finds every kind of task that nobody is going to move, and none where all is well."""
 
-from uuid import uuid4
-
 import pytest
 
 from tests.support.engine.flow import change, let_the_time_pass, open_the_breaker, pause
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.janitor.duties.reconciler import count_unaccounted
-from windlass.shared.admission import Admission
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
-from windlass.shared.store.flow_control import providers
-from windlass.shared.store.operating import reconciliation
+from windlass.shared.store.operating import reconciliation, workers
 from windlass.shared.store.tasks import dependencies
 
 LATE = 60
@@ -28,10 +24,11 @@ async def age(engine: Engine, field: str, *, seconds: float = 2 * LATE) -> None:
     )
 
 
-async def ring(engine: Engine) -> None:
-    await engine.sql(
-        "UPDATE tasks SET doorbell_token = $1, doorbell_at = clock_timestamp() WHERE status = 'queued'", uuid4()
-    )
+async def have_been_served(engine: Engine, *, capacity: int = 8) -> None:
+    """Since long; and nothing has happened lately."""
+    await workers.register(engine.pool, "idle", hostname="h", pid=1, queues=["probe.probe"], capacity=capacity)
+    await engine.sql("UPDATE workers SET started_at = now() - interval '1 h'")
+    await engine.sql("UPDATE provider_results SET at = at - interval '1 h'")
 
 
 @on_the_engine
@@ -82,13 +79,36 @@ async def test_a_waiting_task_that_expired_long_ago_is_the_janitor_s(engine: Eng
 
 
 @on_the_engine
-async def test_a_due_task_that_was_not_rung_for_is_the_dispatcher_s(engine: Engine) -> None:
-    await engine.submit()
-    assert await unaccounted(engine) == NONE
+async def test_a_due_task_that_was_not_started_though_somebody_is_idle_is_the_dispatcher_s(engine: Engine) -> None:
+    task_id = await engine.submit()
     await age(engine, "available_at")
+    assert await unaccounted(engine) == NONE, "nobody is there: health tells of that"
+    await have_been_served(engine)
     assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
-    (view,) = await providers.look(engine.pool, heard_within_seconds=30)
-    await providers.reserve(engine.pool, view, Admission(fresh=1, retry=0, credit=0), uuid4())
+    await engine.start(task_id)
+    assert await unaccounted(engine) == NONE
+
+
+@on_the_engine
+async def test_a_due_task_that_waits_behind_others_is_nobody_s_fault(engine: Engine) -> None:
+    await engine.submit_many(2)
+    await age(engine, "available_at")
+    await have_been_served(engine)
+    attempt = await engine.running()
+    assert await unaccounted(engine) == NONE, "one has just started"
+    await engine.finish(attempt)
+    assert await unaccounted(engine) == NONE, "and one has just ended"
+    await have_been_served(engine)
+    assert await unaccounted(engine) == {**NONE, "dispatcher": 2}
+
+
+@on_the_engine
+async def test_a_due_task_whose_workers_have_no_place_is_nobody_s_fault(engine: Engine) -> None:
+    await have_been_served(engine, capacity=1)
+    await engine.running(worker="idle")
+    await engine.submit()
+    await age(engine, "available_at")
+    await age(engine, "started_at")
     assert await unaccounted(engine) == NONE
 
 
@@ -100,6 +120,7 @@ async def test_a_due_task_that_waits_for_a_full_provider_is_nobody_s_fault(engin
     await age(engine, "available_at")
     assert await unaccounted(engine) == NONE
     await engine.finish(attempt)
+    await have_been_served(engine)
     assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
 
 
@@ -112,22 +133,24 @@ async def test_a_due_task_that_waits_for_the_slot_of_an_open_job_is_nobody_s_fau
     await age(engine, "available_at")
     assert await unaccounted(engine) == NONE
     await engine.sql("UPDATE tasks SET job_open = false")
+    await have_been_served(engine)
     assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
 
 
 @on_the_engine
 async def test_a_due_task_whose_slot_was_freed_a_moment_ago_is_not_told_of(engine: Engine) -> None:
-    await engine.submit()
+    task_id = await engine.submit()
     await age(engine, "available_at", seconds=3600)
+    await have_been_served(engine)
 
-    async def rung_for_meanwhile(_seconds: float) -> None:
-        await ring(engine)
+    async def started_meanwhile(_seconds: float) -> None:
+        await engine.start(task_id)
 
     async def left_alone(_seconds: float) -> None:
         pass
 
     assert await count_unaccounted(engine.pool, Settings(), pause=left_alone) == 1
-    assert await count_unaccounted(engine.pool, Settings(), pause=rung_for_meanwhile) == 0
+    assert await count_unaccounted(engine.pool, Settings(), pause=started_meanwhile) == 0
 
 
 @on_the_engine
@@ -159,18 +182,9 @@ async def test_a_due_task_that_waits_for_a_pause_a_breaker_or_a_trial_is_nobody_
     await change(engine, paused=False, breaker="closed")
     assert await unaccounted(engine) == NONE, "the dispatcher has some time for it"
     await engine.sql("UPDATE provider_events SET at = at - interval '1 h'")
+    await engine.sql("UPDATE tasks SET started_at = started_at - interval '1 h'")
+    await have_been_served(engine)
     assert (await unaccounted(engine))["dispatcher"] > 0
-
-
-@on_the_engine
-async def test_a_doorbell_that_is_no_longer_looked_after_is_the_dispatcher_s(engine: Engine) -> None:
-    await engine.submit()
-    await ring(engine)
-    assert await unaccounted(engine) == NONE
-    await age(engine, "doorbell_at")
-    assert await unaccounted(engine) == {**NONE, "dispatcher": 1}
-    await providers.check_doorbells(engine.pool, first_after_seconds=2, at_most_seconds=15)
-    assert await unaccounted(engine) == NONE
 
 
 @pytest.mark.parametrize("fate", ["completed", "cancelled"])

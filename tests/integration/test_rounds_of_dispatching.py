@@ -1,19 +1,28 @@
-"""A dispatcher goes on until everything is rung for that may start, also when that is more than one look counts."""
+"""A dispatcher rings for what may start, as far as it has not been rung for already, and again should nobody come."""
 
 import asyncio
+import json
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+import pika
+from pika.adapters.blocking_connection import BlockingChannel
+
+from tests.support.engine.dispatching import start_next
 from tests.support.engine.flow import serve
 from tests.support.engine.store import Engine, a_submission, on_the_engine, until
 from windlass.services.dispatcher.backlog import RetryBacklog
-from windlass.services.dispatcher.dispatch import dispatch_due
+from windlass.services.dispatcher.credit import CreditOut
+from windlass.services.dispatcher.dispatch import Seen, dispatch_due
 from windlass.services.dispatcher.main import Dispatcher
 from windlass.services.dispatcher.publisher import Publisher
+from windlass.shared.broker import queue_arguments
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
-from windlass.shared.store.flow_control.providers import DUE_COUNTED
 from windlass.shared.store.functions import named
+from windlass.shared.store.operating import workers
 
 
 @asynccontextmanager
@@ -28,42 +37,151 @@ async def a_publisher(settings: Settings) -> AsyncIterator[Publisher]:
         await asyncio.wait([connecting])
 
 
+class Round:
+    """A dispatcher's rounds on a real RabbitMQ, and the credit that lies in its queues."""
+
+    def __init__(self, engine: Engine, publisher: Publisher, settings: Settings, channel: BlockingChannel) -> None:
+        self.engine, self.publisher, self.settings, self.channel = engine, publisher, settings, channel
+        self.credit = CreditOut()
+
+    async def dispatch(self, **options: Any) -> Seen:
+        backlog = RetryBacklog(self.settings.lanes)
+        return await dispatch_due(self.engine.pool, self.publisher, backlog, self.credit, self.settings, **options)
+
+    def rung(self, queue: str = "probe.probe") -> list[int]:
+        """The starts of each doorbell since the last time."""
+        found = []
+        while (answer := self.channel.basic_get(queue, auto_ack=True))[2] is not None:
+            assert answer[1].expiration == "10000"
+            found.append(json.loads(answer[2])["args"][0])
+        return found
+
+
+@asynccontextmanager
+async def rounds(engine: Engine, amqp_url: str) -> AsyncIterator[Round]:
+    settings = Settings(amqp_url=amqp_url)
+    connection = pika.BlockingConnection(pika.URLParameters(amqp_url))
+    try:
+        channel = connection.channel()
+        for queue in ("probe.probe", "probe.one", "probe.two"):
+            channel.queue_declare(queue, durable=True, arguments=queue_arguments(settings))
+        async with a_publisher(settings) as publisher:
+            yield Round(engine, publisher, settings, channel)
+    finally:
+        connection.close()
+
+
 @on_the_engine
-async def test_what_one_look_does_not_count_is_rung_for_in_the_next_round_at_once(
+async def test_what_is_due_is_rung_for_once_and_again_when_it_was_used_or_nobody_came(
     engine: Engine, amqp_url: str
 ) -> None:
-    settings = Settings(amqp_url=amqp_url)
     await serve(engine, capacity=1000)
-    await engine.submit_many(DUE_COUNTED + 1)
-    async with a_publisher(settings) as publisher:
-        assert await dispatch_due(engine.pool, publisher, RetryBacklog(settings.lanes), settings), "there is more to do"
-        assert await engine.count("doorbell_count = 1") == DUE_COUNTED
-        assert not await dispatch_due(engine.pool, publisher, RetryBacklog(settings.lanes), settings)
-        assert await engine.count("doorbell_count = 1") == DUE_COUNTED + 1
+    await engine.submit_many(70)
+    async with rounds(engine, amqp_url) as round_:
+        assert (await round_.dispatch()).waiting == {"probe"}
+        assert sum(round_.rung()) == 70
+        await round_.dispatch()
+        assert round_.rung() == [], "it has just been rung for"
+        round_.credit.used("probe.probe", 10)
+        await round_.dispatch()
+        assert round_.rung() == [10]
+        round_.credit._rung["probe.probe"] = deque(
+            (at - 3, number) for at, number in round_.credit._rung["probe.probe"]
+        )
+        await round_.dispatch()
+        assert sum(round_.rung()) == 70, "nobody came"
+        await engine.sql("UPDATE tasks SET status = 'cancelled', completed_at = now()")
+        round_.credit._rung.clear()
+        assert not (await round_.dispatch()).waiting
+        assert round_.rung() == []
+
+
+@on_the_engine
+async def test_one_doorbell_stands_for_64_at_most_and_everybody_who_is_idle_gets_one(
+    engine: Engine, amqp_url: str
+) -> None:
+    for number in range(3):
+        await workers.register(
+            engine.pool, f"worker-{number}", hostname="h", pid=1, queues=["probe.probe"], capacity=500
+        )
+    async with rounds(engine, amqp_url) as round_:
+        await engine.submit_many(5)
+        await round_.dispatch()
+        assert sorted(round_.rung()) == [1, 2, 2]
+        await engine.submit_many(395)
+        round_.credit._rung.clear()
+        await round_.dispatch()
+        bells = round_.rung()
+        assert (sum(bells), max(bells) <= 64) == (400, True)
+
+
+@on_the_engine
+async def test_where_every_slot_is_taken_one_doorbell_is_out_all_the_same(engine: Engine, amqp_url: str) -> None:
+    """Whoever hears it asks when an attempt of its own has ended."""
+    await serve(engine, capacity=1)
+    await engine.provide("probe", limit=1)
+    await engine.running()
+    await engine.submit_many(100)
+    async with rounds(engine, amqp_url) as round_:
+        seen = await round_.dispatch()
+        assert (round_.rung(), seen.anybody_idle) == ([64], False)
+
+
+@on_the_engine
+async def test_a_limit_that_is_raised_is_rung_for_at_once(engine: Engine, amqp_url: str) -> None:
+    await engine.provide("probe", limit=0)
+    await serve(engine, capacity=1000)
+    await engine.submit_many(3)
+    async with rounds(engine, amqp_url) as round_:
+        await round_.dispatch()
+        assert round_.rung() == [3], "whoever asks is told that more is due, and given nothing"
+        await round_.dispatch()
+        assert round_.rung() == []
+        await engine.provide("probe", limit=1)
+        await round_.dispatch()
+        assert round_.rung() == [3]
+
+
+@on_the_engine
+async def test_on_trial_one_start_is_rung_for_and_none_while_somebody_tries_or_while_paused(
+    engine: Engine, amqp_url: str
+) -> None:
+    await serve(engine)
+    await engine.submit_many(5)
+    async with rounds(engine, amqp_url) as round_:
+        await engine.sql("UPDATE providers SET paused_until = now() - interval '1 s'")
+        await round_.dispatch()
+        assert round_.rung() == [1]
+        round_.credit._rung.clear()
+        await start_next(engine)
+        await round_.dispatch()
+        assert round_.rung() == []
+        await engine.sql("UPDATE providers SET paused_until = now() + interval '1 h', trial_token = NULL")
+        await round_.dispatch()
+        assert round_.rung() == []
 
 
 @on_the_engine
 async def test_a_look_at_those_who_were_named_rings_for_nobody_else(engine: Engine, amqp_url: str) -> None:
-    settings = Settings(amqp_url=amqp_url)
     for name in ("one", "two"):
         await engine.provide(name, limit=None)
         await engine.submit(provider=name)
-    async with a_publisher(settings) as publisher:
-        await dispatch_due(engine.pool, publisher, RetryBacklog(settings.lanes), settings, only={"two"})
-        assert await engine.count("doorbell_count = 1 AND provider = 'two'") == 1
-        assert await engine.count("doorbell_count = 1") == 1
+    async with rounds(engine, amqp_url) as round_:
+        await round_.dispatch(only={"two"})
+        assert (round_.rung("probe.one"), round_.rung("probe.two")) == ([], [1])
 
 
 @on_the_engine
 async def test_calls_for_one_provider_do_not_put_off_what_becomes_due_at_another(engine: Engine, amqp_url: str) -> None:
     settings = Settings(amqp_url=amqp_url, database_url=engine.database_url, safety_poll_seconds=600)
     await engine.provide("busy", limit=0)
-    later = await engine.submit(delay_seconds=0.5)
-    dispatching = asyncio.create_task(Dispatcher(settings, engine.pool).run())
+    await engine.submit(delay_seconds=0.5)
+    dispatcher = Dispatcher(settings, engine.pool)
+    dispatching = asyncio.create_task(dispatcher.run())
 
     async def is_rung_for() -> bool:
         await engine.submit(provider="busy")
-        return bool((await engine.row(later))["doorbell_count"] == 1)
+        return dispatcher.credit.get("probe.probe", 0) == 1
 
     try:
         await until(is_rung_for, seconds=60)

@@ -2,6 +2,7 @@
 
 import inspect
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from sqlmodel import SQLModel
 
 from docs.rows import ROWS, rows
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.services.api.reference.documents import ListedTaskDocument
+from windlass.services.api.reference.documents.tasks import ListedTaskDocument
 from windlass.shared import models
 from windlass.shared.store import rows as drawn
 from windlass.shared.store.record import Record, columns_of, fetchrow
@@ -26,12 +27,14 @@ KINDS: dict[str, Any] = {
     "bigint": int, "boolean": bool, "bytea": bytes, "character varying": str, "date": date, "double precision": float,
     "integer": int, "smallint": int, "text": str, "text[]": list[str], "timestamp with time zone": datetime,
     "integer[]": list[int], "timestamp with time zone[]": list[datetime], "uuid": UUID, "uuid[]": list[UUID],
-    "xid8": int,
+    "numeric": Decimal, "real[]": list[float], "xid8": int,
 }  # fmt: skip
 
 
 def kinds_of(postgres_type: str, *, may_be_null: bool) -> list[Any]:
     """What a column may be declared as; a document may be anything, if the model does not say more."""
+    if postgres_type == "tsvector":
+        return [Any]
     if postgres_type == "jsonb":
         return [Any, dict[str, Any] | None if may_be_null else dict[str, Any]]
     return [KINDS[postgres_type] | None if may_be_null else KINDS[postgres_type]]
@@ -71,5 +74,5 @@ async def test_a_column_is_an_attribute_and_one_that_was_not_selected_is_named(e
 
 
 def test_a_reader_is_shown_what_the_reference_describes() -> None:
-    assert {*TASK_FIELDS, "error_history"} == set(ListedTaskDocument.model_fields)
+    assert {*TASK_FIELDS, "error_history", "title"} == set(ListedTaskDocument.model_fields)
     assert "claim_token" not in TASK_FIELDS

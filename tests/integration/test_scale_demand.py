@@ -15,13 +15,12 @@ from tests.support.engine.flow import (
     look,
     open_the_breaker,
     pause,
-    ring_for,
     serve,
 )
 from tests.support.engine.rated import let_the_window_pass, set_rate
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.servers.databases import execute
-from windlass.shared.admission import WINDOW_FLOOR, admit
+from windlass.shared.admission import admit
 
 
 async def wanted(engine: Engine, queue: str = "probe.probe") -> int:
@@ -125,13 +124,6 @@ async def test_what_is_too_old_to_start_wants_nobody(engine: Engine) -> None:
 
 
 @on_the_engine
-async def test_what_a_doorbell_is_out_for_still_waits_for_somebody(engine: Engine) -> None:
-    await engine.submit_many(5)
-    await ring_for(engine, 3)
-    assert await wanted(engine) == 5
-
-
-@on_the_engine
 async def test_a_pause_wants_only_what_runs(engine: Engine) -> None:
     await engine.submit_many(10)
     await engine.running()
@@ -202,8 +194,7 @@ CONDITIONS = {
 
 @on_the_engine
 async def test_it_says_what_the_dispatcher_would_let_start_under_any_conditions(engine: Engine) -> None:
-    """The window of doorbells aside, which is larger than what waits here."""
-    waiting = WINDOW_FLOOR // 2
+    waiting = 8
     task_ids = await engine.submit_many(waiting)
     await engine.running()
     for number_of_jobs in (0, 1, 2):

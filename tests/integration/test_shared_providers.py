@@ -1,15 +1,16 @@
 """A provider that serves several actors: one limit, one order, one pause over all of its queues."""
 
 import random
+from dataclasses import replace
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
+from tests.support.engine.dispatching import start_next, would_start
 from tests.support.engine.flow import (
     be_told_429,
     change,
-    dispatch,
     let_the_time_pass,
     look,
     open_the_breaker,
@@ -18,12 +19,12 @@ from tests.support.engine.flow import (
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.tasks.why import explanation_of
-from windlass.shared.admission import Admission
+from windlass.shared.admission import admit
 from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import providers
 from windlass.shared.store.operating import queues, reconciliation, workers
-from windlass.shared.store.tasks import Claimed, Refused
+from windlass.shared.store.tasks import Refused
 
 BOTH = ("probe", "summarize")
 SUMMARY: dict[str, Any] = {"actor": "summarize"}
@@ -59,12 +60,11 @@ async def test_the_limit_is_over_all_of_its_queues(engine: Engine) -> None:
     await share(engine, limit=1)
     await serve(engine, "probe.probe", "summarize.probe")
     first, second = await engine.submit(), await engine.submit(**SUMMARY)
-    assert await dispatch(engine) == [first]
-    assert await dispatch(engine) == [], "the other queue's waits for the same slot"
+    assert await would_start(engine) == [first], "the other queue's waits for the same slot"
     attempt = await engine.start(first)
     assert isinstance(await engine.claim(second), Refused)
     await engine.finish(attempt)
-    assert await dispatch(engine) == [second]
+    assert await would_start(engine) == [second]
     assert (await engine.start(second)).actor == "summarize"
 
 
@@ -79,23 +79,22 @@ async def test_priority_and_age_count_across_the_queues(engine: Engine) -> None:
         (0, await engine.submit(priority=0, **SUMMARY)),
     ]
     expected = [task_id for _, task_id in sorted(wanted, key=lambda each: each[0])]
-    rows = await providers.reserve(engine.pool, await look(engine), Admission(3, 0, 0), uuid4())
-    assert [row.task_id for row in rows] == expected[:3]
-    assert [row.queue for row in rows] == ["summarize.probe", "summarize.probe", "probe.probe"]
-    assert await dispatch(engine) == expected[3:]
+    queues = ["probe.probe", "summarize.probe"]
+    given = await start_next(engine, 3, queues=queues)
+    assert {each.task_id for each in given} == set(expected[:3])
+    assert sorted(each.actor for each in given) == ["probe", "summarize", "summarize"]
+    assert set(await would_start(engine)) == set(expected[3:])
 
 
 @pytest.mark.parametrize("seed", range(3))
 @on_the_engine
-async def test_what_is_reserved_is_what_a_plain_sort_would_choose(engine: Engine, seed: int) -> None:
+async def test_what_is_given_is_what_a_plain_sort_would_choose(engine: Engine, seed: int) -> None:
     chance = random.Random(seed)
-    await share(engine, limit=None)
+    await share(engine, limit=100)
     for _ in range(60):
         task_id = await engine.submit(actor=chance.choice(BOTH), priority=chance.randrange(10))
         await engine.sql(
-            """
-            UPDATE tasks SET lane = $2, available_at = now() - make_interval(secs => $3) WHERE task_id = $1
-            """,
+            "UPDATE tasks SET lane = $2, available_at = now() - make_interval(secs => $3) WHERE task_id = $1",
             task_id,
             chance.choice(["fresh", "retry"]),
             chance.choice([-60, 5, 5, 10, 20]),
@@ -104,21 +103,19 @@ async def test_what_is_reserved_is_what_a_plain_sort_would_choose(engine: Engine
         rows = await engine.pool.fetch(
             """
             SELECT task_id, lane, priority, available_at FROM tasks
-            WHERE doorbell_token IS NULL AND available_at <= now()
+            WHERE status IN ('queued', 'retrying') AND available_at <= now()
             """
         )
-        wanted = {"fresh": chance.randrange(1, 6), "retry": chance.randrange(1, 6)}
+        number = chance.randrange(1, 9)
+        wanted = admit(replace(view, limit=view.held + number))
         in_order = sorted(rows, key=lambda row: (row["priority"], row["available_at"], row["task_id"]))
-        chosen = {
+        expected = {
             row["task_id"]
-            for lane, number in wanted.items()
-            for row in [row for row in in_order if row["lane"] == lane][:number]
+            for lane, places in (("fresh", wanted.fresh), ("retry", wanted.retry))
+            for row in [row for row in in_order if row["lane"] == lane][:places]
         }
-        expected = [row["task_id"] for row in in_order if row["task_id"] in chosen]
-        reserved = await providers.reserve(
-            engine.pool, view, Admission(wanted["fresh"], wanted["retry"], view.lane_credit), uuid4()
-        )
-        assert [row.task_id for row in reserved] == expected
+        given = await start_next(engine, number, queues=["probe.probe", "summarize.probe"])
+        assert {each.task_id for each in given} == expected
 
 
 @on_the_engine
@@ -129,7 +126,7 @@ async def test_a_queue_without_a_worker_takes_no_place_from_one_that_has_one(eng
     task_id = await engine.submit(priority=5)
     assert await why(engine, backlog[0]) is Reason.NO_WORKER
     assert await why(engine, task_id) is Reason.ABOUT_TO_START
-    assert await dispatch(engine) == [task_id]
+    assert await would_start(engine) == [task_id]
     attempt = await engine.start(task_id)
     assert await why(engine, backlog[0]) is Reason.NO_WORKER, "and not the limit: the slot would not be its own"
     await engine.finish(attempt)
@@ -137,28 +134,26 @@ async def test_a_queue_without_a_worker_takes_no_place_from_one_that_has_one(eng
     async with engine.listening("windlass_dispatch") as heard:
         await serve(engine, "summarize.probe")
     assert heard == [""], "who comes is told of: to everybody whom it may serve"
-    assert await dispatch(engine) == backlog[:1]
+    assert await would_start(engine) == backlog[:1]
 
 
 @on_the_engine
-async def test_a_doorbell_for_workers_that_have_gone_keeps_no_place(engine: Engine) -> None:
+async def test_a_queue_whose_workers_have_gone_keeps_no_slot(engine: Engine) -> None:
     await share(engine, limit=1)
     await serve(engine, "summarize.probe")
-    lost = await engine.submit(**SUMMARY)
-    assert await dispatch(engine) == [lost]
-    await fall_silent(engine, "summarize.probe")
+    await engine.submit(**SUMMARY)
     await serve(engine, "probe.probe")
     task_id = await engine.submit()
-    assert await dispatch(engine) == [task_id]
-    assert isinstance(await engine.claim(lost), Claimed), "should it be heard after all, the claim counts the slots"
-    assert isinstance(await engine.claim(task_id), Refused)
+    assert await would_start(engine, queues=["probe.probe"]) == [], "it is the other's turn"
+    await fall_silent(engine, "summarize.probe")
+    assert await would_start(engine, queues=["probe.probe"]) == [task_id]
 
 
 @on_the_engine
 async def test_while_nobody_serves_any_all_of_them_are_rung_for(engine: Engine) -> None:
     await share(engine, limit=None)
     task_ids = [await engine.submit(), await engine.submit(**SUMMARY)]
-    assert await dispatch(engine) == task_ids
+    assert set(await would_start(engine)) == set(task_ids)
 
 
 @on_the_engine
@@ -179,7 +174,7 @@ async def test_an_open_job_in_an_unserved_queue_is_no_trial_for_the_others(engin
     await let_the_time_pass(engine)
     await serve(engine, "probe.probe")
     task_id = await engine.submit()
-    assert await dispatch(engine) == [task_id], "the trial is one's that somebody can run"
+    assert await would_start(engine) == [task_id], "the trial is one's that somebody can run"
 
 
 @on_the_engine
@@ -187,11 +182,11 @@ async def test_a_429_and_a_pause_hold_both_queues_back(engine: Engine) -> None:
     await share(engine, limit=None)
     await be_told_429(engine, await engine.running(**SUMMARY))
     await engine.submit()
-    assert await dispatch(engine) == []
+    assert await would_start(engine) == []
     assert isinstance(await engine.claim(await engine.submit(**SUMMARY)), Refused)
     await change(engine, paused=True)
     await let_the_time_pass(engine)
-    assert await dispatch(engine) == []
+    assert await would_start(engine) == []
 
 
 @on_the_engine
@@ -203,8 +198,7 @@ async def test_the_breaker_opens_for_both_queues(engine: Engine) -> None:
     assert refused.reason is Reason.BREAKER_OPEN
     await let_the_time_pass(engine)
     tried = await engine.submit(**SUMMARY)
-    assert len(await dispatch(engine)) == 1, "one of both goes first"
-    await engine.sql("UPDATE tasks SET doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0")
+    assert len(await would_start(engine)) == 1, "one of both goes first"
     await engine.start(tried)
     assert "half-open" in await provider_story(engine)
 
@@ -280,9 +274,8 @@ async def test_what_waits_in_an_unserved_queue_is_told_of_by_health_and_not_as_u
     assert await workers.unserved_queues(engine.pool, for_seconds=60) == ["summarize.probe"]
     assert await unaccounted() == 0
     await serve(engine, "summarize.probe")
+    await engine.sql("UPDATE workers SET started_at = started_at - interval '1 h'")
     assert await unaccounted() == 1, "now the dispatcher should have rung"
-    await engine.sql("UPDATE workers SET state = 'stopped'")
-    assert await unaccounted() == 1, "and so it should where nobody serves any"
 
 
 @on_the_engine

@@ -1,70 +1,74 @@
 """A worker that is told to stop while a claim of its own is under way starts nothing that nobody would stop."""
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from uuid import UUID
 
 import pytest
-from dramatiq import Message, MessageProxy
-from dramatiq.brokers.stub import StubBroker
 
+from tests.support.engine.a_worker import Worker
 from tests.support.engine.store import Engine
 from tests.support.engine.store_from_threads import ask, held_up
+from tests.support.servers import databases
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.attempts import Attempts
-from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.context import Stopped
-from windlass.services.actors.worker.mirror import StateMirror
-from windlass.services.actors.worker.writing.writer import Writer
+from windlass.services.actors.worker.leases.clock import boot_time
 from windlass.shared.settings import Settings
 
-A_TASK = "SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE"
+THE_PROVIDER = "SELECT 1 FROM providers WHERE name = 'narrow' FOR NO KEY UPDATE"
 
 
 @pytest.fixture
-def mirror(database_url: str) -> Iterator[StateMirror]:
-    settings = Settings(database_url=database_url)
-    writer = Writer(settings, "worker-1", on_claim=lambda _tokens, _lease_end: None)
-    writer.start()
-    yield StateMirror(
-        writer,
-        Attempts(),
-        Calls(patience_seconds=1),
-        "worker-1",
-        settings=settings,
-        on_suspect=lambda: None,
-        condemn=lambda _reason: None,
-    )
-    writer.close(timeout=10)
-    writer._loop.close()
+def start(database_url: str) -> Iterator[Callable[[], Worker]]:
+    """Once the tests have made the database as they want it: a worker asks as soon as it is started."""
+    started: list[Worker] = []
+
+    def start() -> Worker:
+        worker = Worker(Settings(database_url=database_url))
+        started.append(worker)
+        worker.writer.start()
+        worker.writer.begin()
+        return worker
+
+    yield start
+    for worker in started:
+        worker.writer.close(timeout=10)
+        worker.writer._loop.close()
 
 
-async def a_claim_waits(engine: Engine) -> bool:
-    waiting = (
-        "SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    )
-    return bool(await engine.pool.fetchval(waiting))
+def one_waits(database_url: str) -> bool:
+    """Asked past the engine, which would wait for the provider, too."""
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return len(databases.ask(database_url, waiting)) == 1
+
+
+async def submit_to_a_guarded_provider(engine: Engine) -> UUID:
+    await engine.provide("narrow", limit=5)
+    return await engine.submit(provider="narrow")
 
 
 def test_what_is_granted_while_the_worker_is_told_to_stop_is_handed_back(
-    database_url: str, mirror: StateMirror
+    database_url: str, start: Callable[[], Worker]
 ) -> None:
-    broker = StubBroker(middleware=[])
-    task_id = ask(database_url, lambda engine: engine.submit())
-    message = MessageProxy(Message("probe.probe", "probe", (str(task_id),), {}, {}))
-
-    def process() -> None:
-        mirror.before_process_message(broker, message)
-        try:
-            mirror.running.context.check()
-        except Stopped as stopped:
-            mirror.after_process_message(broker, message, exception=stopped)
-
-    with ThreadPoolExecutor(1) as pool:
-        with held_up(database_url, A_TASK, task_id):
-            processing = pool.submit(process)
-            wait_until("the claim waits", lambda: ask(database_url, a_claim_waits))
-            # As a worker does it that is told to stop: nothing runs yet that could be asked to.
-            mirror.closed = True
-            mirror._attempts.stop_all()
-        processing.result(10)
+    task_id = ask(database_url, submit_to_a_guarded_provider)
+    with held_up(database_url, THE_PROVIDER):
+        worker = start()
+        wait_until("the claim waits", lambda: one_waits(database_url))
+        # As a worker does it that is told to stop: nothing runs yet that could be asked to.
+        worker.executor.closed = True
+        worker.attempts.stop_all()
+    worker.writer.stop_asking(timeout=10)
+    assert len(worker.attempts) == 1, "the answer of the last call was waited for"
+    assert not worker.take_up(worker.granted.get(timeout=10))
     assert ask(database_url, lambda engine: engine.status(task_id)) == "queued"
+    assert ask(database_url, lambda engine: engine.story(task_id)) == ["submit", "claim", "interrupt"]
+    assert len(worker.attempts) == 0
+
+
+def test_an_answer_that_comes_when_its_lease_is_nearly_over_is_not_started(
+    database_url: str, start: Callable[[], Worker]
+) -> None:
+    task_id = ask(database_url, lambda engine: engine.submit())
+    worker = start()
+    running = worker.granted.get(timeout=10)
+    running.limiter._lasts_until = boot_time()
+    assert not worker.take_up(running)
+    assert ask(database_url, lambda engine: engine.story(task_id))[:3] == ["submit", "claim", "interrupt"]

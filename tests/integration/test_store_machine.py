@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.support.engine.store import Engine, an_engine
 from tests.support.engine.store_steps import PROVIDERS, Step, Submit, World, steps, submissions
-from windlass.shared.states import TERMINAL, TRANSITIONS, WAITING, State, allows
+from windlass.shared.states import TERMINAL, TRANSITIONS, State, allows
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues
 from windlass.shared.store.tasks import dependencies
@@ -169,7 +169,7 @@ def follow(event: Record, state: State | None, attempt: int) -> tuple[State, int
     kind = event["type"]
     if kind not in TRANSITIONS:
         assert state is not None
-        assert state in (WAITING if kind == "dispatch" else (State.RUNNING,)), f"{kind} while {state}"
+        assert state is State.RUNNING, f"{kind} while {state}"
         assert event["attempt"] == attempt
         return state, attempt
     target = State(event["data"]["status"])

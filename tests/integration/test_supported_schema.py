@@ -42,12 +42,13 @@ def revisions() -> Iterator[str]:
         yield script.revision
 
 
-async def bring_to(database_url: str, revision: str) -> None:
+async def bring_to(database_url: str, revision: str, *, with_functions: bool = True) -> None:
     def upgrade(connection: Connection) -> None:
         config = alembic_config()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
-        install_functions(connection)
+        if with_functions:
+            install_functions(connection)
 
     engine = create_async_engine(database_url.replace("postgresql://", "postgresql+asyncpg://", 1))
     try:

@@ -5,14 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.engine.flow import dispatch, look, serve
+from tests.support.engine.flow import serve
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.tasks.why import explanation_of
 from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
-from windlass.shared.store.flow_control import providers
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import workers
 from windlass.shared.store.tasks import Claimed, Refused
@@ -125,14 +124,9 @@ async def test_a_new_life_is_without_suspicion(engine: Engine) -> None:
 
 
 @on_the_engine
-async def test_refused_to_a_worker_it_stays_rung_for_and_is_found_by_whoever_runs_alone(engine: Engine) -> None:
-    """Were its mark taken back, the dispatcher would ring for it again at once, and so on without end."""
+async def test_it_is_found_by_whoever_runs_alone(engine: Engine) -> None:
     task_id = await a_suspect(engine)
-    assert await tasks.next_alone(engine.pool, QUEUES) is None, "the dispatcher decides when its time has come"
-    assert await dispatch(engine) == [task_id]
-    async with engine.listening("windlass_dispatch") as heard:
-        assert await engine.claim(task_id) == Refused(task_id, Reason.MUST_RUN_ALONE)
-    assert heard == []
+    assert await engine.claim(task_id) == Refused(task_id, Reason.MUST_RUN_ALONE)
     found = await tasks.next_alone(engine.pool, QUEUES)
     assert found is not None
     assert (found["task_id"], found["actor"]) == (task_id, "probe")
@@ -140,31 +134,17 @@ async def test_refused_to_a_worker_it_stays_rung_for_and_is_found_by_whoever_run
 
 
 @on_the_engine
-async def test_without_a_free_slot_it_waits_for_the_dispatcher_as_everybody(engine: Engine) -> None:
+async def test_without_a_free_slot_it_waits_as_everybody(engine: Engine) -> None:
     task_id = await a_suspect(engine)
-    assert await dispatch(engine) == [task_id]
     await engine.running()
     await engine.provide("probe", limit=1)
     assert await engine.claim(task_id, alone=True) == Refused(task_id, Reason.PROVIDER_LIMIT)
-    assert await tasks.next_alone(engine.pool, QUEUES) is None
-
-
-@on_the_engine
-async def test_all_that_wait_for_a_process_of_their_own_take_one_place_for_a_while(engine: Engine) -> None:
-    suspects = [await a_suspect(engine) for _ in range(3)]
-    assert sorted(await dispatch(engine)) == sorted(suspects)
-    assert (await look(engine)).rung == 1
-    for _ in range(3):
-        await engine.sql("UPDATE tasks SET doorbell_at = doorbell_at - interval '1 h' WHERE doorbell_at IS NOT NULL")
-        assert len(await providers.check_doorbells(engine.pool, first_after_seconds=2, at_most_seconds=15)) == 3
-    assert (await look(engine)).rung == 0, "should no such process come, the others go on"
 
 
 @on_the_engine
 async def test_why_says_that_it_waits_for_a_process_of_its_own(engine: Engine) -> None:
     await serve(engine)
     first, second = await a_suspect(engine), await a_suspect(engine)
-    assert len(await dispatch(engine)) == 2
     answer = await why(engine, first)
     assert (answer["reason"], answer["details"]) == ("no-worker", {"runs_alone": True})
     assert "a process of its own" in answer["message"]
@@ -180,6 +160,5 @@ async def test_why_does_not_count_them_among_those_before_another(engine: Engine
     await a_suspect(engine)
     await engine.running()
     waiting = await engine.submit()
-    assert len(await dispatch(engine)) == 2
     answer = await why(engine, waiting)
     assert (answer["reason"], answer["details"]["position"]) == ("behind-others", 1)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.engine.flow import change, dispatch, open_the_breaker, pause, serve
+from tests.support.engine.flow import change, open_the_breaker, pause, serve
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.operators.health import look_at_components
 from windlass.services.api.operators.room import Room
@@ -32,13 +32,10 @@ async def let_a_while_pass(engine: Engine) -> None:
     await engine.sql(f"UPDATE workers SET heartbeat_at = heartbeat_at - interval '{2 * GRACE} s'")
 
 
-@pytest.mark.parametrize("rung", [False, True])
 @on_the_engine
-async def test_a_queue_that_nobody_serves_is_named_after_a_while(engine: Engine, rung: bool) -> None:
+async def test_a_queue_that_nobody_serves_is_named_after_a_while(engine: Engine) -> None:
     await serve(engine, queue="probe.other")
-    task_id = await engine.submit()
-    if rung:
-        assert await dispatch(engine) == [task_id]
+    await engine.submit()
     assert await unserved(engine) == [], "a pool may be on its way"
     await engine.sql(f"UPDATE tasks SET available_at = available_at - interval '{2 * GRACE} s'")
     assert await unserved(engine) == ["probe.probe"]

@@ -1,29 +1,30 @@
-"""What may start, said four times: the claim's gate, admission, `why` and the demand for pods agree in every situation.
+"""What may start, said five times: both claims, the model, `why` and the demand for pods agree in every situation.
 
 Whatever may keep a task from starting is a dimension: a strategy for the statement that brings it about. A new one is
 another entry.
 """
 
-from dataclasses import dataclass
-from uuid import uuid4
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID, uuid4
 
 from hypothesis import strategies as st
 
+from tests.support.engine.dispatching import start_next
 from tests.support.engine.examples import for_examples
 from tests.support.engine.flow import look, serve
-from tests.support.engine.rated import claim_together
 from tests.support.engine.store import Engine, empty_database
 from tests.support.servers.private_servers import Servers
-from windlass.shared.admission import WINDOW_FLOOR, admit
+from windlass.shared.admission import admit
 from windlass.shared.explanation import explain
 from windlass.shared.reasons import Reason
-from windlass.shared.store.flow_control import providers
+from windlass.shared.store import tasks
 from windlass.shared.store.reading.why import look_at
 from windlass.shared.store.record import fetch
 from windlass.shared.store.rows import TaskRow
+from windlass.shared.store.tasks import Claim, Claimed
 
-WAITING = WINDOW_FLOOR // 2
-"""Fewer than the window of doorbells has room for: it grows with the pool, which must not depend on it."""
+WAITING = 8
 
 CLEAR = """
 UPDATE providers SET configured_limit = NULL, configured_rate = NULL, rate_moments = '{}', rate_counts = '{}',
@@ -132,13 +133,19 @@ class Said:
 
 
 async def by_admission(engine: Engine) -> Said:
-    """As a dispatcher goes on: what is parked while it rings makes it look again."""
-    rung = -1
-    while rung < (rung := await engine.count("doorbell_token IS NOT NULL")):
-        view = await look(engine)
-        await providers.reserve(engine.pool, view, admit(view), uuid4())
-    resumes = await engine.count("doorbell_token IS NOT NULL AND job_open")
-    return Said(rung - resumes, resumes)
+    """The pure model. Of keys it knows nothing: what they leave no room for is taken off first, as it is parked."""
+    view = await look(engine)
+    crowded = [row for row, reason in await explained(engine) if reason is Reason.KEY_LIMIT]
+    fresh, retry = (sum(row.lane == lane for row in crowded) for lane in ("fresh", "retry"))
+    admission = admit(replace(view, fresh_due=view.fresh_due - fresh, retry_due=view.retry_due - retry))
+    return Said(admission.fresh + admission.retry, admission.resumes)
+
+
+async def by_the_next(engine: Engine) -> tuple[Said, set[UUID]]:
+    """Whoever has places enough is given so many; and which."""
+    granted = await start_next(engine)
+    said = Said(sum(not each.job_open for each in granted), sum(each.job_open for each in granted))
+    return said, {each.task_id for each in granted}
 
 
 async def explained(engine: Engine) -> list[tuple[TaskRow, Reason]]:
@@ -153,10 +160,12 @@ async def by_why(engine: Engine) -> Said:
     return Said(sum(not row.job_open for row in starting), sum(row.job_open for row in starting))
 
 
-async def by_the_gate(engine: Engine) -> Said:
-    """Whoever asks for all that waits is given so many."""
+async def by_the_gate(engine: Engine, connection: Any) -> Said:
+    """Whoever asks by name for all that waits is given so many."""
     rows = await engine.pool.fetch("SELECT task_id FROM tasks WHERE status IN ('queued', 'retrying')")
-    granted = await claim_together(engine, [row["task_id"] for row in rows])
+    claims = [Claim(row["task_id"], uuid4()) for row in rows]
+    answers = await tasks.claim(connection, "worker-1", claims, 30)
+    granted = [answer for answer in answers if isinstance(answer, Claimed)]
     return Said(sum(not each.job_open for each in granted), sum(each.job_open for each in granted))
 
 
@@ -167,22 +176,28 @@ async def by_the_demand(engine: Engine) -> int:
 
 async def bring_about(engine: Engine, situation: dict[str, str]) -> None:
     await engine.pool.execute(f"DELETE FROM tasks; DELETE FROM task_events; DELETE FROM actors; {CLEAR}")
-    await serve(engine, capacity=WINDOW_FLOOR)
+    await serve(engine, capacity=2 * WAITING)
     await engine.submit_many(WAITING)
     await engine.pool.execute("; ".join(situation.values()))
 
 
 async def agree(engine: Engine, situation: dict[str, str]) -> None:
     await bring_about(engine, situation)
-    wanted = await by_the_demand(engine)
-    full = [row.task_id for row, reason in await explained(engine) if reason is Reason.KEY_LIMIT]
-    admitted = await by_admission(engine)
+    before = await explained(engine)
+    full = {row.task_id for row, reason in before if reason is Reason.KEY_LIMIT}
+    wanted, admitted, told = await by_the_demand(engine), await by_admission(engine), await by_why(engine)
     assert wanted == admitted.starts + admitted.resumes, "the demand for pods"
-    assert await by_the_demand(engine) == wanted, "the demand, when keys have been looked at"
-    assert await by_why(engine) == admitted, "why"
-    rung = await engine.pool.fetch("SELECT task_id FROM tasks WHERE doorbell_token IS NOT NULL")
-    assert not {row["task_id"] for row in rung} & set(full), "why, before it was parked"
-    assert await by_the_gate(engine) == admitted, "the claim's gate"
+    assert told == admitted, "why"
+    async with engine.pool.acquire() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        named = await by_the_gate(engine, connection)
+        await transaction.rollback()
+    granted, which = await by_the_next(engine)
+    assert granted == admitted, "the claim of what is next"
+    assert not which & full, "why, before it was parked"
+    if not full:
+        assert named == admitted, "the claim by name"
 
 
 def test_the_gate_admission_and_the_demand_for_pods_agree(servers: Servers, migrated_template: str) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
-from uuid import UUID, uuid4
 
 import pytest
 
+from tests.support.engine.replies import end
 from tests.support.engine.store import Engine
 from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.engine.telling import install_tellers
@@ -18,10 +18,9 @@ from windlass.services.actors.worker.writing.group_commit import GroupCommit
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db
 from windlass.shared.concerns import Concern
-from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store.rows import TaskEventRow
-from windlass.shared.store.tasks import Claim, Claimed, Refused
+from windlass.shared.store.tasks import Claimed
 
 GOOD = 30
 A_TASK = "SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE"
@@ -66,11 +65,11 @@ def test_of_thirty_good_ends_and_a_bad_one_in_one_call_thirty_are_written_and_on
     with threads(GOOD + 2) as pool:
         with held_up(database_url, A_TASK, first.task_id):
             # While the writer waits for this one, the others gather behind it.
-            under_way = pool.submit(writer.end, ending_of_success(first, "first"))
+            under_way = pool.submit(end, writer, ending_of_success(first, "first"))
             wait_until("the writer waits", lambda: writer_waits(database_url))
-            answers = [pool.submit(writer.end, ending_of_success(attempt, "good")) for attempt in good[: GOOD // 2]]
-            culprit = pool.submit(writer.end, ending_of_success(bad, value))
-            answers += [pool.submit(writer.end, ending_of_success(attempt, "good")) for attempt in good[GOOD // 2 :]]
+            answers = [pool.submit(end, writer, ending_of_success(attempt, "good")) for attempt in good[: GOOD // 2]]
+            culprit = pool.submit(end, writer, ending_of_success(bad, value))
+            answers += [pool.submit(end, writer, ending_of_success(attempt, "good")) for attempt in good[GOOD // 2 :]]
             wait_until("all have gathered", lambda: gathered(writer._ends) == GOOD + 1)
         assert under_way.result(10) == "completed"
         assert [fate(answer) for answer in answers] == ["completed"] * GOOD
@@ -98,10 +97,10 @@ def test_an_end_that_waits_for_its_workflow_holds_up_no_plain_end(
     first, *plain, concerned = ask(database_url, start_them)
     with threads(GOOD + 2) as pool, held_up(database_url, "SELECT * FROM subject FOR UPDATE"):
         with held_up(database_url, A_TASK, first.task_id):
-            under_way = pool.submit(writer.end, ending_of_success(first, "first"))
+            under_way = pool.submit(end, writer, ending_of_success(first, "first"))
             wait_until("the writer waits", lambda: writer_waits(database_url))
-            waiting = pool.submit(writer.end, ending_of_success(concerned, "paid"))
-            answers = [pool.submit(writer.end, ending_of_success(attempt, "good")) for attempt in plain]
+            waiting = pool.submit(end, writer, ending_of_success(concerned, "paid"))
+            answers = [pool.submit(end, writer, ending_of_success(attempt, "good")) for attempt in plain]
             wait_until("all have gathered", lambda: gathered(writer._ends) == GOOD + 1)
         assert [fate(answer) for answer in (under_way, *answers)] == ["completed"] * (GOOD + 1)
         wait_until("the other is put aside", lambda: "go on one by one" in caplog.text)
@@ -126,26 +125,13 @@ def writer_waits(database_url: str) -> bool:
     return ask(database_url, look)
 
 
-def test_thirty_claims_at_once_are_answered_each_to_the_thread_that_asked(database_url: str, writer: Writer) -> None:
-    async def submit_them(engine: Engine) -> list[UUID]:
-        await engine.provide("probe", limit=20)
-        return await engine.submit_many(GOOD)
-
-    claims = [Claim(task_id, uuid4()) for task_id in ask(database_url, submit_them)]
-    with threads(GOOD) as pool:
-        answers = list(pool.map(writer.claim, claims))
-    assert [answer.task_id for answer in answers] == [claim.task_id for claim in claims]
-    assert sum(isinstance(answer, Claimed) for answer in answers) == 20
-    assert {answer.reason for answer in answers if isinstance(answer, Refused)} == {Reason.PROVIDER_LIMIT}
-
-
 def test_an_end_is_offered_until_it_is_accepted_although_the_connection_is_lost(
     database_url: str, writer: Writer
 ) -> None:
     attempt = ask(database_url, lambda engine: engine.running())
     with threads(1) as pool:
         with held_up(database_url, A_TASK, attempt.task_id):
-            answer = pool.submit(writer.end, ending_of_success(attempt, "kept"))
+            answer = pool.submit(end, writer, ending_of_success(attempt, "kept"))
             wait_until("the writer waits", lambda: writer_waits(database_url))
             ask(
                 database_url,
@@ -208,5 +194,5 @@ def test_a_report_that_cannot_be_stored_keeps_nobody_else_s_words_or_end_from_be
 
     wait_until("the good one's words are written", lambda: ask(database_url, heard), seconds=10)
     with threads(1) as pool:
-        answer = pool.submit(writer.end, ending_of_success(bad.task, "it goes on"))
+        answer = pool.submit(end, writer, ending_of_success(bad.task, "it goes on"))
         assert answer.result(10) == "completed"

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import yaml
@@ -10,6 +11,7 @@ import yaml
 from deploy.monitoring.generate.output import files
 from tests.monitoring.programs import program
 from tests.monitoring.written import MONITORING, PROJECT, alerts, rules
+from windlass.shared.filters import FILTERS
 
 TESTS = sorted((MONITORING / "tests").glob("*.yaml"))
 WINDOWS = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
@@ -40,8 +42,18 @@ def test_every_alert_says_how_urgent_it_is_and_what_it_is_about() -> None:
     for alert in alerts():
         assert alert["labels"]["severity"] in {"page", "ticket"}
         annotations = alert["annotations"]
-        assert annotations.keys() == {"summary", "description", "runbook_url"}
+        assert annotations.keys() == {"summary", "description", "runbook_url", "page_url"}
         assert re.search(r"{{ \$(labels|value)", annotations["description"]), alert["alert"]
+
+
+def test_every_alert_leads_into_a_view_of_the_page_with_its_filter() -> None:
+    views = re.findall(r'href: "(.+?)"', (PROJECT / "web" / "src" / "views.ts").read_text())
+    for alert in alerts():
+        place, url = alert["annotations"]["page_url"].split(" }}", 1)
+        assert place == "{{ $externalLabels.windlass_url"
+        path, query = (urlsplit(url).path, parse_qsl(urlsplit(url).query, keep_blank_values=True))
+        assert path.split("/{{")[0] in views, alert["alert"]
+        assert {name for name, _ in query} <= FILTERS.keys() | {"state"}, alert["alert"]
 
 
 @pytest.mark.parametrize("name", names())

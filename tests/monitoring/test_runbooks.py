@@ -12,7 +12,10 @@ from windlass.services.cli.main import build_parser
 
 PAGES = sorted(path for path in (MONITORING / "runbooks").glob("*.md") if path.name != "README.md")
 PARTS = ("**For users:**", "**See**", "**Likely causes", "**Do**", "**Leave it alone")
-NAMES = {"TASK": "01a1e216-aa70-7000-8000-000000000000", "N": "3", "NAME": "leonardo"}
+AN_ID = "01a1e216-aa70-7000-8000-000000000000"
+NAMES = {"N": "3", "NAME": "leonardo"} | dict.fromkeys(
+    ("TASK", "PROJECT", "WORKFLOW", "WEBHOOK", "DELIVERY", "EVENT", "JOB", "MODEL"), AN_ID
+)
 WITHOUT_PREFIX = {"/health", "/health/live", "/health/ready"}
 
 a_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

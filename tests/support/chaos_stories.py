@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from tests.chaos.checker import judge_rows
+from tests.chaos.judge.checker import judge_rows
+from tests.chaos.judge.rows import EventRow, Rows, TaskRow
+from tests.chaos.judge.violation import Violation
 from tests.chaos.record import Accepted, Record
-from tests.chaos.rows import EventRow, Rows, TaskRow
-from tests.chaos.violation import Violation
 
 LEASE = 4.0
 BOUND = 60.0

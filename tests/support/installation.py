@@ -14,6 +14,7 @@ from uuid import UUID
 
 import httpx
 
+from tests.support.fork_server import ForkedProcess, can_start, fork_server
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
 from windlass.services.laptop.supervision.children import LEASH
@@ -37,6 +38,7 @@ ENDED = {"completed", "dead", "cancelled"}
 SERVICES = ("api", "dispatcher", "actors", "janitor")
 
 Task = dict[str, Any]
+Process = subprocess.Popen[bytes] | ForkedProcess
 
 
 class Client:
@@ -157,6 +159,9 @@ def read_events(lines: Iterator[str]) -> Iterator[tuple[int, str, Any]]:
 class Windlass:
     """The processes of one test, each one startable, stoppable and killable."""
 
+    may_fork = True
+    """A fork shares its memory with the one it came from: what is measured is started as a user starts it."""
+
     def __init__(self, database_url: str, amqp_url: str, directory: Path, **settings: str) -> None:
         self.directory = directory
         self.port = free_port()
@@ -171,18 +176,17 @@ class Windlass:
             "WINDLASS_LOG_FORMAT": "text",
             **settings,
         }
-        self.processes: list[subprocess.Popen[bytes]] = []
+        self.processes: list[Process] = []
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = Client(self.url)
         self.clients = [self.client]
 
-    def start(self, service: str, **settings: str) -> subprocess.Popen[bytes]:
+    def start(self, service: str, **settings: str) -> Process:
         """Starts `windlass.services.<service>`, or a module of the tests' own."""
         module = service if "." in service else f"windlass.services.{service}"
         environment = {**self.environment, "WINDLASS_PORT": str(self.port), **settings}
         with (self.directory / "log").open("ab") as log:
-            command = [*leash(), sys.executable, "-m", module]
-            process = subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=log)
+            process = start(module, environment, log.fileno(), may_fork=self.may_fork)
         self.processes.append(process)
         return process
 
@@ -246,6 +250,15 @@ class Windlass:
         with suppress(ProcessLookupError):
             os.kill(pid, signum)
 
+    def arm(self, failpoint: str) -> None:
+        """The next worker that comes by is killed there."""
+        (self.directory / "data" / "failpoints").mkdir(parents=True, exist_ok=True)
+        (self.directory / "data" / "failpoints" / failpoint).touch()
+
+    def wait_until_spent(self, failpoint: str) -> None:
+        spent = self.directory / "data" / "failpoints" / failpoint
+        wait_until(f"{failpoint} is reached", lambda: not spent.exists())
+
     def log(self) -> str:
         return (self.directory / "log").read_text()
 
@@ -259,7 +272,14 @@ class Windlass:
             client.close()
 
 
-def end_with_descendants(process: subprocess.Popen[bytes]) -> None:
+def start(module: str, environment: Mapping[str, str], stderr: int, *, may_fork: bool = True) -> Process:
+    """`python -m` of a module, as a process that a test run which is cut off does not leave behind."""
+    if may_fork and can_start(module, environment):
+        return fork_server().start(module, environment, stderr)
+    return subprocess.Popen([*leash(), sys.executable, "-m", module], cwd=PROJECT, env=environment, stderr=stderr)
+
+
+def end_with_descendants(process: Process) -> None:
     for each in descendants(process.pid) if process.poll() is None else ():
         each.send(signal.SIGKILL)
     process.kill()

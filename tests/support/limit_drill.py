@@ -8,13 +8,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from subprocess import Popen
 from typing import Any
-from uuid import UUID
 
 import pika
 
-from tests.support.installation import Windlass
+from tests.support.installation import Process, Windlass
 from tests.support.providers.counting_provider import Call, CountingProvider
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
@@ -56,7 +54,7 @@ class LimitDrill:
         )
         self._configured_limit = limit
         self._actors = actors
-        self.guardians: list[Popen[bytes]] = []
+        self.guardians: list[Process] = []
         self.changes: list[LimitChange] = []
         self.harm_done: Counter[str] = Counter()
         self.ids: list[str] = []
@@ -77,15 +75,15 @@ class LimitDrill:
 
     # Harm
 
-    def kill_a_worker(self, guardian: Popen[bytes]) -> None:
+    def kill_a_worker(self, guardian: Process) -> None:
         for worker in self._workers_of(guardian):
             worker.send(signal.SIGKILL)
 
-    def freeze_a_worker(self, guardian: Popen[bytes]) -> None:
+    def freeze_a_worker(self, guardian: Process) -> None:
         for worker in self._workers_of(guardian):
             worker.send(signal.SIGSTOP)
 
-    def kill_guardian_and_worker(self, guardian: Popen[bytes]) -> None:
+    def kill_guardian_and_worker(self, guardian: Process) -> None:
         """Nobody is left who could vouch for them: the leases have to run out."""
         workers = self._workers_of(guardian)
         guardian.kill()
@@ -93,7 +91,7 @@ class LimitDrill:
             worker.send(signal.SIGKILL)
         self._replace(guardian)
 
-    def restart(self, guardian: Popen[bytes]) -> None:
+    def restart(self, guardian: Process) -> None:
         guardian.terminate()
         self._replace(guardian)
 
@@ -109,8 +107,8 @@ class LimitDrill:
         parameters = pika.URLParameters(self.windlass.environment["WINDLASS_AMQP_URL"])
         with closing(pika.BlockingConnection(parameters)) as connection:
             channel = connection.channel()
-            for task_id in self.ids:
-                channel.basic_publish("", queue, doorbell(UUID(task_id), actor="probe", queue=queue))
+            for _ in self.ids:
+                channel.basic_publish("", queue, doorbell(queue, 3))
         return self._done("stray doorbells")
 
     def shake(self, dice: random.Random) -> str:
@@ -202,10 +200,10 @@ class LimitDrill:
             if (change is self.changes[0] or change.asked_at <= moment) and (until is None or moment <= until)
         )
 
-    def _workers_of(self, guardian: Popen[bytes]) -> list[ProcessIdentity]:
+    def _workers_of(self, guardian: Process) -> list[ProcessIdentity]:
         return descendants(guardian.pid)
 
-    def _replace(self, guardian: Popen[bytes]) -> None:
+    def _replace(self, guardian: Process) -> None:
         self.guardians[self.guardians.index(guardian)] = self.windlass.start(WORKER)
 
     def _now(self) -> datetime:

@@ -13,7 +13,6 @@ from tests.acceptance.conftest import a_windlass_apart
 from tests.support.installation import Client, Windlass
 from tests.support.providers.fake_providers import FakeProviders, fake_providers
 from tests.support.servers.private_servers import Servers
-from tests.support.waiting import wait_until
 
 CONFIG = """
 [providers.leonardo]
@@ -74,13 +73,6 @@ class Studio:
             if path.is_file() and not path.name.startswith(".")
         }
 
-    def arm(self, failpoint: str) -> None:
-        (self.data / "failpoints").mkdir(parents=True, exist_ok=True)
-        (self.data / "failpoints" / failpoint).touch()
-
-    def wait_until_spent(self, failpoint: str) -> None:
-        wait_until(f"{failpoint} is reached", lambda: not (self.data / "failpoints" / failpoint).exists())
-
     def open_jobs(self) -> int:
         return sum(len(self.slots(name)) for name in ("leonardo", "midjourney", "patient", "stubborn"))
 
@@ -90,7 +82,16 @@ class Studio:
 
 
 @contextmanager
-def a_studio(servers: Servers, template: str, management: httpx.Client, directory: Path) -> Iterator[Studio]:
+def a_studio(
+    servers: Servers,
+    template: str,
+    management: httpx.Client,
+    directory: Path,
+    *,
+    actors: tuple[str, ...] = ("media",),
+    config: str = CONFIG,
+    **settings: str,
+) -> Iterator[Studio]:
     with (
         fake_providers(directory) as fake,
         a_windlass_apart(
@@ -98,10 +99,11 @@ def a_studio(servers: Servers, template: str, management: httpx.Client, director
             template,
             management,
             directory,
-            config=CONFIG,
-            actors=("media",),
+            config=config,
+            actors=actors,
             WINDLASS_FAKE_PROVIDERS_URL=fake.url,
             WINDLASS_ABANDONED_JOB_SECONDS="6",
+            **settings,
         ) as windlass,
     ):
         windlass.start_all()

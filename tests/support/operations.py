@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 API = "/api/v1"
+NO_PROJECT = "01890000-0000-7000-8000-000000000000"
 
 
 class May(Enum):
@@ -29,7 +30,17 @@ class Operation:
 
     @property
     def owned(self) -> bool:
-        return self.about in {"task", "bulk", "content"}
+        return self.about in {
+            "task",
+            "bulk",
+            "content",
+            "project",
+            "schedule",
+            "workflow",
+            "agent-event",
+            "webhook",
+            "delivery",
+        }
 
 
 def expected(operation: Operation, role: str, whose: str | None) -> frozenset[int]:
@@ -60,19 +71,38 @@ def _statuses(*numbers: int) -> frozenset[int]:
 NO_SUCH = {"error_type": "NothingHasThisType"}
 LATER = {"actor": "probe", "delay_seconds": 3600}
 
+HOURLY = {"cron": "0 * * * *", "target": {"task": LATER}}
+
 OPERATIONS: Mapping[str, Operation] = {
     "GET /health": Operation(May.ANYBODY),
     "GET /health/live": Operation(May.ANYBODY),
     "GET /health/ready": Operation(May.ANYBODY),
     "GET /metrics": Operation(May.OVERSEE),
+    # webhooks
+    f"POST {API}/webhooks": Operation(
+        May.WRITE, body={"url": "https://example.org/hook", "events": []}, fine=_statuses(201, 409)
+    ),
+    f"GET {API}/webhooks": Operation(May.READ),
+    f"GET {API}/webhooks/{{}}": Operation(May.READ, "webhook"),
+    f"PATCH {API}/webhooks/{{}}": Operation(May.WRITE, "webhook", body={"description": "ours"}),
+    f"DELETE {API}/webhooks/{{}}": Operation(May.WRITE, "webhook", fine=_statuses(204)),
+    f"POST {API}/webhooks/{{}}/test": Operation(May.WRITE, "webhook", fine=_statuses(202)),
+    f"POST {API}/webhooks/{{}}/rotate": Operation(May.WRITE, "webhook"),
+    f"POST {API}/webhooks/{{}}/disable": Operation(May.WRITE, "webhook"),
+    f"POST {API}/webhooks/{{}}/enable": Operation(May.WRITE, "webhook"),
+    f"GET {API}/webhooks/{{}}/deliveries": Operation(May.READ, "webhook"),
+    f"GET {API}/deliveries/{{}}": Operation(May.READ, "delivery"),
+    f"POST {API}/deliveries/{{}}/redeliver": Operation(May.WRITE, "delivery", fine=_statuses(202)),
     # tasks
     f"POST {API}/tasks": Operation(May.WRITE, body=LATER, fine=_statuses(201)),
     f"POST {API}/tasks/batch": Operation(May.WRITE, body={"tasks": [LATER]}, fine=_statuses(201)),
     # Their payloads are no matter here: 422 comes after the question who asks.
     f"POST {API}/tasks/probe": Operation(May.WRITE, body={}, fine=_statuses(201, 422)),
+    f"POST {API}/tasks/embed": Operation(May.WRITE, body={}, fine=_statuses(403)),
     f"POST {API}/tasks/summarize": Operation(May.WRITE, body={}, fine=_statuses(201, 422)),
     f"POST {API}/tasks/media": Operation(May.WRITE, body={}, fine=_statuses(201, 422)),
     f"POST {API}/tasks/agent": Operation(May.WRITE, body={}, fine=_statuses(201, 422)),
+    f"POST {API}/tasks/webhook": Operation(May.WRITE, body={}, fine=_statuses(201, 422)),
     f"GET {API}/tasks": Operation(May.READ),
     f"GET {API}/tasks/{{}}": Operation(May.READ, "task"),
     f"GET {API}/tasks/{{}}/events": Operation(May.READ, "task"),
@@ -85,6 +115,18 @@ OPERATIONS: Mapping[str, Operation] = {
     f"POST {API}/tasks/{{}}/retry": Operation(May.WRITE, "task", fine=_statuses(200, 409)),
     f"POST {API}/tasks/requeue-orphaned": Operation(May.OPERATE),
     f"GET {API}/stream": Operation(May.READ),
+    f"POST {API}/tasks/{{}}/approve": Operation(May.WRITE, "task", fine=_statuses(200, 409)),
+    f"POST {API}/tasks/{{}}/reject": Operation(May.WRITE, "task", fine=_statuses(200, 409)),
+    f"GET {API}/approvals": Operation(May.READ),
+    # workflows
+    f"POST {API}/workflows": Operation(
+        May.WRITE, body={"name": "report", "tasks": [{"key": "a", **LATER}]}, fine=_statuses(201)
+    ),
+    f"GET {API}/workflows": Operation(May.READ),
+    f"GET {API}/workflows/{{}}": Operation(May.READ, "workflow"),
+    f"GET {API}/workflows/{{}}/stream": Operation(May.READ, "workflow"),
+    f"POST {API}/workflows/{{}}/resume": Operation(May.WRITE, "workflow", fine=_statuses(202, 409)),
+    f"POST {API}/workflows/{{}}/cancel": Operation(May.WRITE, "workflow", fine=_statuses(200, 202, 409)),
     # many at once
     f"POST {API}/tasks/bulk": Operation(
         May.WRITE, body={"action": "cancel", "filter": NO_SUCH}, fine=_statuses(200, 202)
@@ -93,6 +135,49 @@ OPERATIONS: Mapping[str, Operation] = {
     f"GET {API}/queues/status": Operation(May.READ),
     f"GET {API}/queues/dlq": Operation(May.READ),
     f"POST {API}/queues/dlq/revive": Operation(May.WRITE, body={"filter": NO_SUCH}, fine=_statuses(200, 202)),
+    # schedules
+    f"POST {API}/schedules": Operation(May.WRITE, body={**HOURLY, "name": "new"}, fine=_statuses(201, 409)),
+    f"GET {API}/schedules": Operation(May.READ),
+    f"POST {API}/schedules/preview": Operation(May.READ, body={"cron": "0 * * * *"}),
+    f"GET {API}/schedules/{{}}": Operation(May.READ, "schedule"),
+    f"GET {API}/schedules/{{}}/runs": Operation(May.READ, "schedule"),
+    f"PATCH {API}/schedules/{{}}": Operation(May.WRITE, "schedule", body={"overlap": "skip"}),
+    f"DELETE {API}/schedules/{{}}": Operation(May.WRITE, "schedule", fine=_statuses(204)),
+    f"POST {API}/schedules/{{}}/pause": Operation(May.WRITE, "schedule"),
+    f"POST {API}/schedules/{{}}/resume": Operation(May.WRITE, "schedule"),
+    f"POST {API}/schedules/{{}}/trigger": Operation(May.WRITE, "schedule", fine=_statuses(202)),
+    f"POST {API}/schedules/{{}}/backfill": Operation(
+        May.WRITE,
+        "schedule",
+        body={"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:01Z"},
+        fine=_statuses(202),
+    ),
+    f"PUT {API}/schedules/{{}}": Operation(
+        May.WRITE, "schedule", body={**HOURLY, "name": "changed"}, fine=_statuses(200, 409)
+    ),
+    # projects; where a path names an item, it is one that nobody has
+    f"POST {API}/projects": Operation(May.WRITE, body={"name": "site"}, fine=_statuses(201)),
+    f"GET {API}/projects": Operation(May.READ),
+    f"POST {API}/projects/batch": Operation(
+        May.WRITE, body={"action": "stop", "project_ids": [NO_PROJECT]}, fine=_statuses(200)
+    ),
+    f"GET {API}/projects/{{}}": Operation(May.READ, "project"),
+    f"PATCH {API}/projects/{{}}": Operation(May.WRITE, "project", body={"on_failure": "stop"}),
+    f"DELETE {API}/projects/{{}}": Operation(May.WRITE, "project"),
+    f"GET {API}/projects/{{}}/items": Operation(May.READ, "project"),
+    f"POST {API}/projects/{{}}/items": Operation(May.WRITE, "project", body={"actor": "probe"}, fine=_statuses(201)),
+    f"GET {API}/projects/{{}}/items/{{}}": Operation(May.READ, "project", fine=_statuses(404)),
+    f"PATCH {API}/projects/{{}}/items/{{}}": Operation(May.WRITE, "project", body={}, fine=_statuses(404)),
+    f"DELETE {API}/projects/{{}}/items/{{}}": Operation(May.WRITE, "project", fine=_statuses(404)),
+    f"POST {API}/projects/{{}}/items/{{}}/skip": Operation(May.WRITE, "project", fine=_statuses(404)),
+    f"POST {API}/projects/{{}}/items/{{}}/requeue": Operation(May.WRITE, "project", fine=_statuses(404)),
+    f"POST {API}/projects/{{}}/run": Operation(May.WRITE, "project", fine=_statuses(202, 409)),
+    f"POST {API}/projects/{{}}/queue/stop": Operation(May.WRITE, "project"),
+    f"POST {API}/projects/{{}}/queue/force-stop": Operation(May.WRITE, "project"),
+    f"GET {API}/projects/{{}}/queue/status": Operation(May.READ, "project"),
+    f"GET {API}/projects/{{}}/queue/stream": Operation(May.READ, "project"),
+    f"GET {API}/projects/{{}}/events": Operation(May.READ, "project"),
+    f"GET {API}/projects/{{}}/runs": Operation(May.READ, "project"),
     # media
     f"GET {API}/media/{{}}": Operation(May.READ, "content"),
     f"GET {API}/media": Operation(May.READ),
@@ -113,7 +198,21 @@ OPERATIONS: Mapping[str, Operation] = {
     f"GET {API}/workers": Operation(May.OVERSEE),
     f"POST {API}/workers/{{}}/drain": Operation(May.OPERATE, "worker", fine=_statuses(202)),
     f"POST {API}/tasks/{{}}/kill-worker": Operation(May.OPERATE, "task", fine=_statuses(409)),
-    f"GET {API}/stats": Operation(May.OVERSEE),
+    f"GET {API}/stats": Operation(May.READ),
+    # memory
+    f"GET {API}/agent-events": Operation(May.READ),
+    f"GET {API}/agent-events/{{}}": Operation(May.READ, "agent-event"),
+    f"DELETE {API}/agent-events/{{}}": Operation(May.WRITE, "agent-event", fine=_statuses(204)),
+    f"GET {API}/memory/search": Operation(May.READ, fine=_statuses(400)),
+    f"POST {API}/memory/search": Operation(May.READ, body={"q": "a-foreign-prompt"}),
+    f"GET {API}/embedding-models": Operation(May.READ),
+    f"POST {API}/embedding-models": Operation(
+        May.OPERATE, body={"name": "wide", "provider": "hash", "dimensions": 8}, fine=_statuses(201, 409)
+    ),
+    f"POST {API}/embedding-models/{{}}/activate": Operation(May.OPERATE, "embedding-model"),
+    f"DELETE {API}/embedding-models/{{}}": Operation(May.OPERATE, "embedding-model", fine=_statuses(204, 409)),
+    f"GET {API}/embedding-jobs": Operation(May.OVERSEE),
+    f"POST {API}/embedding-jobs/{{}}/retry": Operation(May.OPERATE, "embedding-job", fine=_statuses(202)),
     # sessions: anybody may try to sign in, and a link signs in as oneself
     f"POST {API}/session": Operation(May.ANYBODY, body={}, fine=_statuses(422)),
     f"GET {API}/session": Operation(May.READ),

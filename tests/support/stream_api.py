@@ -78,7 +78,7 @@ def stories(port: int, **options: Any) -> AbstractAsyncContextManager[EventReade
 def query(options: dict[str, Any]) -> str:
     """Takes out of the options what belongs into the URL."""
     pairs = []
-    for name in ("after", "token", "task_id", "project_id", "workflow_id", "user_id"):
+    for name in ("after", "token", "task_id", "project_id", "workflow_id", "user_id", "only"):
         values = options.pop(name, [])
         pairs += [f"{name}={value}" for value in (values if isinstance(values, list) else [values])]
     return "?" + "&".join(pairs) if pairs else ""

@@ -127,8 +127,8 @@ def do_hog(_order: dict[str, Any], params: dict[str, Any]) -> None:
     for _ in range(params.get("processes", 1) - 1):
         if os.fork() == 0:
             break
-    kept = []
-    for _ in range(params["megabytes"]):
+    kept = [bytearray(params.get("megabytes_at_once", 0) * MEGABYTE)]
+    for _ in range(params.get("megabytes", 0)):
         kept.append(bytearray(MEGABYTE))
         kept[-1][::4096] = b"x" * 256
     time.sleep(params.get("seconds", 600))

@@ -2,30 +2,31 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windlass.shared.admission import WINDOW_FLOOR, Admission, ProviderView, admit, free_places
+from windlass.shared.admission import Admission, ProviderView, Ringing, admit, free_places, ringing
+from windlass.shared.toml_tables import LaneSettings
 
 by_the_hundred = settings(max_examples=200, derandomize=True, deadline=None)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 QUIET = ProviderView(
-    "somebody", 0, lane_credit=0, limit=None, held=0, rung=0, capacity=8, fresh_due=0, retry_due=0, at=NOW
+    "somebody", lane_credit=0, limit=None, held=0, capacity=8, idle_places=8, fresh_due=0, retry_due=0, at=NOW
 )
 PAST, FUTURE = NOW - timedelta(seconds=1), NOW + timedelta(seconds=1)
 
 open_views = st.builds(
     ProviderView,
     name=st.just("somebody"),
-    dispatch_version=st.just(0),
     lane_credit=st.integers(0, 99),
     limit=st.none() | st.integers(0, 60),
     held=st.integers(0, 40),
-    rung=st.integers(0, 40),
     capacity=st.integers(0, 40),
+    idle_places=st.integers(0, 40),
     fresh_due=st.integers(0, 80),
     retry_due=st.integers(0, 80) | st.sampled_from([999, 1000, 5000, 5001]),
     at=st.just(NOW),
@@ -64,7 +65,7 @@ def view_of(**fields: object) -> ProviderView:
 def test_never_more_start_than_the_limit_has_room_for(view: ProviderView) -> None:
     admission = admit(view)
     if view.limit is not None:
-        room = max(0, view.limit - view.held - view.rung)
+        room = max(0, view.limit - view.held)
         assert admission.fresh + admission.retry <= room
 
 
@@ -73,15 +74,7 @@ def test_never_more_start_than_the_limit_has_room_for(view: ProviderView) -> Non
 def test_never_more_start_than_the_rate_has_room_for(view: ProviderView) -> None:
     admission = admit(view)
     if view.rate_left is not None:
-        assert admission.fresh + admission.retry <= max(0, view.rate_left - view.rung)
-
-
-@given(views)
-@by_the_hundred
-def test_never_more_doorbells_are_out_than_twice_the_capacity(view: ProviderView) -> None:
-    admission = admit(view)
-    window = max(WINDOW_FLOOR, 2 * view.capacity)
-    assert admission.fresh + admission.retry <= max(0, window - view.held - view.rung)
+        assert admission.fresh + admission.retry <= view.rate_left
 
 
 @given(views)
@@ -109,7 +102,7 @@ def test_the_credit_is_always_less_than_one_pick(view: ProviderView) -> None:
 @by_the_hundred
 def test_one_place_at_a_time_gives_what_all_at_once_gives(view: ProviderView, places: int) -> None:
     """While both lanes have work, that is; the share is the one of the first look."""
-    view = replace(view, held=0, rung=0, capacity=8, fresh_due=40, retry_due=40)
+    view = replace(view, held=0, capacity=8, fresh_due=40, retry_due=40)
     at_once = admit(replace(view, limit=min(places, 16)))
     credit, fresh, retry = view.lane_credit, 0, 0
     for _ in range(min(places, 16)):
@@ -127,10 +120,8 @@ def test_over_a_hundred_single_picks_the_lanes_get_exactly_their_shares(
 ) -> None:
     started, credit = {"fresh": 0, "retry": 0}, 0
     for _ in range(100):
-        seen = min(waiting_retries, 256)
-        one = admit(
-            view_of(limit=1, fresh_due=500, retry_due=seen, waiting_retries=waiting_retries, lane_credit=credit)
-        )
+        share = LaneSettings().retry_share(waiting_retries)
+        one = admit(view_of(limit=1, fresh_due=500, retry_due=500, retry_share=share, lane_credit=credit))
         assert one.fresh + one.retry == 1
         credit = one.credit
         started["fresh"] += one.fresh
@@ -156,8 +147,8 @@ def test_within_any_ten_picks_the_retry_lane_gets_three() -> None:
     assert all(sum(picks[at : at + 10]) == 3 for at in range(90)), "spread out, not in lumps"
 
 
-def test_no_limit_starts_what_the_workers_can_take() -> None:
-    assert admit(view_of(limit=None, capacity=20, fresh_due=1000)) == Admission(fresh=40, retry=0, credit=0)
+def test_no_limit_starts_all_that_is_due() -> None:
+    assert admit(view_of(limit=None, capacity=20, fresh_due=1000)) == Admission(fresh=1000, retry=0, credit=0)
 
 
 def test_a_limit_of_zero_starts_nothing() -> None:
@@ -168,21 +159,9 @@ def test_a_limit_that_was_lowered_below_what_runs_starts_nothing() -> None:
     assert admit(view_of(limit=2, held=5, fresh_due=10)).fresh == 0
 
 
-def test_a_doorbell_that_is_out_takes_a_place() -> None:
-    assert admit(view_of(limit=3, held=1, rung=1, fresh_due=10)).fresh == 1
-
-
 def test_a_rate_that_is_used_up_keeps_nobody_from_going_on_with_an_open_job() -> None:
     used_up = view_of(rate_left=0, fresh_due=10, resumes_due=3)
     assert admit(used_up) == Admission(fresh=0, retry=0, credit=0, resumes=3)
-
-
-def test_a_doorbell_that_is_out_will_take_a_place_in_the_rate() -> None:
-    assert admit(view_of(rate_left=3, rung=1, fresh_due=10)).fresh == 2
-
-
-def test_a_pool_scaled_to_zero_is_still_rung_for() -> None:
-    assert admit(view_of(limit=None, capacity=0, fresh_due=1000)).fresh == WINDOW_FLOOR
 
 
 def test_an_empty_retry_lane_gives_its_share_away() -> None:
@@ -216,7 +195,7 @@ def test_nothing_starts_while_paused_or_open(view: ProviderView) -> None:
 def test_after_a_pause_or_an_open_breaker_at_most_one_goes_first(view: ProviderView) -> None:
     if view.paused_until or view.breaker_until:
         admission = admit(view)
-        room = 0 if view.trial_running or view.rung else 1
+        room = 0 if view.trial_running else 1
         assert admission.fresh + admission.retry <= room
         assert admission.trial == (admission.fresh + admission.retry == 1)
     else:
@@ -241,3 +220,39 @@ def test_a_breaker_that_an_operator_opened_has_no_end() -> None:
 def test_nothing_starts_while_nobody_can_be_rung_for(view: ProviderView) -> None:
     for broker in ("blocked", "away"):
         assert admit(replace(view, broker=broker, resumes_due=3)).nobody
+
+
+def rung_by(view: ProviderView, **out: int) -> list[Ringing]:
+    """With one queue, in which all of it is."""
+    due = view.fresh_due + view.retry_due
+    one: Any = {"queues": ["one"], "due_by_queue": [due], "resumes_by_queue": [view.resumes_due], "idle_workers": [2]}
+    return ringing(replace(view, **one), out)
+
+
+def test_what_may_start_is_rung_for_as_far_as_it_is_not_rung_for_already() -> None:
+    assert rung_by(view_of(fresh_due=200)) == [Ringing("one", 200, 4)], "64 to a doorbell at most"
+    assert rung_by(view_of(fresh_due=200), one=150) == [Ringing("one", 50, 2)], "one for each who has a place"
+    assert rung_by(view_of(fresh_due=200), one=200) == []
+    assert rung_by(view_of(fresh_due=0)) == []
+
+
+def test_who_holds_a_slot_is_rung_for_though_none_is_free() -> None:
+    assert rung_by(view_of(limit=1, held=1, resumes_due=3)) == [Ringing("one", 3, 2)]
+    assert rung_by(view_of(limit=1, held=1, resumes_due=3), one=3) == []
+
+
+def test_where_anything_is_due_a_doorbell_is_out_though_no_slot_is_free() -> None:
+    assert rung_by(view_of(limit=1, held=1, fresh_due=5, idle_places=0)) == [Ringing("one", 5, 2)]
+    assert rung_by(view_of(limit=1, held=1, fresh_due=500)) == [Ringing("one", 64, 2)]
+
+
+@given(views)
+@by_the_hundred
+def test_nothing_is_rung_for_while_barred_and_one_start_in_all_on_trial(view: ProviderView) -> None:
+    rung = rung_by(view)
+    if not view.fresh_due + view.retry_due:
+        assert rung == []
+    if view.broker != "connected" or view.paused or FUTURE in {view.paused_until, view.breaker_until}:
+        assert rung == []
+    elif view.paused_until or view.breaker_until:
+        assert sum(each.starts for each in rung) <= (not view.trial_running)

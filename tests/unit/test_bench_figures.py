@@ -1,10 +1,11 @@
 """What the parts of the bench make of what they have measured: the ratio that counts, and if the aim is reached."""
 
 import importlib
+from collections import Counter
 
 import pytest
 
-from bench import backlog, engine, fan, many, narrow, snapshot
+from bench import backlog, engine, fan, many, narrow, projects, schedules, snapshot, webhooks
 from bench.engine import Round
 from bench.families import of_a_family
 from bench.fan import Family
@@ -74,7 +75,7 @@ def test_a_walk_that_was_stopped_has_not_reached_its_aim() -> None:
 def test_rounds_are_summed_up_call_by_call() -> None:
     found = middle([costs(1.0), costs(5.0), costs(2.0)])
     assert found["claim"] == Cost(2.0, 4.0)
-    assert cpu_of_a_start(found) == 6.0
+    assert cpu_of_a_start(found) == 4.0
 
 
 def test_a_backlog_is_to_cost_nothing() -> None:
@@ -104,3 +105,31 @@ def test_worker_and_postgres_both_have_their_share_of_a_core() -> None:
 def test_the_blocked_are_shared_among_parents() -> None:
     assert Waiting(queued=1, scheduled=0, blocked=200_000, retrying=0).parents == 2000
     assert Waiting(queued=1, scheduled=0, blocked=50, retrying=0).parents == 1
+
+
+def test_a_loop_is_measured_by_a_slot_s_hand_off() -> None:
+    _, within = projects.of_hand_overs(0.010, 0.019)
+    assert within.reached
+    assert within.numbers["times"] == pytest.approx(1.9)
+    assert reached(projects.of_hand_overs(0.010, 0.021)) == [False]
+
+
+def test_idle_projects_may_cause_no_statement() -> None:
+    before = Counter({"SELECT due": 60, "SELECT recheck_projects": 1})
+    assert reached(projects.of_idleness(before, before + Counter({"SELECT due": 2}))) == [True]
+    assert reached(projects.of_idleness(before, before + Counter({"SELECT due": 20}))) == [False]
+    assert reached(projects.of_idleness(before, before + Counter({"SELECT one_project": 1}))) == [False]
+    assert reached(projects.of_a_reorder(1, 0.01) + projects.of_a_reorder(2, 0.01)) == [True, False]
+
+
+def test_nine_endpoints_are_compared_with_ten_that_are_well() -> None:
+    well, slower = [0.1] * 100, [0.1] * 90 + [0.2] * 10
+    assert reached(webhooks.of_ten(well, {"dead": well, "slow": slower})) == [True, False]
+
+
+def test_all_that_are_due_have_started_within_a_minute_and_nothing_else_is_late() -> None:
+    runs = [{"outcome": "started", "decided": 30.0, "begun": 59.0}] * schedules.SCHEDULES
+    assert reached(schedules.of_firing(runs, [0.1] * 100)) == [True, True]
+    late = [*runs[1:], {"outcome": "started", "decided": 30.0, "begun": 61.0}]
+    assert reached(schedules.of_firing(late, [0.1] * 90 + [5.0] * 10)) == [False, False]
+    assert reached(schedules.of_firing(runs[1:], [0.1] * 100)) == [False, True]

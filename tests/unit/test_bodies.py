@@ -14,6 +14,7 @@ from windlass.shared.settings import Settings
 from windlass.shared.submission.storing import is_storable
 
 SETTINGS = Settings()
+SHALLOW = Settings(deepest_json=8)
 
 
 def nested(levels: int) -> Any:
@@ -69,14 +70,13 @@ def test_json_may_be_nested_64_levels_deep_and_no_deeper() -> None:
     )
 )
 def test_the_quick_look_and_the_naming_one_agree(value: Any) -> None:
-    shallow = Settings(deepest_json=8)
     if is_harmless(msgspec.json.encode(value), 8):
         assert is_storable(value, 8)
     if is_storable(value, 8):
-        refuse_unstorable(value, shallow)
+        refuse_unstorable(value, SHALLOW)
     else:
         with pytest.raises(Problem):
-            refuse_unstorable(value, shallow)
+            refuse_unstorable(value, SHALLOW)
 
 
 @pytest.mark.parametrize(

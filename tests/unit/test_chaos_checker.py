@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.checker import CRITERIA
+from tests.chaos.judge.checker import CRITERIA
+from tests.chaos.judge.rows import Rows, WorkerRow
 from tests.chaos.record import Fault, LimitChange, Record, Revived, Sighting
-from tests.chaos.rows import Rows, WorkerRow
 from tests.support.chaos_stories import NOBODY_HAS_THIS_PID, NOW, a_task, judged, record_of, rows_of, wrong
 
 
@@ -18,7 +18,7 @@ def test_a_run_that_is_right_is_called_right() -> None:
     record = record_of("a", "b", faults=[Fault(1, "a worker was killed", 101, 103)])
     story = ("submit", "dispatch", "claim", "stall", "dispatch", "claim", "output", "interrupt", "claim", "complete")
     assert judged(record, rows_of(a_task("a"), a_task("b", *story))) == []
-    assert len(CRITERIA) == 7
+    assert len(CRITERIA) == 22
 
 
 # 1: accepted, and ended within the bound
@@ -159,6 +159,8 @@ def test_more_agents_at_once_than_the_limit_are_found() -> None:
     assert wrong(record_of("a", "b", sightings=seen[:2]), rows) == set()
     assert wrong(record_of("a", "b", sightings=seen), rows) == {3}
     assert wrong(record_of("a", "b", sightings=seen), replace(rows, limits={"local": 2})) == set()
+    elsewhere = [Sighting(9, "another's", 103, 103.9)]
+    assert wrong(record_of("a", "b", sightings=[*seen[:2], *elsewhere]), rows) == set(), "of another installation"
 
 
 # 4: nothing is ordered twice
@@ -243,9 +245,36 @@ def test_a_process_that_is_there_at_the_end_is_found() -> None:
 def test_the_judge_knows_nothing_of_what_it_judges() -> None:
     """Not even over its own modules: a defect that both sides share would be seen by neither."""
     folder = Path(__file__).parents[1] / "chaos"
-    judge = ("checker", "lives", "owners", "processes", "provider_books", "record", "rows", "stream_reads", "violation")
+    judge = (
+        "judge.checker",
+        "judge.lives",
+        "judge.owners",
+        "judge.processes",
+        "judge.provider_books",
+        "record",
+        "judge.rows",
+        "judge.stream_reads",
+        "judge.violation",
+        "projects.judge",
+        "projects.record",
+        "projects.rows",
+        "workflows.judge",
+        "workflows.record",
+        "workflows.rows",
+        "webhooks.books",
+        "webhooks.judge",
+        "webhooks.record",
+        "webhooks.rows",
+        "schedules.judge",
+        "schedules.record",
+        "schedules.rows",
+        "steps.judge",
+        "steps.rows",
+        "memory.judge",
+        "memory.rows",
+    )
     for name in judge:
-        for node in ast.walk(ast.parse((folder / f"{name}.py").read_text())):
+        for node in ast.walk(ast.parse((folder / f"{name.replace('.', '/')}.py").read_text())):
             imported = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             imported += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             for module in imported:

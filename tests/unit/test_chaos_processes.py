@@ -3,19 +3,19 @@
 import subprocess
 import sys
 
-from tests.chaos.processes import ProcessWatch, is_alive, working_for
-from tests.chaos.record import Accepted, Record
+from tests.chaos.judge.processes import ProcessWatch, is_alive, working_for
+from tests.chaos.record import Record
 from tests.support.waiting import wait_until
 
 
 def test_a_process_that_names_its_task_is_seen_until_it_is_dead() -> None:
-    record = Record(accepted={"the-task": Accepted("the-task", "agent", "local", 0.0, "mark")})
+    record = Record()
     watch = ProcessWatch(record)
     environment = {"WINDLASS_TASK_ID": "the-task"}
     with subprocess.Popen([sys.executable, "-c", "input()"], env=environment, stdin=subprocess.PIPE) as process:
         wait_until("its name", lambda: (process.pid, "the-task") in working_for())
         watch.look()
-        (sighting,) = record.sightings
+        (sighting,) = [each for each in record.sightings if each.task_id == "the-task"]
         assert (sighting.pid, sighting.task_id) == (process.pid, "the-task")
         watch.look()
         assert sighting.last_at > sighting.first_at
@@ -24,13 +24,3 @@ def test_a_process_that_names_its_task_is_seen_until_it_is_dead() -> None:
         last_at = sighting.last_at
         watch.look()
         assert sighting.last_at == last_at, "a zombie has ended"
-
-
-def test_processes_of_tasks_of_others_are_not_kept() -> None:
-    record = Record()
-    environment = {"WINDLASS_TASK_ID": "another-task"}
-    with subprocess.Popen([sys.executable, "-c", "input()"], env=environment, stdin=subprocess.PIPE) as process:
-        wait_until("its name", lambda: (process.pid, "another-task") in working_for())
-        ProcessWatch(record).look()
-        process.kill()
-    assert record.sightings == []

@@ -1,11 +1,12 @@
 """The plan of a storm: the same for the same seed, another for another, and nobody is spared."""
 
-from tests.chaos import schedule as kinds
-from tests.chaos.schedule import Place, schedule
+from tests.chaos.faults import plan as kinds
+from tests.chaos.faults.plan import Place, schedule
 
 PLACES = [
     Place(kinds.PROCESSES, ("api-1", "api-2")),
     Place(kinds.ACTORS, ("actors-1", "actors-2", "actors-3")),
+    Place(kinds.ENDS, ("actors-1", "actors-2", "actors-3")),
     Place(kinds.POSTGRES, ("postgres",)),
     Place(kinds.BROKER, ("rabbitmq",)),
     Place(kinds.LINKS, tuple(f"link-{number}" for number in range(15))),

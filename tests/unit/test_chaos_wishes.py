@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.wishes import Kinds, Wish, plan
+from tests.chaos.load.wishes import Kinds, Wish, plan
 from windlass.services.fake_providers.behaviour import words_in
 from windlass.shared.actors.payloads import PAYLOADS
 

@@ -1,6 +1,7 @@
 """How the command line reads what people type, and shows what the API says."""
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -52,14 +53,16 @@ def test_options_are_named_as_the_api_names_them() -> None:
         parse(
             "submit", "probe", "--provider", "p", "--type", "t", "--priority", "critical", "--max-retries", "0",
             "--timeout", "1", "--max-age", "2", "--delay", "3", "--tag", "a", "--tag", "b", "--project", "c",
-            "--workflow", "d", "--parent", ID, "--depends-on", ID, "--dedupe-key", "k", "--dedupe-ttl", "4",
+            "--workflow", "d", "--parent", ID, "--after", ID, "--after-end", ID, "--approval", "go?",
+            "--dedupe-key", "k", "--dedupe-ttl", "4",
             "--webhook-url", "http://e", "--user", "f",
         )
     )  # fmt: skip
     assert given == {
         "provider": "p", "task_type": "t", "priority": 0, "max_retries": 0, "timeout_seconds": 1, "max_age_seconds": 2,
         "delay_seconds": 3, "tags": ["a", "b"], "project_id": "c", "workflow_id": "d", "parent_task_id": ID,
-        "depends_on": [ID], "dedupe_key": "k", "dedupe_ttl_seconds": 4, "webhook_url": "http://e", "user_id": "f",
+        "depends_on": [ID, {"key": ID, "on": "ended"}], "approval": {"message": "go?", "expires_in_seconds": None},
+        "dedupe_key": "k", "dedupe_ttl_seconds": 4, "webhook_url": "http://e", "user_id": "f",
     }  # fmt: skip
     assert options(parse("submit", "probe")) == {}
 
@@ -148,7 +151,7 @@ def test_every_help_has_an_example_that_is_understood(parser: argparse.ArgumentP
     """Of its own command, in a line that somebody could type."""
     _, _, example = parser.format_help().partition("\nexample:\n  ")
     line, _, _ = example.strip().partition(" > ")
-    words = [word for word in line.split() if not word.startswith("WINDLASS_")]
+    words = [word for word in shlex.split(line) if not word.startswith("WINDLASS_")]
     assert " ".join(words).startswith(parser.prog)
     parse(*words[1:])
 

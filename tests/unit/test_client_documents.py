@@ -7,8 +7,20 @@ import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from windlass.client import calls, operations, task
+from windlass.client.memory import documents as memory
+from windlass.client.projects import documents as projects
+from windlass.client.schedules import documents as schedules
 from windlass.client.task import Document
-from windlass.services.api.reference import actor_operations, documents, operator_documents
+from windlass.client.webhooks import documents as webhooks
+from windlass.client.workflows import documents as workflows
+from windlass.services.api.reference.documents import operators as operator_documents
+from windlass.services.api.reference.documents import projects as project_documents
+from windlass.services.api.reference.documents import schedules as schedule_documents
+from windlass.services.api.reference.documents import tasks as documents
+from windlass.services.api.reference.documents import webhooks as webhook_documents
+from windlass.services.api.reference.operations import actors as actor_operations
+from windlass.services.api.reference.operations import memory as memory_operations
+from windlass.services.api.reference.operations import workflows as workflow_operations
 
 PAIRS: list[tuple[type[BaseModel], type[Document]]] = [
     (documents.TaskDocument, task.Task),
@@ -41,6 +53,45 @@ PAIRS: list[tuple[type[BaseModel], type[Document]]] = [
     (operator_documents.AuditEntryDocument, operations.AuditEntry),
     (operator_documents.ComponentDocument, operations.Component),
     (operator_documents.HealthDocument, operations.Health),
+    (project_documents.ProjectDocument, projects.Project),
+    (project_documents.ProjectQueueDocument, projects.ProjectQueue),
+    (project_documents.CountsDocument, projects.Counts),
+    (project_documents.StillRunning, projects.StillRunning),
+    (project_documents.OpenJob, projects.OpenJob),
+    (project_documents.StoppedDocument, projects.Stopped),
+    (project_documents.ForceStoppedDocument, projects.ForceStopped),
+    (project_documents.ItemDocument, projects.Item),
+    (project_documents.RunDocument, projects.ProjectRun),
+    (project_documents.ReceiptDocument, projects.Receipt),
+    (project_documents.ReceiptTask, projects.Proof),
+    (project_documents.ProjectEventDocument, projects.ProjectEvent),
+    (project_documents.BatchAnswer, projects.BatchAnswer),
+    (documents.ApprovalDocument, task.Approval),
+    (workflow_operations.WorkflowDocument, workflows.Workflow),
+    (workflow_operations.ListedWorkflowDocument, workflows.Workflow),
+    (workflow_operations.CountsDocument, workflows.WorkflowCounts),
+    (workflow_operations.NodeDocument, workflows.WorkflowNode),
+    (workflow_operations.ChildDocument, workflows.WorkflowChild),
+    (workflow_operations.NodeErrorDocument, workflows.NodeError),
+    (workflow_operations.EdgeDocument, workflows.WorkflowEdge),
+    (workflow_operations.AskedDocument, workflows.Asked),
+    (schedule_documents.ScheduleDocument, schedules.Schedule),
+    (schedule_documents.ScheduleRunDocument, schedules.ScheduleRun),
+    (schedule_documents.PreviewDocument, schedules.Preview),
+    (webhook_documents.WebhookDocument, webhooks.Webhook),
+    (webhook_documents.SecretWebhookDocument, webhooks.SecretWebhook),
+    (webhook_documents.DeliveryDocument, webhooks.Delivery),
+    (webhook_documents.TryDocument, webhooks.DeliveryTry),
+    (webhook_documents.WholeDeliveryDocument, webhooks.WholeDelivery),
+    (documents.AttemptUsageDocument, task.AttemptUsage),
+    (memory_operations.AgentEventDocument, memory.AgentEvent),
+    (memory_operations.HitDocument, memory.Hit),
+    (memory_operations.FoundDocument, memory.Found),
+    (memory_operations.ModelNameDocument, memory.ModelName),
+    (memory_operations.EmbeddingModelDocument, memory.EmbeddingModel),
+    (memory_operations.EmbeddingJobDocument, memory.EmbeddingJob),
+    (memory_operations.JobErrorDocument, memory.JobError),
+    (operator_documents.DailyStatistics, memory.Figures),
 ]
 
 

@@ -8,14 +8,20 @@ import msgspec
 import pytest
 
 from windlass.client.errors import (
+    AlreadyDecided,
     ApiError,
     Conflict,
     FieldError,
     Forbidden,
     Invalid,
     InvalidPayload,
+    InvalidSchedule,
+    InvalidWorkflow,
+    NameTaken,
     NotConfigured,
     NotFound,
+    QueueAlreadyRunning,
+    ScheduleNotFound,
     TaskDead,
     TaskNotFound,
     Unauthorized,
@@ -24,8 +30,9 @@ from windlass.client.errors import (
     UnreadableAnswer,
     WaitTimeout,
     WindlassError,
-    api_error,
+    WorkflowNotFound,
 )
+from windlass.client.problems import api_error
 from windlass.client.task import Task
 from windlass.services.cli.exit_codes import exit_code
 
@@ -43,7 +50,14 @@ def problem(status: int, code: str, **fields: Any) -> ApiError:
         (404, "no-such-bulk", NotFound),
         (401, "unauthorized", Unauthorized),
         (403, "forbidden", Forbidden),
-        (409, "queue-already-running", Conflict),
+        (409, "queue-already-running", QueueAlreadyRunning),
+        (409, "project-running", Conflict),
+        (404, "workflow-not-found", WorkflowNotFound),
+        (409, "already-decided", AlreadyDecided),
+        (404, "schedule-not-found", ScheduleNotFound),
+        (409, "name-taken", NameTaken),
+        (422, "invalid-schedule", InvalidSchedule),
+        (422, "invalid-workflow", InvalidWorkflow),
         (422, "invalid-payload", InvalidPayload),
         (422, "something-new", Invalid),
         (503, "database-unavailable", Unavailable),

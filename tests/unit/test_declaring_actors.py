@@ -7,8 +7,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tests.support.blocked_packages import OF_THE_SERVER, run_without
-from windlass import AsyncContext, Context, actor, group
-from windlass.actors import Actor, Misdeclared, WorkflowsNotBuilt
+from windlass import AsyncContext, Context, actor
+from windlass.actors import Actor, Misdeclared
 from windlass.actors.payload import Misfit, payload_of, result_schema_of
 
 PLUG_IN = """
@@ -157,13 +157,6 @@ def test_a_wrong_option_is_told_in_one_sentence(options: dict[str, Any], sentenc
     with pytest.raises(Misdeclared) as refused:
         Actor(make_thumbnail.fn, **{"name": "probe", **options})
     assert sentence in str(refused.value)
-
-
-def test_workflows_say_that_they_are_not_built_yet() -> None:
-    with pytest.raises(WorkflowsNotBuilt, match="not built yet"):
-        make_thumbnail | settle
-    with pytest.raises(WorkflowsNotBuilt, match="not built yet"):
-        group([make_thumbnail])
 
 
 async def call_model(text: str, to: str) -> str:

@@ -52,6 +52,7 @@ def test_no_statement_in_python_calls_a_function_without_its_set() -> None:
         f"{path.relative_to(PROJECT)}: {call}"
         for folder in FOLDERS
         for path in (PROJECT / folder).rglob("*.py")
+        if path.name != "small_changes.py"  # pieces of the set's own text, which it breaks
         for text in strings_of(path)
         for call in UNQUALIFIED.findall(text)
     }
@@ -65,7 +66,7 @@ def test_whole_rows_are_named_column_by_column() -> None:
     assert functions.fill_in("SELECT :each_of_bulk_jobs(b)").startswith("SELECT b.bulk_id, b.action, ")
 
 
-@pytest.mark.parametrize("changed", ["functions.LEVEL = 2", "columns.COLUMNS['tasks']['new'] = 'text'"])
+@pytest.mark.parametrize("changed", ["functions.LEVEL += 1", "columns.COLUMNS['tasks']['new'] = 'text'"])
 def test_another_level_or_another_column_is_another_set(changed: str) -> None:
     look = f"from windlass.shared.store import columns, functions; {changed}; print(functions.schema())"
     asked = subprocess.run([sys.executable, "-c", look], cwd=PROJECT, capture_output=True, text=True, check=True)

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from windlass.services.actors.worker.writing.group_commit import BUSY_SECONDS, GATHER_SECONDS, GroupCommit, Reply
+from tests.support.engine.replies import Reply
+from windlass.services.actors.worker.writing.group_commit import BUSY_SECONDS, GATHER_SECONDS, GroupCommit
+from windlass.shared import db
 
 
 def test_those_who_were_answered_together_go_together_the_next_time() -> None:
@@ -24,8 +26,37 @@ def test_who_was_answered_long_ago_goes_at_once_however_many_came_with_it() -> N
     assert made == [["one"], ["another"]]
 
 
-async def nobody_is_held_up(item: str) -> str:
-    raise AssertionError(item)
+async def nobody_is_held_up(items: Sequence[str]) -> Sequence[str]:
+    raise AssertionError(items)
+
+
+def test_what_was_held_up_goes_once_more_together_and_then_one_by_one() -> None:
+    assert offers_made(locked_for=1) == [["one", "another"]]
+    assert offers_made(locked_for=2) == [["one", "another"], ["one"], ["another"]]
+
+
+def offers_made(*, locked_for: int) -> list[list[str]]:
+    """Of two that came together; whoever has what they want locked keeps it for so many calls."""
+    calls: list[list[str]] = []
+
+    async def call(items: Sequence[str]) -> Sequence[str]:
+        calls.append(list(items))
+        if len(calls) <= locked_for:
+            raise db.HELD_UP[0]("somebody has it locked")
+        return items
+
+    async def offer() -> None:
+        batcher: GroupCommit[str, str] = GroupCommit(asyncio.get_running_loop(), call, offer=call)
+        replies: list[Reply[str]] = [Reply(), Reply()]
+        batcher._gathered.extend(zip(("one", "another"), replies, strict=True))
+        await batcher.flush()
+        offering = asyncio.create_task(batcher.offer_one_by_one())
+        for reply, answer in zip(replies, ("one", "another"), strict=True):
+            assert await asyncio.to_thread(reply.wait) == answer
+        offering.cancel()
+
+    asyncio.run(offer())
+    return calls[1:]
 
 
 def calls_made(*, came_last_time: int, late_by_seconds: float, answered_ago_seconds: float = 0) -> list[list[str]]:

@@ -33,20 +33,32 @@ def bare_path() -> Iterator[str]:
     shutil.rmtree(directory)
 
 
-def run_as_ordinary_user(path: str, before: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+def run_as_ordinary_user(
+    path: str, before: str = "", arguments: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Runs the script, read from standard input, since its file may be out of an ordinary user's reach."""
     drop = "setpriv --reuid=65534 --regid=65534 --clear-groups" if IS_ROOT else ""
     command = f"{before} exec {drop} env -i PATH={path} {' '.join(f'{k}={v}' for k, v in variables.items())}"
     return subprocess.run(
-        ["unshare", "--mount", "sh", "-c", f"{command} {SYSTEM_PYTHON} -"]
+        ["unshare", "--mount", "sh", "-c", f"{command} {SYSTEM_PYTHON} - {arguments}"]
         if before
-        else ["sh", "-c", f"{command} {SYSTEM_PYTHON} -"],
+        else ["sh", "-c", f"{command} {SYSTEM_PYTHON} - {arguments}"],
         input=SCRIPT.read_text(),
         capture_output=True,
         text=True,
         timeout=20,
         check=False,
     )
+
+
+@needs_system_python
+def test_tells_who_tests_the_page_how_to_get_a_browser(bare_path: str) -> None:
+    done = run_as_ordinary_user(bare_path, arguments="--browser")
+    assert done.returncode == 1
+    assert re.search(
+        r"\n    sudo apt-get install --yes --no-install-recommends chromium fonts-dejavu-core libatomic1\n", done.stderr
+    )
+    assert "postgresql" not in done.stderr
 
 
 def test_is_silent_and_quick_when_everything_is_there() -> None:

@@ -9,7 +9,8 @@ from windlass.shared.reasons import OF_WHY, SAID_OF_A_REFUSED_TASK, Reason
 from windlass.shared.store import functions
 
 CONTRACT = (
-    "running", "finished", "waiting-for-time", "waiting-for-dependencies", "workflow-escalated", "key-limit",
+    "running", "finished", "waiting-for-time", "waiting-for-dependencies", "waiting-for-approval",
+    "workflow-escalated", "key-limit",
     "broker-away", "broker-blocked", "provider-limit", "provider-paused", "rate-limited-until", "breaker-open",
     "no-worker", "behind-others", "about-to-start",
 )  # fmt: skip

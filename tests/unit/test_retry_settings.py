@@ -196,9 +196,9 @@ def test_lanes_are_shared_as_they_are_set() -> None:
 def test_neither_lane_starves_however_they_are_set(one: int, two: int, three: int, many: int, more: int) -> None:
     few, some, most = sorted((one, two, three), reverse=True)
     lanes = LaneSettings(retry_percent=(few, some, most), many_retries=many, very_many_retries=many + more)
-    view: ProviderView = replace(QUIET, fresh_due=200, retry_due=200, lane_credit=0, lanes=lanes)
-    first = [lane for _, (lane, _) in zip(range(200), picks(view), strict=False)]
     share = lanes.retry_share(200)
+    view: ProviderView = replace(QUIET, fresh_due=200, retry_due=200, lane_credit=0, retry_share=share)
+    first = [lane for _, (lane, _) in zip(range(200), picks(view), strict=False)]
     assert first.count(Lane.RETRY) == 200 * share // 100
 
 

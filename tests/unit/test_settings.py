@@ -1,11 +1,13 @@
 """Settings: the environment over the file over the defaults, and nothing that cannot keep the promises."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from tests.support.pages import page
 from windlass.shared.settings import Settings
 
 
@@ -49,7 +51,8 @@ def test_the_file_s_providers_come_beside_the_default_ones(config: Path) -> None
     config.write_text('[providers.slow]\nactor = "probe"\nlimit = 1\n')
     settings = Settings()
     limits = {name: provider.limit for name, provider in settings.providers.items()}
-    assert limits == {"midjourney": 1, "leonardo": 3, "openrouter": 8, "local": 2, "probe": None, "slow": 1}
+    default = {"midjourney": 1, "leonardo": 3, "openrouter": 8, "local": 2, "hash": 2, "probe": None, "http": None}
+    assert limits == {**default, "slow": 1}
 
 
 def test_a_provider_s_fields_are_merged_one_by_one(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,3 +200,11 @@ def test_agents_need_a_sandbox_unless_somebody_decides_otherwise(monkeypatch: py
     settings = Settings(agents=agents)
     modes = {name: settings.sandbox_of(name) for name in ("demo", "strict", "loose")}
     assert modes == {"demo": "best-effort", "strict": "required", "loose": "off"}
+
+
+def test_the_file_that_the_page_shows_is_read(config: Path) -> None:
+    shown, *_ = re.findall(r"```toml\n(.*?)```", page("settings.md"), re.DOTALL)
+    config.write_text(shown)
+    settings = Settings()
+    assert settings.providers["slow"].limit == 2
+    assert settings.agents["reviewer"].permanent_exit_codes == (3,)

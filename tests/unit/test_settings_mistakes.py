@@ -16,6 +16,8 @@ from windlass.shared.settings.variables import NOT_SETTINGS
 
 ROOT = Path(__file__).parents[2]
 
+THERE_ARE = "there are agent, embed, media, probe, summarize, webhook"
+
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -146,15 +148,18 @@ def test_a_file_that_is_no_toml_is_one_sentence_with_the_line(config: Path) -> N
 
 def test_a_provider_with_an_unknown_actor_is_refused(config: Path) -> None:
     (found,) = mistakes_in(config, '[providers.slow]\nactor = "sumarize"\n')
-    assert found == "[providers.slow] actor: no actor is called sumarize; there are agent, media, probe, summarize"
+    assert found == f"[providers.slow] actor: no actor is called sumarize; {THERE_ARE}"
 
 
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ('actors = ["probe", "sumarize"]', "no actor is called sumarize; there are agent, media, probe, summarize"),
+        (
+            'actors = ["probe", "sumarize"]',
+            "no actor is called sumarize; there are agent, embed, media, probe, summarize, webhook",
+        ),
         ('actors = ["probe", "media", "probe"]', "probe is there twice"),
-        ("actors = []", "must name somebody; there are agent, media, probe, summarize"),
+        ("actors = []", "must name somebody; there are agent, embed, media, probe, summarize, webhook"),
         ('actors = "probe"', "must be a list"),
         ('actor = "probe"\nactors = ["media"]', '`actor` is there as well; leave it out and write ["probe", …]'),
     ],
@@ -166,7 +171,7 @@ def test_what_is_wrong_with_a_list_of_actors_is_told(config: Path, said: str, ex
 
 def test_a_table_for_an_unknown_actor_is_refused(config: Path) -> None:
     (found,) = mistakes_in(config, "[actors.sumarize]\ntimeout_seconds = 3\n")
-    there_are = "no actor is called sumarize; there are agent, media, probe, summarize"
+    there_are = "no actor is called sumarize; there are agent, embed, media, probe, summarize, webhook"
     assert found == f"[actors.sumarize]: {there_are}; if it is your own, give its `module`"
 
 
@@ -177,7 +182,7 @@ def test_all_mistakes_are_told_at_once(config: Path, monkeypatch: pytest.MonkeyP
     assert mistakes() == [
         "WINDLASS_PROT: there is no such setting; did you mean `WINDLASS_PORT`?",
         "WINDLASS_LEASE_SECONDS: must be a valid number, unable to parse string as a number",
-        f"{config}: [providers.slow] actors: give these, or one as `actor`; there are agent, media, probe, summarize",
+        f"{config}: [providers.slow] actors: give these, or one as `actor`; {THERE_ARE}",
         f"{config}: [providers.slow] limit: must be greater than or equal to 0",
         f"{config}: [providers.slow.rate] limit: must be a valid integer, unable to parse string as an integer",
         f"{config}: [agents.one] command: must be given",

@@ -16,7 +16,6 @@ from windlass.shared.db import Database
 from windlass.shared.settings import Settings
 from windlass.shared.states import TRANSITIONS
 from windlass.shared.store.reading.events import EventWithState
-from windlass.shared.store.rows import TaskRow
 
 AT = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 LINKS = MediaLinks(Settings(), cast(Database, None))
@@ -173,13 +172,16 @@ def test_a_message_is_one_event_whatever_the_text_holds() -> None:
     assert message.count(b"\n") == 4
 
 
+LAST_SEQ = 5
+
+
 @pytest.mark.parametrize(("last_seen", "position"), [(None, 0), ("", 0), ("0", 0), ("3", 3), ("5", 5)])
 def test_a_client_goes_on_where_it_left_off(last_seen: str | None, position: int) -> None:
-    assert read_position(last_seen, cast(TaskRow, SimpleNamespace(**task("running")))) == position
+    assert read_position(last_seen, LAST_SEQ) == position
 
 
 @pytest.mark.parametrize("last_seen", ["6", "-1", "abc", "1.5", " 3", "٣", "9" * 5000], ids=lambda text: text[:5])
 def test_a_position_that_is_no_number_or_beyond_the_history_is_a_400(last_seen: str) -> None:
     with pytest.raises(Problem) as refused:
-        read_position(last_seen, cast(TaskRow, SimpleNamespace(**task("running"))))
+        read_position(last_seen, LAST_SEQ)
     assert (refused.value.status, refused.value.code) == (400, "invalid-event-id")

@@ -8,7 +8,14 @@ from pathlib import Path
 from tests.support.installation import PROJECT
 from tests.support.pages import files_of
 
-PAGES = ("adding_an_actor.md", "coming_from_dramatiq.md", "coming_from_celery.md", "coming_from_temporal.md")
+PAGES = (
+    "adding_an_actor.md",
+    "coming_from_dramatiq.md",
+    "coming_from_celery.md",
+    "coming_from_temporal.md",
+    "workflows.md",
+    "../README.md",
+)
 ASKED = """
 from our_actors import count, translate
 from windlass import AsyncClient, Client

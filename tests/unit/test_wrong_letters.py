@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.main import create_app
-from windlass.services.api.reference.actor_operations import SHORTCUT, shortcuts
 from windlass.services.api.reference.openapi import complete
 from windlass.services.api.reference.operations import OPERATIONS
-from windlass.services.api.reference.task_operations import NewBatch
+from windlass.services.api.reference.operations.actors import SHORTCUT, shortcuts
+from windlass.services.api.reference.operations.tasks import NewBatch
 from windlass.services.api.tasks.schemas import NewTask
 from windlass.services.api.tasks.submission import accept, batch_of
 from windlass.shared.actors.task_options import OPTIONS
@@ -74,7 +74,7 @@ def example_for(method: str, path: str, actor: str | None) -> Any:
     short = SHORTCUTS[SHORTCUT.format(actor=actor)].example
     options = {name: value for name, value in short.items() if name in OPTIONS}
     task = {"actor": actor, **options, "payload": {k: v for k, v in short.items() if k not in OPTIONS}}
-    return {"tasks": [task]} if path.endswith("/batch") else task
+    return {"tasks": [task]} if path == "/api/v1/tasks/batch" else task
 
 
 def with_a_wrong_letter(word: str) -> str:
@@ -98,7 +98,7 @@ def written(example: Any, place: Place) -> Any:
 
 def refusal_of(method: str, path: str, body: Any) -> Problem:
     try:
-        if path.endswith("/batch"):
+        if path == "/api/v1/tasks/batch":
             accept(batch_of(body)[0], ADMIN, SETTINGS, ACTORS, below="/tasks/0")
         elif path in SHORTCUTS:
             accept(body, ADMIN, SETTINGS, ACTORS, shortcut_for=path.rpartition("/")[2])

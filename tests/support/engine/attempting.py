@@ -26,7 +26,7 @@ class Worker:
         self.asked = 0
 
     def claim(self, task_id: UUID) -> Context:
-        answer = self.writer.claim(Claim(task_id, uuid4()))
+        answer, _ = self.writer.claim_alone(Claim(task_id, uuid4()))
         assert isinstance(answer, Claimed), answer
         context = Context(
             answer,

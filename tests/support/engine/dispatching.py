@@ -1,12 +1,14 @@
-"""A dispatcher's steps, one by one."""
+"""A dispatcher's steps, one by one, and what whoever answers its doorbells is given."""
 
+from collections.abc import Sequence
+from typing import Any
 from uuid import UUID, uuid4
 
 from tests.support.engine.store import Engine
-from windlass.services.dispatcher.backlog import RetryBacklog
-from windlass.shared.admission import Admission, ProviderView, admit
+from windlass.shared.admission import ProviderView
+from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import providers
-from windlass.shared.toml_tables import LaneSettings
+from windlass.shared.store.tasks import Ask, Claimed, Granted
 
 HEARD_WITHIN = 30
 MANY = 5000
@@ -17,32 +19,46 @@ async def look(engine: Engine, provider: str = "probe") -> ProviderView:
     return views[provider]
 
 
-async def reserve(
-    engine: Engine, view: ProviderView, *, fresh: int = 0, retry: int = 0, token: UUID | None = None
+async def queues_of(engine: Engine, provider: str = "probe") -> list[str]:
+    """Those that somebody serves, or all of them."""
+    (view,) = await providers.look(engine.pool, heard_within_seconds=HEARD_WITHIN, only=[provider])
+    return list(view.queues)
+
+
+async def ask_next(
+    engine: Engine,
+    number: int = 100,
+    *,
+    queues: Sequence[str] = ("probe.probe",),
+    worker: str = "worker-1",
+    connection: Any = None,
+) -> Granted:
+    """What a worker is given that has so many places for these queues; in the order in which it is next."""
+    tokens = [uuid4() for _ in range(number)]
+    ask = Ask(dict.fromkeys(queues, number), tokens)
+    answer = await tasks.claim_next(connection or engine.pool, worker, ask, 30)
+    answer.claimed.sort(key=lambda each: tokens.index(each.claim_token))
+    return answer
+
+
+async def start_next(engine: Engine, number: int = 100, **options: Any) -> list[Claimed]:
+    return (await ask_next(engine, number, **options)).claimed
+
+
+async def would_start(
+    engine: Engine, number: int = 100, *, provider: str = "probe", queues: Sequence[str] | None = None
 ) -> list[UUID]:
-    rows = await providers.reserve(engine.pool, view, Admission(fresh, retry, view.lane_credit), token or uuid4())
-    return [row["task_id"] for row in rows]
-
-
-async def dispatch(engine: Engine) -> list[UUID]:
-    """One round of a dispatcher, up to where it would publish."""
-    (view,) = await RetryBacklog(LaneSettings()).fill_in(engine.pool, [await look(engine)])
-    rows = await providers.reserve(engine.pool, view, admit(view), uuid4())
-    return [row["task_id"] for row in rows]
-
-
-async def check_doorbells(engine: Engine) -> list[UUID]:
-    rows = await providers.check_doorbells(engine.pool, first_after_seconds=2, at_most_seconds=15)
-    return [row["task_id"] for row in rows]
+    """What would be started next, if somebody had so many places for it; but nothing is, and nothing is parked."""
+    wanted = await queues_of(engine, provider) if queues is None else queues
+    async with engine.pool.acquire() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        try:
+            answer = await ask_next(engine, number, queues=wanted, worker="nobody", connection=connection)
+        finally:
+            await transaction.rollback()
+    return [each.task_id for each in answer.claimed]
 
 
 async def seconds_to_next_look(engine: Engine) -> float | None:
-    return await providers.seconds_to_next_look(engine.pool, first_check_seconds=2, at_most_seconds=15)
-
-
-async def have_rung(engine: Engine, task_id: UUID, *, seconds_ago: float) -> None:
-    await engine.sql(
-        "UPDATE tasks SET doorbell_at = clock_timestamp() - make_interval(secs => $2) WHERE task_id = $1",
-        task_id,
-        seconds_ago,
-    )
+    return await providers.seconds_to_next_look(engine.pool)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from asyncpg import Record as Row
 
 from tests.support.engine.store import RULES, Engine
 from windlass.services.actors.worker.retries import ending_of_failure
-from windlass.shared.admission import Admission, ProviderView, admit
+from windlass.shared.admission import ProviderView
 from windlass.shared.errors import InvalidInput, RateLimited, ServiceUnavailable
 from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
@@ -81,19 +81,6 @@ async def pause(engine: Engine) -> UUID:
 async def look(engine: Engine, name: str = "probe") -> ProviderView:
     (view,) = await providers.look(engine.pool, heard_within_seconds=HEARD_WITHIN, only=[name])
     return view
-
-
-async def dispatch(engine: Engine, name: str = "probe") -> list[UUID]:
-    """One round of a dispatcher, up to where it would publish."""
-    view = await look(engine, name)
-    rows = await providers.reserve(engine.pool, view, admit(view), uuid4())
-    return [row["task_id"] for row in rows]
-
-
-async def ring_for(engine: Engine, number: int) -> None:
-    """Doorbells are out."""
-    rows = await providers.reserve(engine.pool, await look(engine), Admission(number, 0, 0), uuid4())
-    assert len(rows) == number
 
 
 async def serve(engine: Engine, *, queue: str = "probe.probe", capacity: int = 8) -> None:

@@ -122,8 +122,7 @@ class Engine:
         await self.sql(
             """
             INSERT INTO providers (name, actor, configured_limit) VALUES ($1, $3, $2)
-            ON CONFLICT (name) DO UPDATE
-            SET configured_limit = $2, dispatch_version = providers.dispatch_version + 1
+            ON CONFLICT (name) DO UPDATE SET configured_limit = $2
             """,
             name,
             limit,

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from tests.support.engine.flow import let_the_time_pass
 from tests.support.engine.store import Engine, an_ending
 from windlass.shared import db
-from windlass.shared.admission import admit
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
-from windlass.shared.store.flow_control import flow, providers
+from windlass.shared.store.flow_control import flow
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import queues
-from windlass.shared.store.tasks import Claim, Claimed, dependencies
+from windlass.shared.store.tasks import Ask, Claim, Claimed, dependencies
 
 PROVIDERS = ("narrow", "wide")
 NEWEST = 8
@@ -81,10 +80,36 @@ class Submit:
 
 
 @dataclass(frozen=True)
-class Dispatch:
+class ClaimNext:
+    """As a worker does it that was rung for: whatever is next of some queues."""
+
+    names: frozenset[str]
+    places: int
+
     async def happen(self, world: World) -> None:
-        for view in await providers.look(world.pool, heard_within_seconds=30):
-            await providers.reserve(world.pool, view, admit(view), uuid4())
+        queues = {f"probe.{name}": self.places for name in sorted(self.names)}
+        ask = Ask(queues, [uuid4() for _ in range(self.places)])
+        answer = await persistently(lambda: tasks.claim_next(world.pool, "worker-1", ask, 30))
+        world.attempts += answer.claimed
+
+
+@dataclass(frozen=True)
+class EndAndNext:
+    """One attempt ends, and its place is taken again in the same call."""
+
+    which: int
+    transition: str
+    name: str
+
+    async def happen(self, world: World) -> None:
+        if attempt := world.attempt(self.which):
+            result = {"attempt": attempt.attempt} if self.transition == "complete" else None
+            ending = an_ending(attempt, self.transition, result=result)
+            ask = Ask({f"probe.{self.name}": 2}, [uuid4(), uuid4()])
+            call = lambda: tasks.end_and_next(world.pool, [ending], NERVOUS, "worker-1", ask, 30)  # noqa: E731
+            _, answer = await persistently(call)
+            world.have_ended(attempt)
+            world.attempts += answer.claimed
 
 
 @dataclass(frozen=True)
@@ -286,7 +311,11 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(ClaimAgain, which=which),
     st.builds(GrowOld, which=which),
     st.builds(ChangeLimit, provider=names, limit=st.sampled_from([2, 1, 3, 0, None])),
-    st.builds(Dispatch),
+    st.builds(ClaimNext, names=st.frozensets(names, min_size=1), places=st.integers(1, 3)),
+    *(
+        st.builds(EndAndNext, which=which, transition=st.just(each), name=names)
+        for each in ("complete", "retry", "interrupt")
+    ),
     st.builds(Recheck),
     st.builds(Settle),
     st.builds(Fold),

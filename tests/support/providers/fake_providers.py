@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from tests.support.installation import PROJECT, leash
+from tests.support.installation import Process, start
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
 
@@ -32,7 +30,7 @@ class FakeProviders:
             "WINDLASS_LOG_FORMAT": "text",
             **settings,
         }
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     def start(self) -> None:
         self.launch()
@@ -41,11 +39,10 @@ class FakeProviders:
     def wait_until_answering(self) -> None:
         wait_until("the fake providers", self._answers, seconds=90)
 
-    def launch(self) -> "subprocess.Popen[bytes]":
+    def launch(self) -> Process:
         """Starts it and does not wait."""
         with self._log.open("ab") as log:
-            command = [*leash(), sys.executable, "-m", "windlass.services.fake_providers"]
-            self._process = subprocess.Popen(command, cwd=PROJECT, env=self._environment, stderr=log)
+            self._process = start("windlass.services.fake_providers", self._environment, log.fileno())
         return self._process
 
     @property

@@ -12,9 +12,10 @@ from tests.support.engine.keyed import set_key_limit
 from tests.support.engine.locks.moves import GATES, MOVES
 from tests.support.engine.locks.yard import KEY_LIMITS, PROVIDERS, Yard
 from tests.support.engine.store import Engine
+from tests.support.engine.webhooks import ready
 from windlass.shared import db
 from windlass.shared.settings import Settings
-from windlass.shared.store.tasks.submitting import KeyInFlight
+from windlass.shared.store.tasks.submitting import KeyInFlight, WorkflowCancelled
 
 AT_ONCE = 4
 """Of each of the two moves."""
@@ -28,6 +29,10 @@ IN_A_HURRY = "deadlock_timeout=10ms&synchronous_commit=off"
 STANDING_AT = {
     "tasks": "SELECT 1 FROM tasks WHERE task_id = $1::text::uuid FOR NO KEY UPDATE",
     "providers": "SELECT 1 FROM providers WHERE name = $1 FOR NO KEY UPDATE",
+    "schedules": "SELECT 1 FROM schedules WHERE schedule_id::text = $1 FOR NO KEY UPDATE",
+    "projects": "SELECT 1 FROM projects WHERE project_id::text = $1 FOR NO KEY UPDATE",
+    "workflows": "SELECT 1 FROM workflows WHERE workflow_id::text = $1 FOR NO KEY UPDATE",
+    "webhooks": "SELECT 1 FROM webhooks WHERE webhook_id::text = $1 FOR NO KEY UPDATE",
     "workers": "SELECT 1 FROM workers WHERE worker_id = $1 FOR NO KEY UPDATE",
     "generations": "SELECT 1 FROM generations WHERE generation_id::text = $1 FOR NO KEY UPDATE",
 }
@@ -54,6 +59,7 @@ class Drill:
         for name, limit in PROVIDERS.items():
             await self._engine.provide(name, limit=limit)
         await set_key_limit(self._engine, KEY_LIMITS[0])
+        await ready(self._engine)
         self.yard = Yard(self._engine, random.Random(seed))
         self._meetings = 0
 
@@ -73,7 +79,8 @@ class Drill:
                 raise error
 
     async def _do(self, name: str) -> None:
-        with suppress(KeyInFlight):  # the answer to who waits too long for a key that somebody else is taking
+        # The answers to who waits too long for a key that somebody else is taking, and to who comes too late.
+        with suppress(KeyInFlight, WorkflowCancelled):
             await MOVES[name](self.yard)
 
     def _gate(self, *names: str) -> tuple[str, str]:
@@ -83,6 +90,10 @@ class Drill:
         rows = {
             "tasks": str(yard.one()),
             "providers": yard.provider(),
+            "schedules": str(yard.schedule().schedule_id),
+            "projects": str(yard.project().project_id),
+            "workflows": str(yard.flow().workflow_id),
+            "webhooks": str(yard.hook().webhook_id),
             "workers": yard.worker(),
             "generations": orders[-1],
         }

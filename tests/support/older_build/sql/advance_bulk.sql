@@ -11,6 +11,8 @@ DECLARE
     back    uuid[];
     over    uuid[];
     alike   jsonb := '{}';
+    plain   uuid[];
+    put_back int := 0;
 BEGIN
     PERFORM lock_keys_of(wanted) FROM bulk_jobs b WHERE b.bulk_id = bulk AND b.action = 'retry';
     SELECT * INTO found FROM bulk_jobs b WHERE b.bulk_id = bulk FOR UPDATE;
@@ -27,13 +29,16 @@ BEGIN
     IF found.action = 'cancel' THEN
         SELECT c.changed, c.ended INTO altered, over FROM cancel_tasks(wanted) AS c;
     ELSE
+        -- Of a project's run the item is put back, and a person decides what becomes of the queue.
+        SELECT q.others, q.requeued INTO plain, put_back FROM requeue_items_of(wanted) AS q;
         SELECT r.changed, r.everybody, r.ended, r.duplicates INTO altered, back, over, alike
-        FROM revive_tasks(wanted) AS r;
+        FROM revive_tasks(plain) AS r;
     END IF;
     RETURN QUERY
     UPDATE bulk_jobs b SET
         done = b.done + cardinality(wanted), changed = b.changed + cardinality(altered),
         duplicates = b.duplicates + (SELECT count(*) FROM unnest(wanted) AS each WHERE alike ? each::text),
+        requeued = b.requeued + put_back,
         last_task_id = wanted[cardinality(wanted)], updated_at = clock_timestamp(),
         state = CASE WHEN b.canary IS NOT NULL AND b.last_task_id IS NULL THEN 'waiting-for-canary' ELSE b.state END,
         canary_ids = CASE WHEN b.canary IS NOT NULL AND b.last_task_id IS NULL THEN altered ELSE b.canary_ids END

@@ -1,13 +1,16 @@
 -- Cancels tasks: at once while they wait; while they run their workers are asked, and the end is written when the work
 -- has stopped. Asking twice changes nothing. Returns the tasks that it changed, and those that have ended by it: of the
--- wanted, and of those that depend on them.
+-- wanted, and of those that depend on them. Whoever cancels for a reason of its own has it kept with the event.
 
-CREATE FUNCTION cancel_tasks(wanted uuid[], OUT changed uuid[], OUT ended uuid[]) LANGUAGE plpgsql AS $$
+CREATE FUNCTION cancel_tasks(
+    wanted uuid[], because text DEFAULT NULL, OUT changed uuid[], OUT ended uuid[]
+) LANGUAGE plpgsql AS $$
 DECLARE
     moment  timestamptz;
     holders text[];
     moves   jsonb;
 BEGIN
+    PERFORM lock_subjects(wanted);
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
 
@@ -16,23 +19,22 @@ BEGIN
             status = CASE t.status WHEN 'running' THEN t.status ELSE :target_of_cancel END,
             cancel_requested = true,
             completed_at = CASE t.status WHEN 'running' THEN NULL ELSE moment END,
-            doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
             held = '{}', held_at = NULL, due_at = NULL, available_at = coalesce(t.due_at, t.available_at),
             updated_at = moment, last_seq = t.last_seq + 1
         WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_cancel AND NOT t.cancel_requested
           AND t.level <= :level
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.worker_id, t.life, t.concerns
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.worker_id, t.life, t.actor, t.concerns
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, CASE m.status WHEN 'running' THEN 'cancel-requested' ELSE 'cancel' END, moment,
-               m.attempt, jsonb_build_object('status', m.status)
+               m.attempt, jsonb_strip_nulls(jsonb_build_object('status', m.status, 'reason', because))
         FROM moved m
     )
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status <> 'running'),
            array_agg(DISTINCT m.worker_id) FILTER (WHERE m.status = 'running'),
-           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'cancel', m.status, moment))
-           FILTER (WHERE m.status <> 'running' AND m.concerns <> 0)
-    INTO changed, ended, holders, moves FROM moved m;
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, 'cancel', m.status, moment))
+           FILTER (WHERE m.status <> 'running' AND m.told <> 0)
+    INTO changed, ended, holders, moves FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m;
 
     PERFORM pg_notify('windlass_cancel', holder) FROM unnest(holders) AS holder;
     IF ended IS NOT NULL THEN

@@ -1,20 +1,21 @@
 -- What an operator sets over a provider's configuration: only the keys that are there change, null goes back to what
 -- is configured. In force at once: claims look at the row, and the dispatcher is woken. Opened by an operator the
 -- breaker has no end, so that no trial follows; `closed` keeps it closed whatever happens. Whoever says that it is not
--- paused, or goes back to the configuration, which pauses nothing, ends a pause after a 429, too.
+-- paused, or goes back to the configuration, which pauses nothing, ends a pause after a 429, too. `operator` says who
+-- it was, and why, for the provider's story.
 
 CREATE FUNCTION change_provider(name_of text, changes jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     p       providers;
     mode    text := coalesce(changes ->> 'breaker', 'auto');
     pausing boolean := coalesce((changes ->> 'paused')::boolean, false);
+    said    jsonb := coalesce(changes -> 'operator', '{}');
     moment  timestamptz;
 BEGIN
     SELECT * INTO p FROM providers WHERE name = name_of FOR NO KEY UPDATE;
     IF NOT FOUND THEN RETURN false; END IF;
     moment := clock_timestamp();
 
-    UPDATE providers SET dispatch_version = dispatch_version + 1 WHERE name = name_of;
     IF changes ? 'limit' THEN
         UPDATE providers SET limit_override = (changes ->> 'limit')::int WHERE name = name_of;
     END IF;
@@ -29,7 +30,7 @@ BEGIN
         WHERE name = name_of;
         PERFORM tell_provider(
             name_of, CASE WHEN pausing THEN 'pause' ELSE 'resume' END, moment, 'by an operator',
-            CASE WHEN NOT pausing AND p.paused_until IS NOT NULL
+            said || CASE WHEN NOT pausing AND p.paused_until IS NOT NULL
                  THEN jsonb_build_object('until', p.paused_until, 'pause_reason', p.pause_reason) ELSE '{}' END)
         WHERE pausing <> p.paused OR (NOT pausing AND p.paused_until IS NOT NULL);
     END IF;
@@ -41,9 +42,10 @@ BEGIN
             breaker_reason = CASE mode WHEN 'open' THEN 'opened by an operator' END
         WHERE name = name_of;
         PERFORM tell_provider(name_of, CASE mode WHEN 'open' THEN 'open' ELSE 'close' END, moment,
-                              'by an operator', jsonb_build_object('mode', mode));
+                              'by an operator', said || jsonb_build_object('mode', mode));
     END IF;
-    PERFORM tell_provider(name_of, 'change', moment, 'by an operator', changes) WHERE changes ?| '{limit,rate}';
+    PERFORM tell_provider(name_of, 'change', moment, 'by an operator', said || (changes - 'operator'))
+    WHERE changes ?| '{limit,rate}';
     PERFORM wake_dispatcher(ARRAY[name_of]);
     RETURN true;
 END $$;

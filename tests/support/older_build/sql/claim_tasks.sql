@@ -1,15 +1,13 @@
--- Gives tasks to a worker. The provider is locked first and the slots are counted by a later statement: in one
--- statement the snapshot would be older than the lock, and a claim that had waited for it would overshoot the limit. A
--- provider that nothing guards (no limit, no pause, breaker closed) is not locked; one that comes to be guarded just
--- then grants nothing to claims that have not locked it. After a pause and while a breaker is half-open one task goes
--- first: its claim token becomes the provider's trial token. A task whose job at the provider is still open holds its
--- slot already and needs no other. Repeating a claim with its token answers as the first time did. A refused claim
--- takes the doorbell's mark back, so that the dispatcher may ring again in time. Who is suspected of killing workers is
--- given only to a process that has nothing else to do and takes nothing else (`alone`). Refused to another it keeps its
--- mark, for it has been rung for: whoever runs it alone looks for the mark. What is of a newer level keeps its mark,
--- too: the next check of the doorbells rings for a newer worker.
--- A rate guards as a limit does; every start takes a place in it, and going on waiting for an open job takes none.
--- Whose concurrency key is full is parked: nobody rings for it again before an end has made room.
+-- Gives tasks to a worker that names them: to one that runs what must run alone. The provider is locked first and the
+-- slots are counted by a later statement: in one statement the snapshot would be older than the lock, and a claim that
+-- had waited for it would overshoot the limit. A provider that nothing guards (no limit, no pause, breaker closed) is
+-- not locked; one that comes to be guarded just then grants nothing to claims that have not locked it. After a pause
+-- and while a breaker is half-open one task goes first: its claim token becomes the provider's trial token. A task
+-- whose job at the provider is still open holds its slot already and needs no other. Repeating a claim with its token
+-- answers as the first time did. Who is suspected of killing workers is given only to a process that has nothing else
+-- to do and takes nothing else (`alone`). A rate guards as a limit does; every start takes a place in it, and going on
+-- waiting for an open job takes none. Whose concurrency key is full is parked: nobody starts it before an end has made
+-- room.
 
 CREATE FUNCTION claim_tasks(
     wanted uuid[], tokens uuid[], claimant text, lease_seconds float, alone boolean DEFAULT false
@@ -43,7 +41,7 @@ BEGIN
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
     IF keyed IS NOT NULL THEN
-        PERFORM hold_tasks(crowded, 'key') FROM beyond_room(wanted, false, moment) AS crowded WHERE crowded IS NOT NULL;
+        PERFORM hold_tasks(crowded, 'key') FROM beyond_room(wanted, '{}', moment) AS crowded WHERE crowded IS NOT NULL;
     END IF;
 
     WITH gate AS (
@@ -58,13 +56,13 @@ BEGIN
         -- One by one (OFFSET 0 keeps the conditions out): a plan made while few tasks waited would read all that wait.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = claim.task_id OFFSET 0) AS t
         WHERE :due_at(moment) AND (alone OR NOT runs_alone(t.suspicion))
+          AND (t.concerns & :concern_of_workflow = 0 OR t.job_open OR NOT :is_halted(t))
     ), moved AS (
         UPDATE tasks t SET
             status = :target_of_claim, attempt = t.attempt + 1, claim_token = r.token, worker_id = claimant,
-            started_at = moment, heartbeat_at = moment,
+            claim_xid = pg_current_xact_id(), started_at = moment, heartbeat_at = moment,
             lease_expires_at = moment + make_interval(secs => lease_seconds),
-            progress = NULL, report_count = 0, doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
-            updated_at = moment, last_seq = t.last_seq + 1
+            progress = NULL, report_count = 0, turn_at = NULL, updated_at = moment, last_seq = t.last_seq + 1
         FROM ready r LEFT JOIN gate ON gate.name = r.provider
         WHERE t.task_id = r.task_id AND (gate.name IS NULL OR (
             r.provider = ANY (locked) AND r.place <= CASE WHEN r.job_open THEN gate.resumes ELSE gate.slots END))
@@ -86,14 +84,6 @@ BEGIN
     IF claimed IS NOT NULL THEN
         PERFORM wake_streams(claimed);
     END IF;
-    IF coalesce(cardinality(claimed), 0) < cardinality(wanted) THEN
-        UPDATE tasks t SET doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0
-        WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_claim AND t.doorbell_count > 0
-          AND (alone OR NOT runs_alone(t.suspicion)) AND t.level <= :level;
-        IF FOUND THEN
-            PERFORM wake_dispatcher(involved);
-        END IF;
-    END IF;
 
     RETURN QUERY
     SELECT claim.task_id,
@@ -103,6 +93,9 @@ BEGIN
                 WHEN t.status = 'blocked' THEN 'waiting-for-dependencies'
                 WHEN t.status NOT IN :sources_of_claim OR t.expires_at <= moment THEN 'finished'
                 WHEN 'key' = ANY (t.held) THEN 'key-limit'
+                WHEN 'workflow' = ANY (t.held) THEN 'workflow-escalated'
+                WHEN t.concerns & :concern_of_workflow <> 0 AND NOT t.job_open AND :is_halted(t)
+                THEN CASE WHEN is_given_up(t.workflow_id) THEN 'finished' ELSE 'workflow-escalated' END
                 WHEN t.available_at > moment THEN 'waiting-for-time'
                 WHEN t.level > :level THEN 'newer-level'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'
@@ -114,10 +107,9 @@ BEGIN
            t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds,
            -- What had to wait for others could not start before the last of them had completed. What is held has been
            -- started by nobody now, and from infinity nothing can be subtracted.
-           extract(epoch FROM t.started_at - CASE WHEN t.available_at = 'infinity' THEN NULL
-               WHEN t.depends_on = '{}' THEN t.available_at ELSE greatest(
-               t.available_at, (SELECT max(e.at) FROM task_events e WHERE e.task_id = t.task_id AND e.type = 'unblock'))
-               END)::float, t.retry_delays, t.concerns, t.job_open
+           extract(
+               epoch FROM t.started_at - CASE WHEN t.available_at <> 'infinity' THEN :startable_since(t) END)::float,
+           t.retry_delays, t.concerns, t.job_open
     FROM unnest(wanted, tokens) AS claim(task_id, token) LEFT JOIN tasks t ON t.task_id = claim.task_id;
 END $$;
 

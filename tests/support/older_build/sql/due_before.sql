@@ -14,7 +14,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT 1 FROM tasks t
                 WHERE t.queue = of.queue AND t.lane = of_lane AND t.priority = level.priority
-                  AND t.doorbell_token IS NULL AND :due_at(now())
+                  AND NOT t.job_open AND :due_at(now())
                   AND t.available_at <= CASE WHEN level.priority = of_priority THEN since ELSE 'infinity' END
                   AND (level.priority < of_priority OR (t.available_at, t.task_id) < (since, itself))
                 ORDER BY t.available_at LIMIT at_most

@@ -4,17 +4,15 @@
 -- `running` but `complete` ends in `cancelled`; a retry that would come after the task has expired ends in `dead`, and
 -- so does one that is told 429 for ever while others pass. What an end says about its provider is appended to the
 -- provider's results; only where that may change something is the provider locked, before any task. The dependents that
--- it buried come last, without a token.
+-- it buried come last, without a token. Who asks for the next tasks of some providers in the same call (`asked`) has
+-- locked all that has to be (`judged`), and the dispatcher need not be told of a slot that is taken at once.
 
-CREATE FUNCTION end_tasks(endings jsonb, rules jsonb)
+CREATE FUNCTION end_tasks(endings jsonb, rules jsonb, judged text[] DEFAULT NULL, asked text[] DEFAULT NULL)
 RETURNS TABLE (claim_token uuid, status text, actor text, provider text, age_seconds float) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     wanted  uuid[];
     tokens  uuid[];
-    telling uuid[];
-    keyed   uuid[];
-    locked  text[];
     longest_pause_seconds float := rules ->> 'longest_pause_seconds';
     moment  timestamptz;
     ended   uuid[];
@@ -26,15 +24,15 @@ DECLARE
     final   uuid[];
     heard   jsonb;
     moves   jsonb;
+    woken   text[];
     buried  uuid[] := '{}';
 BEGIN
-    SELECT array_agg(e.task_id), array_agg(e.claim_token),
-           array_agg(e.task_id) FILTER (WHERE e.rate_limited OR e.provider_failed),
-           array_agg(e.task_id) FILTER (WHERE e.concerns & :concern_of_key <> 0)
-    INTO wanted, tokens, telling, keyed
-    FROM jsonb_to_recordset(endings)
-        AS e(task_id uuid, claim_token uuid, rate_limited boolean, provider_failed boolean, concerns int);
-    locked := lock_judged_providers(wanted, tokens, telling, keyed, rules);
+    SELECT array_agg(e.task_id), array_agg(e.claim_token) INTO wanted, tokens
+    FROM jsonb_to_recordset(endings) AS e(task_id uuid, claim_token uuid);
+    IF asked IS NULL THEN
+        asked := '{}';
+        SELECT l.judged INTO judged FROM lock_for_ends(endings, asked, rules) AS l;
+    END IF;
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
 
@@ -52,7 +50,8 @@ BEGIN
             delay_seconds float, retry_cost int, rate_limited boolean, provider_failed boolean,
             hopeless_if_others_pass boolean, timeout_factor float, progress jsonb, checkpoint jsonb, events jsonb,
             proof jsonb, usage jsonb)
-        JOIN tasks t ON t.task_id = e.task_id
+        -- OFFSET 0 keeps the other conditions out: each is looked up by its id, and not among all that run.
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = e.task_id OFFSET 0) AS t
         CROSS JOIN LATERAL (SELECT least(coalesce(e.delay_seconds, 0),
                                          CASE WHEN e.rate_limited THEN longest_pause_seconds END) AS seconds) AS wait
         WHERE t.status IN :sources_of_complete AND t.attempt = e.attempt AND t.claim_token = e.claim_token
@@ -84,9 +83,9 @@ BEGIN
             lease_expires_at = NULL,
             updated_at = moment,
             last_seq = t.last_seq + 1 + coalesce(jsonb_array_length(e.events), 0)
-        FROM ending e WHERE t.task_id = e.task_id
+        FROM ending e WHERE t.task_id = e.task_id AND t.task_id = ANY (wanted) -- or a kept plan may read them all
         RETURNING t.task_id, t.claim_token, t.status, t.attempt, t.last_seq, t.user_id, t.actor, t.provider, t.error,
-                  t.created_at, t.started_at, t.completed_at, t.life, t.concerns, e.via, e.events, e.proof,
+                  t.created_at, t.started_at, t.completed_at, t.life, t.concerns, t.usage, e.via, e.events, e.proof,
                   (extract(epoch FROM moment - t.started_at) * 1000)::bigint AS elapsed_ms,
                   coalesce(e.rate_limited, false) AS rate_limited,
                   coalesce(e.provider_failed, false) AS provider_failed, e.alone, e.wait_seconds
@@ -98,7 +97,8 @@ BEGIN
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
-               jsonb_strip_nulls(jsonb_build_object('status', m.status, 'elapsed_ms', m.elapsed_ms, 'proof', m.proof))
+               jsonb_strip_nulls(jsonb_build_object(
+                   'status', m.status, 'elapsed_ms', m.elapsed_ms, 'proof', m.proof, 'usage_so_far', m.usage))
                || CASE WHEN m.error IS NULL OR m.via IN ('interrupt', 'cancel') THEN '{}'
                        ELSE jsonb_build_object('error', m.error) END
         FROM moved m
@@ -122,10 +122,12 @@ BEGIN
                'task_id', m.task_id, 'provider', m.provider, 'claim_token', m.claim_token, 'via', m.via,
                'rate_limited', m.rate_limited, 'provider_failed', m.provider_failed, 'alone', m.alone,
                'wait_seconds', m.wait_seconds, 'message', left(m.error ->> 'message', 300)))
-           FILTER (WHERE m.provider = ANY (locked)),
-           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, m.via, m.status, moment))
-           FILTER (WHERE m.concerns <> 0)
-    INTO ended, left_by, outcome, actors, owners, ages, final, heard, moves FROM moved m;
+           FILTER (WHERE m.provider = ANY (judged)),
+           array_agg(m.provider) FILTER (
+               WHERE m.completed_at IS NULL OR m.provider = ANY (judged) OR m.provider <> ALL (asked)),
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, m.via, m.status, moment)) FILTER (WHERE m.told <> 0)
+    INTO ended, left_by, outcome, actors, owners, ages, final, heard, woken, moves
+    FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m;
 
     IF ended IS NOT NULL THEN
         IF heard IS NOT NULL THEN
@@ -139,7 +141,9 @@ BEGIN
             PERFORM tell_moves(moves);
         END IF;
         PERFORM wake_streams(ended);
-        PERFORM wake_dispatcher(owners);
+        IF woken IS NOT NULL THEN
+            PERFORM wake_dispatcher(woken);
+        END IF;
     END IF;
     IF cardinality(ended) = cardinality(wanted) THEN
         RETURN QUERY SELECT * FROM unnest(left_by, outcome, actors, owners, ages);
@@ -156,22 +160,32 @@ BEGIN
     END IF;
 END $$;
 
--- Locks the providers that these ends may change: one of them is a trial, a 429 or the provider's own fault, or the
--- provider has failed lately, so that one more result of any kind may fill the breaker's window. And those where a
--- concurrency key gets room: whoever is just parking a task there has to be waited for.
+-- Locks the providers that these ends may change (`judged`): by a trial, a 429 or the provider's own fault. And those
+-- where a concurrency key gets room: whoever is just parking a task there has to be waited for. With them, in one
+-- statement and by name, those that are asked for tasks and that something guards, or that have keys to look after.
 
-CREATE FUNCTION lock_judged_providers(wanted uuid[], tokens uuid[], telling uuid[], keyed uuid[], rules jsonb)
-RETURNS text[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION lock_for_ends(endings jsonb, asked text[], rules jsonb, OUT judged text[], OUT guarded text[])
+LANGUAGE plpgsql AS $$
 DECLARE
-    locked text[];
+    tokens  uuid[];
+    owners  text[];
+    telling text[];
 BEGIN
-    SELECT array_agg(judged.name) INTO locked FROM (
-        SELECT p.name FROM providers p
-        WHERE p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (wanted))
-          AND (p.trial_token = ANY (tokens)
-               OR p.name IN (SELECT t.provider FROM tasks t WHERE t.task_id = ANY (telling || keyed))
-               OR (p.breaker_mode = 'auto' AND p.breaker_state = 'closed' AND (window_of(p, rules)).failures > 0))
+    SELECT array_agg(e.claim_token), array_agg(t.provider),
+           array_agg(t.provider) FILTER (
+               WHERE e.rate_limited OR e.provider_failed OR e.concerns & :concern_of_key <> 0)
+    INTO tokens, owners, telling
+    FROM jsonb_to_recordset(endings)
+        AS e(task_id uuid, claim_token uuid, rate_limited boolean, provider_failed boolean, concerns int)
+    CROSS JOIN LATERAL (SELECT tasks.provider FROM tasks WHERE tasks.task_id = e.task_id OFFSET 0) AS t;
+    SELECT array_agg(l.name) FILTER (WHERE l.is_judged),
+           coalesce(array_agg(l.name) FILTER (WHERE l.name = ANY (asked)), '{}') INTO judged, guarded
+    FROM (
+        -- Who is guarded and asked for is locked anyway, so that the window is looked at once.
+        SELECT p.name::text, p.name = ANY (owners) AND may_change(p, tokens, telling, rules) AS is_judged
+        FROM providers p
+        WHERE (p.name = ANY (asked) AND (is_guarded(p) OR has_keys(p.name)))
+           OR (p.name = ANY (owners) AND may_change(p, tokens, telling, rules))
         ORDER BY p.name FOR NO KEY UPDATE
-    ) AS judged;
-    RETURN locked;
+    ) AS l;
 END $$;

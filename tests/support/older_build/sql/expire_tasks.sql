@@ -12,6 +12,7 @@ DECLARE
 BEGIN
     stale := first_expired(at_most);
     IF stale IS NULL THEN RETURN; END IF;
+    stale := with_free_subjects(stale);
     -- Chosen unlocked, then locked and looked at again.
     SELECT array_agg(t.task_id) INTO stale FROM unnest(stale) AS one(task_id)
     CROSS JOIN LATERAL (
@@ -25,22 +26,21 @@ BEGIN
     WITH moved AS (
         UPDATE tasks t SET
             status = :target_of_bury, completed_at = moment, updated_at = moment, last_seq = t.last_seq + 1,
-            doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
             error = jsonb_build_object(
                 'type', 'Expired', 'kind', 'permanent', 'stack_trace', NULL, 'attempt', t.attempt,
                 'message', 'not started within its ' || t.max_age_seconds || ' s',
                 'details', jsonb_strip_nulls(jsonb_build_object('last_error', t.error ->> 'message')))
         WHERE t.task_id = ANY (stale) AND t.status IN :sources_of_bury
-        RETURNING t.task_id, t.last_seq, t.attempt, t.status, t.error, t.life, t.concerns
+        RETURNING t.task_id, t.last_seq, t.attempt, t.status, t.error, t.life, t.actor, t.concerns
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, 'bury', moment, m.attempt,
                jsonb_build_object('status', m.status, 'error', m.error)
         FROM moved m
     )
-    SELECT jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'bury', m.status, moment))
-           FILTER (WHERE m.concerns <> 0)
-    INTO moves FROM moved m;
+    SELECT jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, 'bury', m.status, moment))
+           FILTER (WHERE m.told <> 0)
+    INTO moves FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m;
 
     PERFORM tally_tasks(stale);
     buried := settle_dependents(stale, stale);

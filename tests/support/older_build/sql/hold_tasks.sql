@@ -1,7 +1,7 @@
 -- Makes waiting tasks stand still for a reason. While there is one, nobody may start them: `available_at` is infinity,
--- which every index and every rule obeys, and their own time waits in `due_at`. One that was rung for loses the mark.
--- One whose job at the provider is open is left alone: it keeps a slot, and would keep it from everybody. Returns those
--- that it changed; whoever is held for that reason already is not among them.
+-- which every index and every rule obeys, and their own time waits in `due_at`. One whose job at the provider is open
+-- is left alone: it keeps a slot, and would keep it from everybody. Returns those that it changed; whoever is held for
+-- that reason already is not among them.
 
 CREATE FUNCTION hold_tasks(wanted uuid[], reason text) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -16,7 +16,6 @@ BEGIN
         UPDATE tasks t SET
             held = t.held || reason, held_at = coalesce(t.held_at, moment),
             due_at = coalesce(t.due_at, t.available_at), available_at = 'infinity',
-            doorbell_token = NULL, doorbell_at = NULL, doorbell_count = 0,
             updated_at = moment, last_seq = t.last_seq + 1
         WHERE t.task_id = ANY (wanted) AND t.status IN ('blocked', 'queued', 'retrying') AND NOT t.job_open
           AND reason <> ALL (t.held) AND t.level <= :level
@@ -30,7 +29,7 @@ BEGIN
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.concurrency_key IS NOT NULL)
     INTO changed, keyed FROM moved m;
 
-    -- Whoever was rung for has given a place back.
+    -- Others may go instead.
     PERFORM wake_streams(changed), wake_dispatcher(providers_of(changed)) WHERE changed IS NOT NULL;
     IF keyed IS NOT NULL AND reason <> 'key' THEN -- the next of its key may go instead
         PERFORM release_keys_of(keyed);

@@ -13,6 +13,14 @@ BEGIN
     ) AS latest;
 END $$;
 
+-- Whether ends may change their provider: one of them is a trial, or says so itself (`telling`), or the provider has
+-- failed lately, so that one more result of any kind may fill the breaker's window.
+CREATE FUNCTION may_change(p providers, tokens uuid[], telling text[], rules jsonb)
+RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT p.trial_token = ANY (tokens) OR p.name = ANY (telling)
+        OR (p.breaker_mode = 'auto' AND p.breaker_state = 'closed' AND (window_of(p, rules)).failures > 0)
+$$;
+
 -- Whether another task has got through since the last 429 that anybody was told, and since the last `in_a_row` that
 -- this one was: then its own request is to blame, and not a limit for all.
 CREATE FUNCTION others_passed(t tasks, in_a_row int) RETURNS boolean LANGUAGE sql STABLE AS $$
@@ -86,8 +94,7 @@ BEGIN
     END IF;
     SELECT p.paused_until INTO before FROM providers p WHERE p.name = name_of;
     UPDATE providers p SET
-        paused_until = greatest(before, until), pause_reason = told ->> 'message',
-        dispatch_version = p.dispatch_version + 1
+        paused_until = greatest(before, until), pause_reason = told ->> 'message'
     WHERE p.name = name_of AND (before IS NULL OR before < until);
     -- Several are told the same at once: what prolongs a pause by their jitter is not worth a line.
     IF before IS NULL OR before <= moment OR until - before > (until - moment) / 5 THEN
@@ -118,15 +125,21 @@ DECLARE
 BEGIN
     UPDATE providers p SET
         breaker_state = 'open', breaker_until = until, breaker_reason = why, breaker_changed_at = moment,
-        trial_token = NULL, dispatch_version = p.dispatch_version + 1
+        trial_token = NULL
     WHERE p.name = name_of;
     PERFORM tell_provider(name_of, 'open', moment, why, facts || jsonb_build_object('until', until));
 END $$;
 
 CREATE FUNCTION tell_provider(name_of text, kind text, moment timestamptz, why text, facts jsonb)
-RETURNS void LANGUAGE sql AS $$
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    number bigint;
+BEGIN
     INSERT INTO provider_events (provider, type, at, reason, data) VALUES (name_of, kind, moment, why, facts)
-$$;
+    RETURNING event_id INTO number;
+    PERFORM tell_of_provider(name_of, kind, moment, why, facts, number)
+    WHERE kind IN ('pause', 'resume', 'open', 'close');
+END $$;
 
 -- Two results that came at the same moment may each have missed the other; the janitor looks once more.
 

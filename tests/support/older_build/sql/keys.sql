@@ -19,10 +19,10 @@ BEGIN
         WHERE a.name = of_actor AND a.concurrency_limit IS NOT NULL);
 END $$;
 
--- Those of a key that may start and are not parked: all of them, or only those that have been rung for. As far as
--- `at_most`: with a key's room it makes no difference how many more there are.
+-- Those of a key that may start and are not parked, as far as `at_most`: with a key's room it makes no difference how
+-- many more there are.
 CREATE FUNCTION key_waiting(
-    of_provider text, of_actor text, of_key text, only_rung boolean, moment timestamptz, at_most bigint
+    of_provider text, of_actor text, of_key text, moment timestamptz, at_most bigint
 ) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
@@ -30,15 +30,23 @@ BEGIN
             SELECT 1 FROM tasks t
             WHERE t.provider = of_provider AND t.actor = of_actor AND t.concurrency_key = of_key
               AND t.held = '{}' AND NOT t.job_open AND :due_at(moment)
-              AND (NOT only_rung OR t.doorbell_token IS NOT NULL)
             LIMIT at_most
         ) AS waiting);
 END $$;
 
--- Of tasks that are about to be rung for or claimed, those for which their keys have no room. They go by priority, then
--- by age. Who only goes on waiting for an open job has its place. For a doorbell those count as well that were rung
--- for already.
-CREATE FUNCTION beyond_room(chosen uuid[], after_the_rung boolean, moment timestamptz)
+-- How many of these tasks, which are about to run, will take a key.
+CREATE FUNCTION key_chosen(of_provider text, of_actor text, of_key text, chosen uuid[])
+RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT count(*) FROM unnest(chosen) AS one(task_id)
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
+        WHERE t.provider = of_provider AND t.actor = of_actor AND t.concurrency_key = of_key AND NOT t.job_open);
+END $$;
+
+-- Of tasks that are about to be claimed, those for which their keys have no room. They go by priority, then by age. Who
+-- only goes on waiting for an open job has its place. Those that were chosen `before` do not run yet, and have theirs.
+CREATE FUNCTION beyond_room(chosen uuid[], before uuid[], moment timestamptz)
 RETURNS uuid[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
@@ -50,18 +58,19 @@ BEGIN
             CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
             WHERE t.concurrency_key IS NOT NULL AND NOT t.job_open AND :due_at(moment)
         ), scope AS (
-            SELECT k.provider, k.actor, k.concurrency_key, key_room(k.provider, k.actor, k.concurrency_key) AS room
+            SELECT k.provider, k.actor, k.concurrency_key, key_room(k.provider, k.actor, k.concurrency_key)
+                   - key_chosen(k.provider, k.actor, k.concurrency_key, before) AS room
             FROM keyed k WHERE k.place = 1
         )
         SELECT array_agg(k.task_id) FROM keyed k JOIN scope s USING (provider, actor, concurrency_key)
-        WHERE k.place > s.room - CASE WHEN after_the_rung THEN key_waiting(
-            s.provider, s.actor, s.concurrency_key, true, moment, s.room) ELSE 0 END);
+        WHERE k.place > s.room);
 END $$;
 
 -- Parks what waits of the keys of these tasks, as far as they have no room for it: not only who was about to start, or
 -- all the others would come to the front one after another. The provider is locked; what somebody else has locked is
--- left for the next time. Returns those that are parked now.
-CREATE FUNCTION park_keys_of(crowded uuid[], moment timestamptz) RETURNS uuid[] LANGUAGE plpgsql AS $$
+-- left for the next time. Those that are `chosen` are about to run, and have taken their places. Returns those that are
+-- parked now.
+CREATE FUNCTION park_keys_of(crowded uuid[], chosen uuid[], moment timestamptz) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     at_once  int := 500;
     found    uuid[];
@@ -71,14 +80,16 @@ BEGIN
             SELECT DISTINCT t.provider, t.actor, t.concurrency_key FROM unnest(crowded) AS one(task_id)
             CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
         ) AS s
-        CROSS JOIN LATERAL (SELECT key_room(s.provider, s.actor, s.concurrency_key) AS places) AS room
+        CROSS JOIN LATERAL (
+            SELECT key_room(s.provider, s.actor, s.concurrency_key)
+                   - key_chosen(s.provider, s.actor, s.concurrency_key, chosen) AS places
+        ) AS room
         CROSS JOIN LATERAL (
             SELECT t.task_id FROM tasks t
             WHERE t.provider = s.provider AND t.actor = s.actor AND t.concurrency_key = s.concurrency_key
-              AND t.held = '{}' AND t.doorbell_token IS NULL AND NOT t.job_open AND :due_at(moment)
+              AND t.held = '{}' AND NOT t.job_open AND t.task_id <> ALL (chosen) AND :due_at(moment)
             ORDER BY t.priority, t.available_at, t.task_id
-            OFFSET greatest(0, room.places - key_waiting(
-                s.provider, s.actor, s.concurrency_key, true, moment, room.places)) LIMIT at_once
+            OFFSET greatest(0, room.places) LIMIT at_once
         ) AS surplus
         WHERE room.places IS NOT NULL);
     found := ARRAY(SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (found) FOR NO KEY UPDATE SKIP LOCKED);
@@ -108,7 +119,7 @@ BEGIN
             WHERE t.provider = s.provider AND t.actor = s.actor AND t.concurrency_key = s.key AND t.held = '{key}'
               AND t.level <= :level
             ORDER BY t.priority, t.due_at, t.task_id
-            LIMIT coalesce(room.places - key_waiting(s.provider, s.actor, s.key, false, moment, room.places), at_most)
+            LIMIT coalesce(room.places - key_waiting(s.provider, s.actor, s.key, moment, room.places), at_most)
         ) AS parked
         WHERE s.provider = ANY (locked));
     free := ARRAY(SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (next) FOR NO KEY UPDATE SKIP LOCKED);
@@ -191,7 +202,7 @@ BEGIN
         SELECT p.* FROM page p
         CROSS JOIN LATERAL (SELECT key_room(p.provider, p.actor, p.concurrency_key) AS places) AS room
         WHERE coalesce(room.places > key_waiting(
-            p.provider, p.actor, p.concurrency_key, false, clock_timestamp(), room.places), true)
+            p.provider, p.actor, p.concurrency_key, clock_timestamp(), room.places), true)
     )
     SELECT (SELECT ARRAY[p.provider, p.actor, p.concurrency_key] FROM page p WHERE p.place = keys_at_once),
            array_agg(r.provider), array_agg(r.actor), array_agg(r.concurrency_key)
@@ -218,8 +229,7 @@ BEGIN
             SELECT 1 FROM tasks t
             WHERE t.provider = own.provider AND t.actor = own.actor AND t.concurrency_key = own.concurrency_key
               AND t.held = '{}' AND NOT t.job_open AND :due_at(moment)
-              AND (t.doorbell_token IS NULL, t.priority, t.available_at, t.task_id)
-                  < (own.doorbell_token IS NULL, own.priority, own.available_at, own.task_id)
+              AND (t.priority, t.available_at, t.task_id) < (own.priority, own.available_at, own.task_id)
             LIMIT most
         ) AS earlier);
 END $$;

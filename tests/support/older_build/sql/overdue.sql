@@ -23,7 +23,7 @@ BEGIN
             CROSS JOIN LATERAL (
                 SELECT 1 FROM tasks t
                 WHERE t.queue = its.queue AND t.lane = of.lane AND t.priority = level.priority
-                  AND t.doorbell_token IS NULL AND :due_at(since)
+                  AND :due_at(since)
                 ORDER BY t.available_at LIMIT at_most
             ) AS due
             WHERE only_lane IS NULL OR of.lane = only_lane

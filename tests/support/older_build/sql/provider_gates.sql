@@ -34,7 +34,7 @@ END $$;
 -- The slots that are held: by every running task, and by every other one whose job at the provider is still open.
 CREATE FUNCTION held_slots(provider_name text) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN (SELECT count(*) FROM tasks t WHERE t.provider = provider_name AND t.status = 'running')
+    RETURN running_at(provider_name)
          + (SELECT count(*) FROM tasks t WHERE t.provider = provider_name AND t.job_open AND t.status <> 'running');
 END $$;
 

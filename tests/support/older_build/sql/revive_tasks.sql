@@ -1,23 +1,28 @@
 -- Gives dead or cancelled tasks a new life, and with them the dependents that their ends had buried: a page of them at
 -- once, the rest is left to the janitor. Returns those of the wanted that it changed, all that it revived, of these the
 -- ones that it had to bury again, and by id which live tasks have the keys of those that it left as they are. Who wants
--- to wait for keys calls `lock_keys_of` before anything else is locked.
+-- to wait for keys calls `lock_keys_of` before anything else is locked, and who has other tasks to move afterwards has
+-- them locked with these (`beside`), for all are waited for in one order. Who is concerned is told at the end: a teller
+-- locks what it finds free, and after that nobody may be waited for.
 
 CREATE FUNCTION revive_tasks(
-    wanted uuid[], OUT changed uuid[], OUT everybody uuid[], OUT ended uuid[], OUT duplicates jsonb
+    wanted uuid[], beside uuid[] DEFAULT '{}',
+    OUT changed uuid[], OUT everybody uuid[], OUT ended uuid[], OUT duplicates jsonb
 ) LANGUAGE plpgsql AS $$
 DECLARE
     generation uuid[] := wanted;
-    locked     uuid[] := wanted;
+    locked     uuid[] := wanted || beside;
     room       int := dependents_at_once();
     moment     timestamptz;
     refused    jsonb;
     revived    uuid[];
     moves      jsonb;
+    told       jsonb := '[]';
 BEGIN
     everybody := '{}';
     duplicates := '{}';
-    PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
+    PERFORM lock_subjects(locked);
+    PERFORM 1 FROM tasks t WHERE t.task_id = ANY (locked) ORDER BY t.task_id FOR NO KEY UPDATE;
     WHILE generation IS NOT NULL LOOP
         refused := take_keys_back(generation);
         duplicates := duplicates || refused;
@@ -25,14 +30,13 @@ BEGIN
         moment := clock_timestamp();
 
         WITH counted AS (
-            SELECT t.task_id, t.status AS was, (
-                SELECT count(*) FROM task_dependencies d
-                CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = d.parent_id OFFSET 0) AS p
-                WHERE d.child_id = t.task_id AND p.status <> 'completed'
-            ) AS unmet
+            SELECT t.task_id, t.status AS was, waits.unmet
             FROM unnest(generation) AS one(task_id)
             CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
+            CROSS JOIN LATERAL waits_of(t.task_id, t.approval) AS waits
             WHERE t.status IN :sources_of_revive AND t.level <= :level AND NOT refused ? t.task_id::text
+              -- Nothing of a cancelled workflow comes back.
+              AND (t.concerns & :concern_of_workflow = 0 OR NOT is_given_up(t.workflow_id))
         ), moved AS (
             UPDATE tasks t SET
                 status = CASE c.unmet WHEN 0 THEN 'queued' ELSE 'blocked' END, unmet = c.unmet, lane = 'retry',
@@ -41,6 +45,10 @@ BEGIN
                 exit_code = NULL, progress = NULL,
                 provider_job_id = CASE WHEN t.job_open THEN t.provider_job_id END, cancel_requested = false,
                 completed_at = NULL, claim_token = NULL,
+                -- Who was not approved is asked about again.
+                approval = CASE WHEN is_to_be_asked(t.approval)
+                    THEN t.approval - ARRAY['decision', 'decided_at', 'decided_by', 'comment'] ELSE t.approval END,
+                asked_at = NULL, ask_expires_at = NULL,
                 life = t.life + 1,
                 -- Who was never started keeps the time that it was submitted for.
                 available_at = CASE t.attempt WHEN 0 THEN greatest(t.available_at, moment) ELSE moment END,
@@ -66,9 +74,7 @@ BEGIN
                FILTER (WHERE m.concerns <> 0)
         INTO revived, moves FROM moved m;
 
-        IF moves IS NOT NULL THEN
-            PERFORM tell_moves(moves);
-        END IF;
+        told := told || coalesce(moves, '[]');
         PERFORM wake_streams(revived), wake_dispatcher(providers_of(revived)) WHERE revived IS NOT NULL;
         everybody := everybody || revived;
         generation := dependents_of(revived, true, room);
@@ -79,9 +85,12 @@ BEGIN
         locked := locked || generation;
         generation := buried_by_parents(generation);
     END LOOP;
+    IF told <> '[]' THEN
+        PERFORM tell_moves(told);
+    END IF;
     -- What has another parent that is still dead is buried again, with that one named as the reason.
     ended := settle_children(everybody);
-    ended := ended || settle_dependents(ended, locked);
+    ended := ended || settle_dependents(ended, wait_for_nobody());
     changed := ARRAY(SELECT each FROM unnest(everybody) AS each WHERE each = ANY (wanted));
 END $$;
 
@@ -96,15 +105,21 @@ BEGIN
 END $$;
 
 CREATE FUNCTION revive_task(wanted uuid)
-RETURNS TABLE (:columns_of_tasks, revived jsonb, ended jsonb, duplicate_of uuid) LANGUAGE plpgsql AS $$
+RETURNS TABLE (:columns_of_tasks, revived jsonb, ended jsonb, duplicate_of uuid, bar text, open_run_id uuid)
+LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     back  uuid[];
     over  uuid[];
-    alike jsonb;
+    alike jsonb := '{}';
+    barred record;
 BEGIN
     PERFORM lock_keys_of(ARRAY[wanted]);
-    SELECT r.everybody, r.ended, r.duplicates INTO back, over, alike FROM revive_tasks(ARRAY[wanted]) AS r;
-    RETURN QUERY SELECT :each_of_tasks(t), counts_of(back), counts_of(over), (alike ->> wanted::text)::uuid
+    SELECT b.bar, b.open_run_id INTO barred FROM bar_of_revival(wanted) AS b;
+    IF barred.bar IS NULL THEN
+        SELECT r.everybody, r.ended, r.duplicates INTO back, over, alike FROM revive_tasks(ARRAY[wanted]) AS r;
+    END IF;
+    RETURN QUERY SELECT :each_of_tasks(t), counts_of(back), counts_of(over), (alike ->> wanted::text)::uuid,
+                        barred.bar, barred.open_run_id
     FROM tasks t WHERE t.task_id = wanted;
 END $$;

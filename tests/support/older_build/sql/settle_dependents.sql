@@ -5,13 +5,16 @@ CREATE FUNCTION dependents_at_once() RETURNS int LANGUAGE sql IMMUTABLE AS $$ SE
 
 -- Tells the children of ended tasks: the last parent completed unblocks them, one that failed buries them, and what it
 -- buries is told on. Returns all that it buried. Where there are more than a page, or somebody is in the way, the
--- janitor goes on. `locked` are all the tasks that the caller has locked.
+-- janitor goes on. `locked` are all the tasks that the caller has locked. Who is concerned is told at the end: a teller
+-- locks what it finds free, and after that nobody may be waited for.
 
 CREATE FUNCTION settle_dependents(ended uuid[], locked uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     room     int := dependents_at_once();
     children uuid[];
+    settled  record;
     buried   uuid[] := '{}';
+    told     jsonb := '[]';
 BEGIN
     LOOP
         children := dependents_of(ended, false, room);
@@ -19,11 +22,61 @@ BEGIN
         room := room - cardinality(children);
         children := lock_dependents(ended, children, locked, false);
         locked := locked || children;
-        ended := settle_children(children);
+        children := count_down(children, ended);
+        EXIT WHEN cardinality(children) = 0;
+        SELECT * INTO settled FROM move_children(children);
+        told := told || coalesce(settled.moves, '[]');
+        ended := settled.buried;
         EXIT WHEN ended IS NULL;
         buried := buried || ended;
     END LOOP;
+    IF told <> '[]' THEN
+        PERFORM tell_moves(told);
+    END IF;
     RETURN buried;
+END $$;
+
+-- What `settle_dependents` is told to have locked by who has tellers behind it, or is one: no id is larger, so that all
+-- are tried and none is waited for.
+
+CREATE FUNCTION wait_for_nobody() RETURNS uuid[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT ARRAY['ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid]
+$$;
+
+-- Takes ended parents off what their children wait for, and returns the children that have to be counted anew: those
+-- that one of them has failed, and those that may wait for nobody now. So a join of a thousand is counted once, and not
+-- at each of their ends. A parent is taken off by the transaction that ended it, and whoever comes later counts. One
+-- that has lived again may be taken off twice: too early, and then the count says so, but never too late.
+
+CREATE FUNCTION count_down(children uuid[], ended uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
+DECLARE
+    many    uuid[];
+    waiting uuid[];
+BEGIN
+    SELECT array_agg(t.task_id) INTO many FROM unnest(children) AS child(task_id)
+    CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = child.task_id OFFSET 0) AS t
+    WHERE t.status IN :sources_of_unblock AND t.unmet > 1 + is_to_be_asked(t.approval)::int AND t.level <= :level;
+    IF many IS NULL THEN RETURN children; END IF;
+
+    WITH told AS (
+        SELECT d.child_id, count(*)::int AS met FROM unnest(ended) AS one(parent_id)
+        CROSS JOIN LATERAL (
+            SELECT coalesce((SELECT t.status FROM tasks t WHERE t.task_id = one.parent_id),
+                            (SELECT n.status FROM workflow_nodes n WHERE n.node_id = one.parent_id)) AS status OFFSET 0
+        ) AS parent
+        CROSS JOIN LATERAL (SELECT * FROM task_dependencies e WHERE e.parent_id = one.parent_id OFFSET 0) AS d
+        JOIN unnest(many) AS child(task_id) ON child.task_id = d.child_id
+        GROUP BY d.child_id HAVING NOT bool_or(is_open(parent.status, d.met_on))
+    ), moved AS (
+        UPDATE tasks t SET unmet = t.unmet - told.met, updated_at = clock_timestamp()
+        -- Said twice: with the one alone the planner may read all tasks to join them.
+        FROM told WHERE t.task_id = told.child_id AND t.task_id = ANY (many)
+                    AND t.unmet - told.met > is_to_be_asked(t.approval)::int
+        RETURNING t.task_id
+    )
+    SELECT array_agg(m.task_id) INTO waiting FROM moved m;
+    IF waiting IS NULL THEN RETURN children; END IF;
+    RETURN ARRAY(SELECT child FROM unnest(children) AS child WHERE child <> ALL (waiting));
 END $$;
 
 -- The children of the parents for which there is room, those with the fewest first. The others are written down as
@@ -38,6 +91,7 @@ BEGIN
     SELECT array_agg(edge.child_id) INTO children FROM (
         SELECT d.child_id FROM task_dependencies d WHERE d.parent_id = ANY (parents) LIMIT room + 1
     ) AS edge;
+    IF children IS NULL THEN RETURN NULL; END IF;
     IF cardinality(children) > room THEN
         SELECT array_agg(summed.parent_id) FILTER (WHERE summed.so_far <= room),
                array_agg(summed.parent_id) FILTER (WHERE summed.so_far > room)
@@ -63,6 +117,7 @@ END $$;
 -- alone (docs/decisions/0041): who has one locked waits for none with a smaller id, or two could wait for each other.
 -- A child has the larger id nearly always, but the clocks that ids are made by differ, and the caller may have locked
 -- many. A smaller one is taken if it is free; else its parents are left to the janitor, who has locked nothing before.
+-- So are those of another workflow that somebody else has locked: nobody moves what a workflow counts without it.
 
 CREATE FUNCTION lock_dependents(parents uuid[], children uuid[], locked uuid[], revived boolean)
 RETURNS uuid[] LANGUAGE plpgsql AS $$
@@ -71,7 +126,14 @@ DECLARE
     behind  uuid[];
     ahead   uuid[];
     free    uuid[] := '{}';
+    ours    uuid[] := with_free_subjects(children);
 BEGIN
+    IF cardinality(ours) < cardinality(children) THEN
+        PERFORM leave_unsettled(ARRAY(
+            SELECT DISTINCT d.parent_id FROM task_dependencies d
+            WHERE d.child_id = ANY (children) AND d.child_id <> ALL (ours) AND d.parent_id = ANY (parents)), revived);
+        children := ours;
+    END IF;
     SELECT array_agg(child) FILTER (WHERE child <= highest), array_agg(child) FILTER (WHERE child > highest)
     INTO behind, ahead FROM unnest(children) AS child;
     IF behind IS NOT NULL THEN
@@ -112,6 +174,7 @@ BEGIN
     children := ARRAY(
         SELECT d.child_id FROM task_dependencies d WHERE d.parent_id = entry.parent_id AND d.child_id > entry.settled_to
         ORDER BY d.child_id LIMIT at_most);
+    PERFORM lock_subjects(children);
     IF entry.revived THEN
         SELECT r.everybody, r.ended INTO back, over FROM revive_tasks(buried_by_parents(children)) AS r;
     ELSE
@@ -129,7 +192,9 @@ END $$;
 
 -- Looks through a page of the blocked for those that an ended parent should have moved, moves them, and says where the
 -- next page begins, or null at the end. There should be none: every end settles its dependents or leaves them to
--- `settle_next`. Nothing is locked but what is found, and what somebody else has locked is left to the next time.
+-- `settle_next`, to which they are left here as well. Who waits for more than it believes, because a parent lives
+-- again, is told by the ends that are still to come (`count_down`). Nothing is locked but what is found, and what
+-- somebody else has locked is left to the next time.
 
 CREATE FUNCTION recheck_blocked(after uuid, at_most int, OUT reached uuid, OUT mended int, OUT ended jsonb)
 LANGUAGE plpgsql AS $$
@@ -143,8 +208,11 @@ BEGIN
         ORDER BY t.task_id LIMIT at_most);
     reached := page[at_most];
     SELECT array_agg(c.task_id) INTO overdue FROM states_of_parents(page) AS c
-    WHERE c.failed_parent IS NOT NULL OR c.unmet <> c.believed;
+    WHERE (c.failed_parent IS NOT NULL OR c.unmet < c.believed)
+      AND NOT EXISTS (
+          SELECT 1 FROM task_dependencies d JOIN unsettled u ON u.parent_id = d.parent_id WHERE d.child_id = c.task_id);
     IF overdue IS NOT NULL THEN
+        PERFORM lock_subjects(overdue);
         overdue := ARRAY(
             SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (overdue)
             ORDER BY t.task_id FOR NO KEY UPDATE SKIP LOCKED);
@@ -155,43 +223,51 @@ BEGIN
     ended := counts_of(over);
 END $$;
 
--- What has become of the parents of blocked tasks. One by one (OFFSET 0 keeps the conditions out): asked for the failed
--- ones among them, the planner may walk through all that ever failed.
+-- What has become of the parents of blocked tasks, and whether a person's word is all that is missing.
 
 CREATE FUNCTION states_of_parents(children uuid[])
-RETURNS TABLE (task_id uuid, believed int, unmet bigint, failed_parent uuid) LANGUAGE plpgsql STABLE AS $$
+RETURNS TABLE (task_id uuid, believed int, unmet int, failed_parent uuid, asks boolean) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT t.task_id, t.unmet, parents.unmet, parents.failed
+    SELECT t.task_id, t.unmet, waits.unmet, waits.failed_parent, waits.asks
     FROM unnest(children) AS child(task_id)
     CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = child.task_id OFFSET 0) AS t
-    CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE p.status <> 'completed') AS unmet,
-               min(p.task_id::text) FILTER (WHERE p.status IN ('dead', 'cancelled'))::uuid AS failed
-        FROM task_dependencies d
-        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = d.parent_id OFFSET 0) AS p
-        WHERE d.child_id = t.task_id
-    ) AS parents
+    CROSS JOIN LATERAL waits_of(t.task_id, t.approval) AS waits
     WHERE t.status IN :sources_of_unblock AND t.level <= :level;
 END $$;
 
--- Moves blocked tasks by what has become of their parents, and returns those that it buried. The caller has locked the
--- children, and their parents are counted anew by a later statement: of two parents that complete together the second
--- sees both. Whoever moves a parent comes to its children afterwards, so the parents need no lock.
+-- Moves blocked tasks by what has become of their parents, tells who is concerned, and returns those that it buried.
 
 CREATE FUNCTION settle_children(children uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
+    settled record;
+BEGIN
+    SELECT * INTO settled FROM move_children(children);
+    IF settled.moves IS NOT NULL THEN
+        PERFORM tell_moves(settled.moves);
+    END IF;
+    RETURN settled.buried;
+END $$;
+
+-- The same, and leaves it to the caller to tell. The caller has locked the children, and their parents are counted anew
+-- by a later statement: of two parents that complete together the second sees both. Whoever moves a parent comes to its
+-- children afterwards, so the parents need no lock.
+
+CREATE FUNCTION move_children(children uuid[], OUT buried uuid[], OUT moves jsonb) LANGUAGE plpgsql AS $$
+DECLARE
     moment  timestamptz := clock_timestamp();
     settled uuid[];
-    buried  uuid[];
-    moves   jsonb;
+    asked   uuid[];
 BEGIN
     WITH moved AS (
         UPDATE tasks t SET
             status = CASE WHEN c.failed_parent IS NOT NULL THEN :target_of_bury
                           WHEN c.unmet = 0 THEN :target_of_unblock ELSE t.status END,
             unmet = c.unmet,
+            asked_at = CASE WHEN c.asks THEN coalesce(t.asked_at, moment) END,
+            ask_expires_at = CASE WHEN c.asks THEN coalesce(t.asked_at, moment)
+                + make_interval(secs => (t.approval ->> 'expires_in_seconds')::float) END,
             error = CASE WHEN c.failed_parent IS NULL THEN t.error ELSE jsonb_build_object(
                 'type', 'DependencyFailed', 'kind', 'permanent',
                 'message', 'task ' || c.failed_parent || ', which this one depends on, died or was cancelled',
@@ -202,34 +278,45 @@ BEGIN
             held = CASE WHEN c.failed_parent IS NULL THEN t.held ELSE '{}' END,
             held_at = CASE WHEN c.failed_parent IS NULL THEN t.held_at END,
             due_at = CASE WHEN c.failed_parent IS NULL THEN t.due_at END,
-            available_at = CASE WHEN c.failed_parent IS NULL THEN t.available_at
-                                ELSE coalesce(t.due_at, t.available_at) END,
+            -- Whoever names no task has waited for a person, or for the tasks of a `for_each`: its time begins now.
+            available_at = CASE WHEN c.failed_parent IS NOT NULL THEN coalesce(t.due_at, t.available_at)
+                                WHEN c.unmet = 0 AND t.depends_on = '{}' THEN greatest(t.available_at, moment)
+                                ELSE t.available_at END,
             updated_at = moment,
-            last_seq = t.last_seq + (c.failed_parent IS NOT NULL OR c.unmet = 0)::int
+            last_seq = t.last_seq
+                       + (c.failed_parent IS NOT NULL OR c.unmet = 0 OR (c.asks AND t.asked_at IS NULL))::int
         FROM states_of_parents(children) AS c
-        WHERE t.task_id = c.task_id AND (c.failed_parent IS NOT NULL OR c.unmet <> t.unmet OR c.unmet = 0)
+        -- Said twice: with the one alone the planner may read all tasks to join them.
+        WHERE t.task_id = c.task_id AND t.task_id = ANY (children)
+          AND (c.failed_parent IS NOT NULL OR c.unmet <> t.unmet OR c.unmet = 0
+               OR c.asks <> (t.asked_at IS NOT NULL))
         RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.user_id, t.provider, t.actor, t.life,
-                  t.concerns
+                  t.concerns, t.approval, t.ask_expires_at,
+                  CASE t.status WHEN 'dead' THEN 'bury' WHEN 'blocked' THEN CASE t.asked_at WHEN moment THEN 'ask' END
+                                ELSE 'unblock' END AS via
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
-        SELECT m.task_id, m.last_seq, CASE m.status WHEN 'dead' THEN 'bury' ELSE 'unblock' END, moment, m.attempt,
+        SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
                jsonb_build_object('status', m.status)
-               || CASE m.status WHEN 'dead' THEN jsonb_build_object('error', m.error) ELSE '{}' END
-        FROM moved m WHERE m.status <> 'blocked'
+               || CASE m.via WHEN 'bury' THEN jsonb_build_object('error', m.error)
+                             WHEN 'ask' THEN jsonb_build_object(
+                                 'message', m.approval -> 'message', 'expires_at', m.ask_expires_at) ELSE '{}' END
+        FROM moved m WHERE m.via IS NOT NULL
     ), tallies AS (
         INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
         SELECT m.user_id, m.provider, m.actor, 'blocked', -count(*) FROM moved m WHERE m.status = :target_of_unblock
         GROUP BY m.user_id, m.provider, m.actor
     )
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status = 'dead'),
-           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'bury', m.status, moment))
-           FILTER (WHERE m.status = 'dead' AND m.concerns <> 0)
-    INTO settled, buried, moves FROM moved m WHERE m.status <> 'blocked';
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, 'bury', m.status, moment))
+           FILTER (WHERE m.status = 'dead' AND m.told <> 0),
+           array_agg(m.task_id) FILTER (WHERE m.via = 'ask')
+    INTO settled, buried, moves, asked
+    FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m WHERE m.via IS NOT NULL;
 
     PERFORM tally_tasks(buried) WHERE buried IS NOT NULL;
-    IF moves IS NOT NULL THEN
-        PERFORM tell_moves(moves);
+    IF asked IS NOT NULL THEN
+        PERFORM tell_asked(asked, moment);
     END IF;
     PERFORM wake_streams(settled), wake_dispatcher(providers_of(settled)) WHERE settled IS NOT NULL;
-    RETURN buried;
 END $$;

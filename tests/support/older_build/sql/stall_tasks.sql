@@ -43,6 +43,7 @@ BEGIN
                OR t.worker_id = ANY (dead_workers))
           AND t.level <= :level
         ORDER BY t.task_id LIMIT at_most);
+    stale := with_free_subjects(stale);
     -- Chosen unlocked, then locked and looked at again.
     SELECT array_agg(t.task_id) INTO stale FROM unnest(stale) AS one(task_id)
     CROSS JOIN LATERAL (
@@ -87,21 +88,23 @@ BEGIN
             completed_at = CASE WHEN j.via = 'cancel' OR j.exhausted THEN moment END,
             updated_at = moment, last_seq = t.last_seq + 1
         FROM judged j WHERE t.task_id = j.task_id
-        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.actor, t.provider, j.via, j.holder
+        RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.error, t.actor, t.provider, t.usage, j.via, j.holder
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT m.task_id, m.last_seq, m.via, moment, m.attempt,
-               jsonb_strip_nulls(jsonb_build_object('status', m.status, 'proof', proofs -> m.holder))
+               jsonb_strip_nulls(jsonb_build_object(
+                   'status', m.status, 'proof', proofs -> m.holder, 'usage_so_far', m.usage))
                || CASE m.via WHEN 'stall' THEN jsonb_build_object('error', m.error) ELSE '{}' END
         FROM moved m
     )
     SELECT m.task_id, m.status::text, m.holder::text, m.actor::text, m.provider::text FROM moved m;
 
     SELECT array_agg(t.task_id) FILTER (WHERE t.completed_at IS NOT NULL),
-           jsonb_agg(move_of(t.task_id, t.last_seq, t.life, t.concerns,
+           jsonb_agg(move_of(t.task_id, t.last_seq, t.life, t.told,
                              CASE t.status WHEN 'cancelled' THEN 'cancel' ELSE 'stall' END, t.status, moment))
-           FILTER (WHERE t.concerns <> 0)
-    INTO final, moves FROM tasks t WHERE t.task_id = ANY (stale);
+           FILTER (WHERE t.told <> 0)
+    INTO final, moves
+    FROM (SELECT tasks.*, :all_concerns_of(tasks) AS told FROM tasks WHERE task_id = ANY (stale)) AS t;
     IF final IS NOT NULL THEN
         PERFORM tally_tasks(final);
         final := settle_dependents(final, stale);

@@ -11,7 +11,7 @@ DECLARE
     owner  uuid := (fence ->> 'task_id')::uuid;
     waited uuid[];
     parent record;
-    strange text;
+    stored record;
 BEGIN
     SELECT coalesce(array_agg(named::uuid), '{}') INTO waited
     FROM jsonb_array_elements_text(coalesce(submission -> 'depends_on', '[]')) AS named;
@@ -32,13 +32,13 @@ BEGIN
         RETURN;
     END IF;
 
-    SELECT s.missing INTO strange FROM store_tasks(jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
+    SELECT s.refusal, s.missing INTO stored FROM store_tasks(jsonb_build_array(jsonb_strip_nulls(jsonb_build_object(
         'project_id', parent.project_id, 'workflow_id', parent.workflow_id, 'traceparent', parent.traceparent,
         'workflow_run_id', parent.workflow_run_id, 'interaction_id', parent.interaction_id
     )) || submission || jsonb_build_object(
         'user_id', parent.user_id, 'reach', parent.user_id, 'parent_task_id', owner))) AS s;
-    IF strange IS NOT NULL THEN
-        RETURN QUERY SELECT 'unknown-dependency', strange, NULL::uuid, NULL::text, false;
+    IF stored.refusal IS NOT NULL THEN
+        RETURN QUERY SELECT stored.refusal, stored.missing, NULL::uuid, NULL::text, false;
         RETURN;
     END IF;
     INSERT INTO task_children AS c (task_id, place, child_id, life)

@@ -32,6 +32,7 @@ DECLARE
     earlier jsonb;
     fresh   jsonb;
     strange text;
+    refused text;
 BEGIN
     earlier := owners_of_keys(submissions, 'idempotency');
     fresh := without_owner(submissions, earlier);
@@ -44,9 +45,9 @@ BEGIN
       AND k.task_id = s.task_id::uuid AND earlier ? s.task_id;
 
     IF jsonb_array_length(fresh) > 0 THEN
-        SELECT s.missing INTO strange FROM store_tasks(fresh) AS s;
-        IF strange IS NOT NULL THEN
-            RAISE EXCEPTION 'unknown-dependency' USING ERRCODE = 'WL404', DETAIL = strange;
+        SELECT s.missing, s.refusal INTO strange, refused FROM store_tasks(fresh) AS s;
+        IF refused IS NOT NULL THEN
+            RAISE EXCEPTION '%', refused USING ERRCODE = 'WL404', DETAIL = strange;
         END IF;
     END IF;
     RETURN earlier;

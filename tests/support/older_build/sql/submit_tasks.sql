@@ -6,12 +6,9 @@ RETURNS TABLE (refusal text, missing text, :columns_of_tasks) LANGUAGE plpgsql A
 #variable_conflict use_column
 DECLARE
     stored  uuid[];
-    strange text;
 BEGIN
-    SELECT s.submitted, s.missing INTO stored, strange FROM store_tasks(submissions) AS s;
-    IF strange IS NOT NULL THEN
-        refusal := 'unknown-dependency';
-        missing := strange;
+    SELECT s.submitted, s.missing, s.refusal INTO stored, missing, refusal FROM store_tasks(submissions) AS s;
+    IF refusal IS NOT NULL THEN
         RETURN NEXT;
         RETURN;
     END IF;
@@ -21,45 +18,94 @@ END $$;
 
 -- What a submission leaves out has its default. Parents are locked before they are looked at: a parent that completes
 -- at the same moment either is seen as completed here or sees the new edge there. A task that the submitter may not see
--- is as if it did not exist; where one is `missing`, nothing is stored.
+-- is as if it did not exist; where one is `missing`, nothing is stored. Nor is a child of a task that somebody wants
+-- cancelled: whoever cancels all that came of a task would miss it. Those of one call may depend on each other. `unmet`
+-- is what `waits_of` counts, once the rows are there; before that, a blocked task has to have some.
 
-CREATE FUNCTION store_tasks(submissions jsonb, OUT submitted uuid[], OUT missing text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION store_tasks(submissions jsonb, OUT submitted uuid[], OUT missing text, OUT refusal text)
+LANGUAGE plpgsql AS $$
 DECLARE
     wanted_parents uuid[] := '{}';
+    makers         uuid[];
     started        timestamptz;
     moves          jsonb;
     served         text[];
+    any_blocked    boolean;
+    there          uuid[] := '{}';
+    has_parents    boolean := jsonb_path_exists(submissions, '$[*].depends_on[0]');
+    waits          jsonb := '{}';
+    open_to_change uuid[];
 BEGIN
-    IF jsonb_path_exists(submissions, '$[*].depends_on[0]') THEN
-        SELECT array_agg(DISTINCT (named #>> '{}')::uuid) INTO wanted_parents
-        FROM jsonb_path_query(submissions, '$[*].depends_on[*]') AS named;
-        PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted_parents) ORDER BY t.task_id FOR SHARE;
-        SELECT string_agg(DISTINCT parent::text, ',') INTO missing
-        FROM jsonb_to_recordset(submissions) AS s(depends_on uuid[], reach text), unnest(s.depends_on) AS parent
-        WHERE NOT EXISTS (
-            SELECT 1 FROM tasks t WHERE t.task_id = parent AND (s.reach IS NULL OR t.user_id = s.reach));
+    -- Most have nothing that has to be looked at before. Plain paths take less time than one with a filter.
+    IF jsonb_path_exists(submissions, '$[*].webhook_url') THEN
+        submissions := with_endpoints(submissions);
+    END IF;
+    IF jsonb_path_exists(submissions, '$[*].workflow_id') THEN
+        missing := closed_workflows(submissions);
         IF missing IS NOT NULL THEN
+            refusal := 'workflow-cancelled';
             RETURN;
         END IF;
+    END IF;
+    IF has_parents OR jsonb_path_exists(submissions, '$[*].parent_task_id') THEN
+        wanted_parents := ARRAY(
+            SELECT DISTINCT (named #>> '{}')::uuid FROM jsonb_path_query(submissions, '$[*].depends_on[*]') AS named);
+        makers := ARRAY(
+            SELECT DISTINCT (named #>> '{}')::uuid FROM jsonb_path_query(submissions, '$[*].parent_task_id') AS named);
+        there := ARRAY(
+            SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (wanted_parents || makers)
+            ORDER BY t.task_id FOR SHARE);
+        SELECT string_agg(t.task_id::text, ',') INTO missing FROM tasks t
+        WHERE t.task_id = ANY (makers) AND t.cancel_requested;
+        IF missing IS NOT NULL THEN
+            refusal := 'parent-cancelled';
+            RETURN;
+        END IF;
+        SELECT string_agg(DISTINCT named.parent::text, ',') INTO missing
+        FROM (
+            SELECT DISTINCT parent, s.reach
+            FROM jsonb_to_recordset(submissions) AS s(depends_on uuid[], reach text), unnest(s.depends_on) AS parent
+        ) AS named
+        WHERE NOT EXISTS (
+            SELECT 1 FROM tasks t WHERE t.task_id = named.parent AND (named.reach IS NULL OR t.user_id = named.reach))
+          AND NOT EXISTS (
+              SELECT 1 FROM jsonb_to_recordset(submissions) AS own(task_id uuid) WHERE own.task_id = named.parent);
+        IF missing IS NOT NULL THEN
+            refusal := 'unknown-dependency';
+            RETURN;
+        END IF;
+    END IF;
+    IF has_parents THEN
+        SELECT jsonb_object_agg(waiting.task_id, waiting.parents) INTO waits FROM (
+            SELECT s.task_id, count(DISTINCT named.parent) AS parents
+            FROM jsonb_to_recordset(submissions) AS s(task_id uuid, depends_on uuid[], after_end uuid[])
+            CROSS JOIN LATERAL unnest(s.depends_on) AS named(parent)
+            LEFT JOIN LATERAL (SELECT t.status FROM tasks t WHERE t.task_id = named.parent) AS p ON true
+            -- One of the same call is not there yet.
+            WHERE p.status IS NULL
+               OR is_open(p.status, CASE WHEN named.parent = ANY (s.after_end) THEN 'ended' ELSE 'completed' END)
+            GROUP BY s.task_id
+        ) AS waiting;
     END IF;
 
     started := clock_timestamp();
     WITH submission AS (
-        SELECT s.*, CASE WHEN s.depends_on IS NULL THEN 0 ELSE (
-            SELECT count(*) FROM tasks parent
-            WHERE parent.task_id = ANY (s.depends_on) AND parent.status <> 'completed') END AS unmet
+        SELECT s.*, coalesce((waits ->> s.task_id::text)::int, 0) + coalesce(cardinality(s.depends_on_nodes), 0)
+                    + is_to_be_asked(s.approval)::int AS unmet
         FROM jsonb_to_recordset(submissions) AS s(
             task_id uuid, actor text, task_type text, provider text, priority smallint, payload jsonb,
             max_retries int, timeout_seconds float, max_age_seconds float, run_at timestamptz, delay_seconds float,
             user_id text, tags text[], project_id text, workflow_id text, workflow_run_id text, interaction_id text,
             parent_task_id uuid, depends_on uuid[], dedupe_key text, traceparent text,
-            retry_delays jsonb, level smallint, concerns int, concurrency_key text)
+            retry_delays jsonb, level smallint, concerns int, concurrency_key text, request_id text, workflow_key text,
+            approval jsonb, depends_on_nodes uuid[], webhook_id uuid)
     ), stored AS (
         INSERT INTO tasks (
             task_id, actor, task_type, provider, status, priority, payload, max_retries, timeout_seconds,
             max_age_seconds, expires_at, available_at, created_at, updated_at, user_id, tags, project_id, workflow_id,
             workflow_run_id, interaction_id, parent_task_id, depends_on, dedupe_key, unmet,
-            traceparent, retry_delays, level, concerns, concurrency_key)
+            traceparent, retry_delays, level, concerns, concurrency_key, request_id, workflow_key, approval,
+            webhook_id)
         SELECT
             s.task_id, s.actor, s.task_type, s.provider, CASE WHEN s.unmet > 0 THEN 'blocked' ELSE 'queued' END,
             coalesce(s.priority, 2), s.payload, coalesce(s.max_retries, 3), s.timeout_seconds, s.max_age_seconds,
@@ -67,7 +113,8 @@ BEGIN
             coalesce(s.run_at, started + make_interval(secs => coalesce(s.delay_seconds, 0))), started, started,
             s.user_id, coalesce(s.tags, '{}'), s.project_id, s.workflow_id, s.workflow_run_id, s.interaction_id,
             s.parent_task_id, coalesce(s.depends_on, '{}'), s.dedupe_key, s.unmet, s.traceparent,
-            s.retry_delays, coalesce(s.level, 0), coalesce(s.concerns, 0), s.concurrency_key
+            s.retry_delays, coalesce(s.level, 0), coalesce(s.concerns, 0), s.concurrency_key, s.request_id,
+            s.workflow_key, s.approval, s.webhook_id
         FROM submission s
         RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.actor, tasks.concerns
     ), tallies AS (
@@ -75,18 +122,25 @@ BEGIN
         SELECT s.user_id, s.provider, s.actor, counted.status, count(*) FROM stored s
         CROSS JOIN LATERAL (VALUES ('submitted'), (CASE s.status WHEN 'blocked' THEN s.status END)) AS counted(status)
         WHERE counted.status IS NOT NULL GROUP BY s.user_id, s.provider, s.actor, counted.status
-    ), edges AS (
-        INSERT INTO task_dependencies (parent_id, child_id)
-        SELECT DISTINCT parent, s.task_id FROM submission s, unnest(s.depends_on) AS parent
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT s.task_id, 1, 'submit', started, 0, jsonb_build_object('status', s.status) FROM stored s
     )
     SELECT array_agg(s.task_id),
-           jsonb_agg(move_of(s.task_id, 1, 1, s.concerns, 'submit', s.status, started)) FILTER (WHERE s.concerns <> 0),
-           array_agg(DISTINCT s.provider)
-    INTO submitted, moves, served FROM stored s;
+           jsonb_agg(move_of(s.task_id, 1, 1, s.concerns, 'submit', s.status, started))
+           FILTER (WHERE s.concerns & :hears_of_submits <> 0),
+           array_agg(DISTINCT s.provider), bool_or(s.status = 'blocked')
+    INTO submitted, moves, served, any_blocked FROM stored s;
 
+    IF has_parents OR jsonb_path_exists(submissions, '$[*].depends_on_nodes[0]') THEN
+        INSERT INTO task_dependencies (parent_id, child_id, met_on, by_node)
+        SELECT DISTINCT parent, s.task_id,
+               CASE WHEN parent = ANY (s.after_end) THEN 'ended' ELSE 'completed' END,
+               coalesce(parent = ANY (s.depends_on_nodes), false)
+        FROM jsonb_to_recordset(submissions)
+            AS s(task_id uuid, depends_on uuid[], after_end uuid[], depends_on_nodes uuid[]),
+            unnest(s.depends_on || s.depends_on_nodes) AS parent;
+    END IF;
     IF jsonb_path_exists(submissions, '$[*].tags[0]') THEN
         INSERT INTO task_tags (tag, task_id)
         SELECT DISTINCT tag, s.task_id FROM jsonb_to_recordset(submissions) AS s(task_id uuid, tags text[]),
@@ -95,10 +149,15 @@ BEGIN
     IF moves IS NOT NULL THEN
         PERFORM tell_moves(moves);
     END IF;
-    IF cardinality(wanted_parents) > 0 THEN
-        -- A parent may have died before its child came: the child is accepted, and buried with its reason. Nobody else
-        -- sees the new rows yet, so there is nobody to wait for.
-        PERFORM settle_children(submitted);
+    IF any_blocked THEN
+        -- A parent may have died before its child came: the child is accepted, and buried with its reason. And who
+        -- waits for a person alone has been asked about. Who waits for others of this call is counted already. Nobody
+        -- else sees the new rows yet, so there is nobody to wait for.
+        SELECT array_agg(s.task_id) INTO open_to_change
+        FROM jsonb_to_recordset(submissions)
+            AS s(task_id uuid, depends_on uuid[], depends_on_nodes uuid[], approval jsonb)
+        WHERE s.depends_on && there OR cardinality(s.depends_on_nodes) > 0 OR s.approval IS NOT NULL;
+        PERFORM settle_children(open_to_change) WHERE open_to_change IS NOT NULL;
     END IF;
     PERFORM wake_streams(submitted), wake_dispatcher(served);
 END $$;

@@ -5,26 +5,46 @@
 
 CREATE FUNCTION tell_moves(moves jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    concern record;
+    concerns int;
+    of_some  int;
+    of_all   int;
+    concern  record;
+    theirs   jsonb;
 BEGIN
+    IF jsonb_array_length(moves) = 1 THEN
+        -- As most are: nothing has to be sorted out, which would cost more than many a teller.
+        concerns := moves -> 0 ->> 'concerns';
+        :telling_of_one
+        RETURN;
+    END IF;
+    SELECT bit_or(m.concerns), bit_and(m.concerns) INTO of_some, of_all
+    FROM jsonb_to_recordset(moves) AS m(concerns int);
     FOR concern IN
-        SELECT told.subject, jsonb_agg(m.move ORDER BY m.place) AS moves
-        FROM jsonb_array_elements(moves) WITH ORDINALITY AS m(move, place)
-        JOIN (:told) AS told(subject, bit) ON (m.move ->> 'concerns')::int & told.bit <> 0
-        GROUP BY told.subject, told.bit ORDER BY told.bit
+        SELECT told.subject, told.bit FROM (:told) AS told(subject, bit) WHERE told.bit & of_some <> 0 ORDER BY told.bit
     LOOP
-        BEGIN
-            PERFORM tell(concern.subject, concern.moves);
-        EXCEPTION
-            WHEN transaction_rollback OR lock_not_available OR operator_intervention OR insufficient_resources THEN
-                RAISE;
-            WHEN OTHERS THEN
-                INSERT INTO untold (subject, task_id, seq, move, error)
-                SELECT concern.subject, (m.move ->> 'task_id')::uuid, (m.move ->> 'seq')::int, m.move,
-                       SQLERRM || ' (' || SQLSTATE || ')'
-                FROM jsonb_array_elements(concern.moves) AS m(move);
-        END;
+        -- Nearly always all moves of a call are of the same, and need not be put together anew.
+        theirs := moves;
+        IF of_all & concern.bit = 0 THEN
+            theirs := (
+                SELECT jsonb_agg(m.move ORDER BY m.place)
+                FROM jsonb_array_elements(moves) WITH ORDINALITY AS m(move, place)
+                WHERE (m.move ->> 'concerns')::int & concern.bit <> 0);
+        END IF;
+        PERFORM tell_or_note(concern.subject, theirs);
     END LOOP;
+END $$;
+
+CREATE FUNCTION tell_or_note(subject text, moves jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM tell(subject, moves);
+EXCEPTION
+    WHEN transaction_rollback OR lock_not_available OR operator_intervention OR insufficient_resources THEN
+        RAISE;
+    WHEN OTHERS THEN
+        INSERT INTO untold (subject, task_id, seq, move, error)
+        SELECT tell_or_note.subject, (m.move ->> 'task_id')::uuid, (m.move ->> 'seq')::int, m.move,
+               SQLERRM || ' (' || SQLSTATE || ')'
+        FROM jsonb_array_elements(moves) AS m(move);
 END $$;
 
 -- One move, with what a teller needs to find the rest in the row. `seq` is the number of its event.
@@ -63,6 +83,8 @@ BEGIN
         ORDER BY u.untold_id LIMIT at_most FOR UPDATE SKIP LOCKED
     LOOP
         BEGIN
+            -- As whoever moves a task has it before, which a teller relies on.
+            PERFORM lock_subjects(ARRAY[(entry.move ->> 'task_id')::uuid]);
             PERFORM tell(entry.subject, jsonb_build_array(entry.move));
             DELETE FROM untold u WHERE u.untold_id = entry.untold_id;
             told := told + 1;

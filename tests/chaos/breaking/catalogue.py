@@ -1,0 +1,224 @@
+"""The mutations of the engine that the judge of storms has to notice: which exact piece of its text is changed, and
+which promise that breaks."""
+
+from tests.chaos.breaking.changes import FunctionChange, Mutation, SourceChange
+from tests.chaos.judge.violation import (
+    ARRIVED_WRONGLY,
+    COMPLETED_WRONGLY,
+    DECIDED_TWICE,
+    EXPANDED_WRONGLY,
+    LEFT_ALIVE,
+    NO_ROW,
+    NOT_DELIVERED,
+    NOT_REMEMBERED,
+    NOT_WHAT_TASKS_SAY,
+    ORDERED_TWICE,
+    OVER_THE_LIMIT,
+    OWNERLESS,
+    RUN_AFTER_A_STOP,
+    RUN_AFTER_COMPLETION,
+    STARTED_WRONGLY,
+    STEP_RUN_AGAIN,
+    STREAM_BROKEN,
+    TWO_OPEN_RUNS,
+    UNFINISHED,
+    UNTRUE,
+)
+
+WHATEVER_ITS_STATE = FunctionChange(
+    "begin_run",
+    """
+      AND CASE change WHEN 'start' THEN p.state IN ('idle')
+                      ELSE p.state IN ('running') END""",
+    "",
+)
+"""A run begins in a project of any state: what the lock and the stop keep is looked at there once more."""
+
+MUTATIONS = (
+    Mutation(
+        "no-fence",
+        COMPLETED_WRONGLY,
+        "an end is written by whoever brings it, not only by who holds the lease",
+        FunctionChange("end_tasks", " AND t.attempt = e.attempt AND t.claim_token = e.claim_token", ""),
+    ),
+    Mutation(
+        "slot-freed-before-the-kill",
+        OVER_THE_LIMIT,
+        "a frozen worker is killed a lease after its slots were given away, not before",
+        SourceChange(
+            "windlass.services.actors.worker.leases.lease_watch",
+            "self._spare = settings.stop_grace_seconds + settings.lease_margin_seconds",
+            "self._spare = -settings.lease_seconds",
+        ),
+    ),
+    Mutation(
+        "nobody-asks",
+        UNFINISHED,
+        "a worker hears its doorbells, and does not ask for what they stand for",
+        SourceChange(
+            "windlass.services.actors.worker.starting.starts",
+            "            await self._wake.wait()\n",
+            "            await asyncio.sleep(1e6)\n",
+        ),
+    ),
+    Mutation(
+        "no-limit",
+        OVER_THE_LIMIT,
+        "a claim does not ask how many of a provider's slots are taken",
+        FunctionChange("next_tasks", "        slots := greatest(", "        slots := 1000000 + greatest("),
+    ),
+    Mutation(
+        "order-repeated-after-a-kill",
+        ORDERED_TWICE,
+        "an attempt does not look for what an earlier one has ordered",
+        SourceChange("windlass.services.actors.media.orders", "before = self._latest()", "before = None"),
+    ),
+    Mutation(
+        "stream-skips-a-seq",
+        STREAM_BROKEN,
+        "a client that comes back goes on one event too late",
+        SourceChange(
+            "windlass.services.api.streams.one_task",
+            "    return int(last_seen)\n",
+            '    return min(int(last_seen) + 1, row["last_seq"])\n',
+        ),
+    ),
+    Mutation(
+        "no-lock-at-start",
+        TWO_OPEN_RUNS,
+        "two may start a project at the same time, and no index stands behind it",
+        FunctionChange(
+            "start_project",
+            "WHERE p.project_id = wanted FOR NO KEY UPDATE;\n    IF project.state NOT IN ('idle')",
+            "WHERE p.project_id = wanted;\n    IF project.state NOT IN ('idle')",
+            beforehand="DROP INDEX project_runs_open",
+            also=WHATEVER_ITS_STATE,
+        ),
+    ),
+    Mutation(
+        "next-run-ignores-the-stop",
+        RUN_AFTER_A_STOP,
+        "a loop goes on whether it was asked to stop or not",
+        FunctionChange(
+            "close_run", "ELSIF project.state = 'stopping' THEN", "ELSIF false THEN", also=WHATEVER_ITS_STATE
+        ),
+    ),
+    Mutation(
+        "list-expanded-twice",
+        EXPANDED_WRONGLY,
+        "who comes second makes the tasks of a list once more, and no index stands behind it",
+        FunctionChange(
+            "expand_node",
+            "AND n.expanded_at IS NULL AND n.ended_as IS NULL;\n    IF NOT FOUND",
+            "AND n.ended_as IS NULL;\n    IF NOT FOUND",
+            beforehand="DROP INDEX tasks_workflow_key",
+        ),
+    ),
+    Mutation(
+        "workflow-not-told",
+        NOT_WHAT_TASKS_SAY,
+        "tasks are moved, and their workflow hears nothing of it",
+        FunctionChange("tell_workflow", "    moment := clock_timestamp();\n", "    RETURN;\n"),
+    ),
+    Mutation(
+        "delivery-not-written",
+        NOT_DELIVERED,
+        "a task ends, and nothing is written for the endpoints that had subscribed to it",
+        FunctionChange("deliver_event", "IF cardinality(hearing) = 0 THEN", "IF true THEN"),
+    ),
+    Mutation(
+        "due-time-fired-twice",
+        STARTED_WRONGLY,
+        "a due time that has its row is started once more when it comes again",
+        FunctionChange("decide_run", "IF NOT FOUND THEN", "IF true THEN"),
+    ),
+    Mutation(
+        "end-not-remembered",
+        NOT_REMEMBERED,
+        "an agent's task completes, and no event is written with it",
+        FunctionChange(
+            "tell_memory", "became IN ('completed', 'dead', 'cancelled')", "became IN ('dead', 'cancelled')"
+        ),
+    ),
+    Mutation(
+        "dead-workers-keep-theirs",
+        OWNERLESS,
+        "nobody takes back what a worker had that is dead",
+        FunctionChange(
+            "stall_tasks",
+            "IF moment > heard_at + make_interval(secs => patience_seconds) THEN RETURN; END IF;",
+            "RETURN;",
+        ),
+    ),
+    Mutation(
+        "end-without-a-look-at-what-is-left",
+        LEFT_ALIVE,
+        "an agent's attempt ends whether what it has started lives or not",
+        SourceChange(
+            "windlass.services.actors.subprocess.ladder",
+            "        self._kill()\n        if not run.none_left:\n            self._end_strays()\n",
+            "",
+        ),
+    ),
+    Mutation(
+        "project-forgets-its-start",
+        UNTRUE,
+        "a project starts, and its history does not have it",
+        FunctionChange(
+            "write_notes",
+            "FROM unnest(notes) WITH ORDINALITY AS n(note, place);",
+            "FROM unnest(notes) WITH ORDINALITY AS n(note, place) WHERE n.note ->> 'type' <> 'start';",
+        ),
+    ),
+    Mutation(
+        "completed-ones-live-again",
+        RUN_AFTER_COMPLETION,
+        "who asks for one more life of what has completed gets it",
+        FunctionChange(
+            "revive_tasks",
+            "WHERE t.status IN ('dead', 'cancelled') AND",
+            "WHERE t.status IN ('dead', 'cancelled', 'completed') AND",
+            beforehand="ALTER TABLE tasks DROP CONSTRAINT tasks_result_check",
+        ),
+    ),
+    Mutation(
+        "second-decision-heard",
+        DECIDED_TWICE,
+        "who decides second is heard as the first was",
+        FunctionChange(
+            "decide_task",
+            """
+                WHEN t.approval ->> 'decision' IS NOT NULL THEN 'already-decided'
+                WHEN t.status <> 'blocked' OR t.asked_at IS NULL THEN 'not-waiting-for-approval' END""",
+            " END",
+        ),
+    ),
+    Mutation(
+        "signed-otherwise",
+        ARRIVED_WRONGLY,
+        "what is signed is not quite what is sent",
+        SourceChange(
+            "windlass.services.actors.webhook.sending", "sign(name, now, body)", 'sign(name, now, body + " ")'
+        ),
+    ),
+    Mutation(
+        "skipped-time-without-a-row",
+        NO_ROW,
+        "a due time at which the one before still ran leaves no trace",
+        FunctionChange(
+            "try_run",
+            "IF verdict.outcome = 'started' THEN",
+            "IF verdict.outcome = 'skipped' THEN RETURN; ELSIF verdict.outcome = 'started' THEN",
+        ),
+    ),
+    Mutation(
+        "steps-forgotten",
+        STEP_RUN_AGAIN,
+        "a later attempt is not given what an earlier one has finished",
+        SourceChange(
+            "windlass.shared.store.tasks.steps",
+            "    return {row.name: row.result for row in rows}\n",
+            "    return {}\n",
+        ),
+    ),
+)

@@ -1,0 +1,156 @@
+"""Mutations that a storm would notice by luck alone: each is tried against the one test that is there to notice it."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.chaos.breaking.changes import Mutation, SourceChange, prepare
+from windlass.shared.store import functions
+
+PROJECT = Path(__file__).parents[3]
+TEST_FAILED = 1
+"""What pytest ends with; with anything else it has not come to try."""
+
+THE_ENDS = """    RETURN QUERY
+    SELECT e.claim_token, e.status, e.actor, e.provider, e.age_seconds, NULL::uuid, NULL::jsonb, NULL::jsonb, NULL::int,
+           NULL::int, NULL::int, NULL::int, NULL::int, NULL::int, NULL::float, NULL::float, NULL::jsonb, NULL::int,
+           NULL::boolean, NULL::boolean, NULL, NULL
+    FROM end_tasks(endings, rules, locked.judged, asked) AS e;
+"""
+THE_CLAIM = """    RETURN QUERY
+    SELECT c.claim_token, NULL, c.actor, c.provider, NULL::float, c.task_id, c.payload, c.checkpoint, c.attempt,
+           c.retry_count, c.max_retries, c.interrupt_count, c.stall_count, c.rate_limited_count, c.timeout_seconds,
+           c.waited_seconds, c.retry_delays, c.concerns, c.job_open, c.is_guarded, c.queue, c.word
+    FROM claim_next(of_queues, places, tokens, aside, claimant, epoch, lease_seconds, locked.guarded) AS c;
+"""
+
+
+@dataclass(frozen=True)
+class SmallMutation:
+    """`test` is the one that has to fail."""
+
+    name: str
+    words: str
+    change: SourceChange
+    test: str
+
+
+def in_sql(old: str, new: str) -> SourceChange:
+    """In the functions as they are read: a set with another text has another name, and nobody else calls it."""
+    read = "fill_in(path.read_text(), tellers)"
+    changed = f"fill_in(path.read_text().replace({old!r}, {new!r}), tellers)"
+    found = sum(path.read_text().count(old) for path in functions.FOLDER.glob("*.sql"))
+    if found != 1:
+        raise LookupError(f"the functions have {found} times {old!r}, and are to be changed there")
+    return SourceChange("windlass.shared.store.functions", read, changed)
+
+
+def small_mutations() -> tuple[SmallMutation, ...]:
+    return (
+        SmallMutation(
+            "tokens-made-in-postgres",
+            "a claim chooses its tokens itself, and an answer that is lost is never found again",
+            in_sql("claim_token = tokens[c.place],", "claim_token = gen_random_uuid(),"),
+            "tests/integration/test_claim_next.py::test_what_was_asked_for_and_not_answered_is_recalled",
+        ),
+        SmallMutation(
+            "claim-before-judging",
+            "what is next is claimed before the ends of the same call are judged",
+            in_sql(THE_ENDS + THE_CLAIM, THE_CLAIM + THE_ENDS),
+            "tests/integration/test_claim_next.py::test_a_429_of_the_same_call_starts_nothing",
+        ),
+        SmallMutation(
+            "own-queue-first",
+            "a slot is given to who asks, though a task of another queue has waited longer",
+            in_sql(
+                "considered := own || others_with_a_place(p.name, own, heard_within_seconds);", "considered := own;"
+            ),
+            "tests/integration/test_claim_next.py::test_a_slot_whose_turn_is_another_queue_s_is_left_to_it",
+        ),
+        SmallMutation(
+            "own-queue-first-in-a-process",
+            "a place asks for the queue again whose task has just ended in it",
+            SourceChange(
+                "windlass.services.actors.worker.starting.ring", "                self._credit.move_to_end(queue)\n", ""
+            ),
+            "tests/integration/test_end_and_next.py::test_while_ten_thousand_wait_one_of_another_queue_starts_soon",
+        ),
+        SmallMutation(
+            "ringing-forgets-resumes",
+            "who goes on waiting for an open job is rung for only if a slot is free",
+            SourceChange(
+                "windlass.shared.admission",
+                "else resumes + max(min(due, free_places(view)), min(due, CREDIT_OF_A_DOORBELL))",
+                "else max(min(due, free_places(view)), min(due, CREDIT_OF_A_DOORBELL))",
+            ),
+            "tests/unit/test_admission.py",
+        ),
+        SmallMutation(
+            "answer-after-sigterm-ignored",
+            "a worker that stops does not wait for what it has asked for",
+            SourceChange(
+                "windlass.services.actors.worker.starting.starts", "        await self._is_quiet.wait()\n", ""
+            ),
+            "tests/unit/test_starts.py::test_closed_it_asks_for_nothing_and_waits_for_the_last_answer",
+        ),
+        SmallMutation(
+            "claim-forgets-the-limit",
+            "a claim does not ask how many of a provider's slots are taken",
+            in_sql("        slots := greatest(", "        slots := 1000000 + greatest("),
+            "tests/integration/test_claim_next.py::test_the_limit_holds_however_many_ask_at_once",
+        ),
+        SmallMutation(
+            "a-call-that-was-recalled-grants",
+            "a call that comes when it was recalled already is given something",
+            in_sql("w.claim_epoch > epoch", "w.claim_epoch > epoch + 1000000"),
+            "tests/integration/test_claim_next.py::test_what_was_asked_for_and_not_answered_is_recalled",
+        ),
+        SmallMutation(
+            "a-locked-row-holds-up-its-queue",
+            "a claim does not look again when all that it chose was locked",
+            in_sql("        aside := aside || missed;\n", "        EXIT WHEN missed IS NOT NULL;\n"),
+            "tests/integration/test_unclaimable_tasks.py::test_one_whose_row_is_locked_for_long_is_passed_over",
+        ),
+        SmallMutation(
+            "a-floor-that-stays",
+            "under an open snapshot a probe never begins at the beginning again",
+            in_sql("          AND (one.value ->> 'until')::timestamptz > moment\n", ""),
+            "tests/integration/test_open_snapshot.py"
+            "::test_who_moves_backwards_is_found_although_others_are_always_there",
+        ),
+        SmallMutation(
+            "running-ones-forgotten",
+            "who was claimed by a transaction that was under way is not counted among what runs",
+            in_sql("since   xid8 := pg_snapshot_xmin(", "since   xid8 := pg_snapshot_xmax("),
+            "tests/integration/test_open_snapshot.py::test_what_runs_is_counted_exactly_whatever_is_under_way",
+        ),
+        SmallMutation(
+            "a-workflow-that-stands-starts-what-was-locked",
+            "a claim does not ask whether the workflow of a task stands by now",
+            SourceChange(
+                "windlass.shared.sql_fragments",
+                "        SELECT w.status = 'escalated' OR w.cancel_requested FROM workflows w\n",
+                "        SELECT false FROM workflows w\n",
+            ),
+            "tests/integration/test_workflows.py"
+            "::test_what_somebody_had_locked_at_the_escalation_is_not_claimed_and_held_a_little_later",
+        ),
+    )
+
+
+def is_noticed(mutation: SmallMutation, directory: Path) -> bool:
+    """Whether its test fails on the changed engine."""
+    environment = prepare(Mutation(mutation.name, 0, mutation.words, mutation.change), directory)
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", mutation.test],
+        cwd=PROJECT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode != TEST_FAILED:
+        print(ended.stdout[-2000:], ended.stderr[-2000:], flush=True)
+    return ended.returncode == TEST_FAILED

@@ -1,0 +1,92 @@
+"""What a storm installs in the database to know who had subscribed to what happened: asked when a move of a task, a
+workflow or a project is written and again at its commit, in words of its own. Whoever had at both moments has to be
+told."""
+
+from tests.support.servers.databases import ask, execute
+
+WITNESS = """
+CREATE TABLE public.storm_heard (
+    webhook_id uuid, task_id uuid, seq int, life int, type text, moment text, at timestamptz);
+
+CREATE FUNCTION public.storm_note_heard() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.storm_heard
+    SELECT w.webhook_id, t.task_id, NEW.seq, t.life, 'task.' || (NEW.data ->> 'status'), TG_ARGV[0], NEW.at
+    FROM tasks t CROSS JOIN webhooks w
+    WHERE t.task_id = NEW.task_id AND w.deleted_at IS NULL AND (
+        (w.webhook_id = t.webhook_id AND NEW.data ->> 'status' <> 'retrying')
+        OR (t.actor NOT IN ('embed', 'probe', 'webhook') AND w.created_at <= NEW.at
+            AND ('task.' || (NEW.data ->> 'status') = ANY (w.events) OR 'task.*' = ANY (w.events))
+            AND (w.scope = 'all' OR w.user_id = t.user_id)
+            AND (w.filter ->> 'actor' IS NULL OR w.filter ->> 'actor' = t.actor)
+            AND (w.filter ->> 'tag' IS NULL OR to_jsonb(t.tags) ? (w.filter ->> 'tag'))
+            AND (w.filter ->> 'project_id' IS NULL OR w.filter ->> 'project_id' = t.project_id)
+            AND (w.filter ->> 'workflow_id' IS NULL OR w.filter ->> 'workflow_id' = t.workflow_id)));
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER storm_heard_at_the_move AFTER INSERT ON task_events FOR EACH ROW
+WHEN (NEW.type IN ('complete', 'bury', 'cancel', 'retry', 'stall')
+      AND NEW.data ->> 'status' IN ('completed', 'dead', 'cancelled', 'retrying'))
+EXECUTE FUNCTION public.storm_note_heard('move');
+
+CREATE CONSTRAINT TRIGGER storm_heard_at_the_commit AFTER INSERT ON task_events DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW
+WHEN (NEW.type IN ('complete', 'bury', 'cancel', 'retry', 'stall')
+      AND NEW.data ->> 'status' IN ('completed', 'dead', 'cancelled', 'retrying'))
+EXECUTE FUNCTION public.storm_note_heard('commit');
+"""
+
+OF_OTHERS = """
+CREATE FUNCTION public.storm_has_subscribed(w webhooks, type text, owner text, tags jsonb, id uuid, named text)
+RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT w.deleted_at IS NULL AND (type = ANY (w.events) OR split_part(type, '.', 1) || '.*' = ANY (w.events))
+       AND (w.scope = 'all' OR w.user_id = owner) AND w.filter ->> 'actor' IS NULL
+       AND (w.filter ->> 'tag' IS NULL OR tags ? (w.filter ->> 'tag'))
+       AND NOT EXISTS (
+           SELECT 1 FROM unnest(ARRAY['project_id', 'workflow_id']) AS one(name)
+           WHERE w.filter ? one.name AND NOT (one.name = named AND w.filter ->> one.name = id::text))
+$$;
+
+CREATE FUNCTION public.storm_note_heard_of_workflow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.storm_heard
+    SELECT w.webhook_id, f.workflow_id, NEW.seq, 1, 'workflow.' || (NEW.data ->> 'status'), TG_ARGV[0], NEW.at
+    FROM workflows f CROSS JOIN webhooks w
+    WHERE f.workflow_id = NEW.workflow_id AND w.created_at <= NEW.at AND public.storm_has_subscribed(
+        w, 'workflow.' || (NEW.data ->> 'status'), f.user_id, to_jsonb(f.tags), f.workflow_id, 'workflow_id');
+    RETURN NULL;
+END $$;
+
+-- A start has the number of the run that it opens, which is noted behind it.
+CREATE FUNCTION public.storm_note_heard_of_project() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    happened text := CASE NEW.type WHEN 'start' THEN 'project.started' ELSE 'project.stopped' END;
+BEGIN
+    INSERT INTO public.storm_heard
+    SELECT w.webhook_id, p.project_id, NEW.seq + (NEW.type = 'start')::int, 1, happened, TG_ARGV[0], NEW.at
+    FROM projects p CROSS JOIN webhooks w
+    WHERE p.project_id = NEW.project_id AND w.created_at <= NEW.at
+      AND public.storm_has_subscribed(w, happened, p.user_id, '[]', p.project_id, 'project_id');
+    RETURN NULL;
+END $$;
+"""
+TRIGGERS = """
+CREATE TRIGGER storm_heard_at_the_move AFTER INSERT ON {subject}_events FOR EACH ROW
+WHEN ({told}) EXECUTE FUNCTION public.storm_note_heard_of_{subject}('move');
+
+CREATE CONSTRAINT TRIGGER storm_heard_at_the_commit AFTER INSERT ON {subject}_events DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW WHEN ({told}) EXECUTE FUNCTION public.storm_note_heard_of_{subject}('commit');
+"""
+TOLD = {
+    "workflow": "NEW.type <> 'restore' AND NEW.data ->> 'status' IN ('completed', 'failed', 'escalated', 'cancelled')",
+    "project": "NEW.type IN ('start', 'finish')",
+}
+
+
+def install_witness(database_url: str) -> None:
+    if ask(database_url, "SELECT to_regclass('public.storm_heard')")[0][0] is None:
+        execute(database_url, WITNESS)
+        execute(database_url, OF_OTHERS)
+        for subject, told in TOLD.items():
+            execute(database_url, TRIGGERS.format(subject=subject, told=told))

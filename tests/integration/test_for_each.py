@@ -1,0 +1,198 @@
+"""One task for each element of a list: made once, whoever dies meanwhile, and joined by one edge."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tests.support.engine.pauses import kill_who_waits, paused
+from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
+from tests.support.engine.workflows import AWorkflow, a_workflow, compared
+from windlass.shared.concerns import Concern
+from windlass.shared.store import tasks
+from windlass.shared.store.tasks import Claim, Claimed
+from windlass.shared.store.workflows import controlling, inputs
+from windlass.shared.store.workflows.controlling import Resumption
+
+REFERS = Concern.REFERENCES.value
+GRAPH = {"split": [], "pages": ["split"], "join": ["pages"]}
+EACH = {"pages": ("split", "/parts")}
+PAYLOAD: dict[str, dict[str, Any]] = {
+    "pages": {"concerns": REFERS, "payload": {"result": {"$item": True}, "steps": {"$index": True}}},
+    "join": {"concerns": REFERS, "payload": {"result": {"$from": "pages"}}},
+}
+
+
+async def split(engine: Engine, parts: Any, **options: Any) -> AWorkflow:
+    flow = await a_workflow(engine, GRAPH, for_each=EACH, fields=PAYLOAD, **options)
+    await flow.finish("split", result={"parts": parts})
+    return flow
+
+
+async def input_of(engine: Engine, flow: AWorkflow, key: str) -> Any:
+    return (await inputs.resolve(engine.pool, await flow.task(key), largest_bytes=8_000_000)).input
+
+
+@on_the_engine
+async def test_a_list_becomes_one_task_for_each_and_their_results_come_in_order(engine: Engine) -> None:
+    async with compared(engine):
+        flow = await split(engine, ["a", {"b": 1}, None])
+        assert await flow.statuses() == {"split": "completed", "pages": "blocked", "join": "blocked"}
+        assert (await flow.row()).live == 2, "what stands for the tasks is counted"
+        await flow.janitor()
+        children = {"pages[0]": "queued", "pages[1]": "queued", "pages[2]": "queued"}
+        assert await flow.statuses() == {"split": "completed", "pages": "running", "join": "blocked", **children}
+        assert await input_of(engine, flow, "pages[1]") == {"result": {"b": 1}, "steps": 1}
+        edges = await engine.pool.fetch("SELECT * FROM task_dependencies WHERE child_id = $1", flow.ids["join"])
+        assert [row["parent_id"] for row in edges] == [flow.nodes["pages"]], "one edge"
+        for key in ("pages[2]", "pages[0]"):
+            await flow.finish(key, result=key)
+        assert (await flow.statuses())["join"] == "blocked"
+        await flow.finish("pages[1]", result="pages[1]")
+        assert (await flow.statuses())["join"] == "queued"
+        assert await input_of(engine, flow, "join") == {"result": ["pages[0]", "pages[1]", "pages[2]"]}
+        await flow.finish("join")
+        row = await flow.row()
+        assert (row.status, row.total, row.completed) == ("completed", 6, 6)
+        assert await controlling.drifted(engine.pool) == []
+
+
+@on_the_engine
+async def test_of_several_who_expand_one_does(engine: Engine) -> None:
+    flow = await split(engine, list(range(20)))
+    locked = "SELECT 1 FROM workflows WHERE workflow_id = $1 FOR NO KEY UPDATE"
+    async with asyncio.TaskGroup() as all_of_them, engine.holding(locked, flow.workflow_id):
+        for _ in range(4):
+            all_of_them.create_task(controlling.expand_next(engine.pool))
+        await engine.until_waiting(4)
+    assert (await flow.row()).total == 3 + 20
+    assert await engine.count("workflow_key LIKE 'pages[%'") == 20
+
+
+@on_the_engine
+async def test_who_dies_while_it_expands_leaves_nothing_behind_and_the_next_does_it(engine: Engine) -> None:
+    async with compared(engine):
+        flow = await split(engine, list(range(20)))
+        async with paused(engine, "AFTER INSERT ON tasks"):
+            expanding = asyncio.create_task(controlling.expand_next(engine.pool))
+            await engine.until_waiting(1)
+            await kill_who_waits(engine)
+            with pytest.raises((asyncpg.AdminShutdownError, asyncpg.ConnectionDoesNotExistError)):
+                await expanding
+        assert (await flow.row()).total == 3
+        assert await controlling.expand_next(engine.pool)
+        assert not await controlling.expand_next(engine.pool)
+        assert (await flow.row()).total == 3 + 20
+        assert await engine.count("workflow_key LIKE 'pages[%'") == 20
+
+
+@on_the_engine
+async def test_an_empty_list_completes_at_once(engine: Engine) -> None:
+    async with compared(engine):
+        flow = await split(engine, [])
+        await flow.janitor()
+        assert await flow.statuses() == {"split": "completed", "pages": "completed", "join": "queued"}
+        assert await input_of(engine, flow, "join") == {"result": []}
+
+
+@on_the_engine
+async def test_a_list_that_is_none_or_too_long_fails_the_node_once(engine: Engine) -> None:
+    async with compared(engine):
+        for parts in ("no list", list(range(1001))):
+            flow = await split(engine, parts)
+            await flow.janitor()
+            await flow.janitor()
+            row = await flow.row()
+            assert await flow.statuses() == {"split": "completed", "pages": "dead", "join": "dead"}
+            assert (row.status, row.failures, row.dead) == ("failed", 1, 2)
+
+
+@on_the_engine
+async def test_a_source_that_fails_buries_the_node_and_its_revival_brings_it_back(engine: Engine) -> None:
+    async with compared(engine):
+        flow = await a_workflow(engine, GRAPH, for_each=EACH)
+        await flow.finish("split", "bury")
+        assert await flow.statuses() == {"split": "dead", "pages": "dead", "join": "dead"}
+        assert (await flow.row()).failures == 1
+        await engine.revive(flow.ids["split"])
+        await flow.janitor()
+        assert await flow.statuses() == {"split": "queued", "pages": "blocked", "join": "blocked"}
+        assert await flow.status() == "running"
+
+
+@on_the_engine
+async def test_a_child_that_fails_fails_the_node_and_a_revival_goes_on(engine: Engine) -> None:
+    async with compared(engine):
+        flow = await split(engine, [1, 2])
+        await flow.janitor()
+        await flow.finish("pages[0]", "bury")
+        assert (await flow.statuses())["join"] == "blocked", "the other still runs"
+        await flow.finish("pages[1]")
+        assert (await flow.statuses())["join"] == "dead"
+        assert await flow.status() == "failed"
+        await engine.revive(await flow.task("pages[0]"))
+        await flow.janitor()
+        statuses = await flow.statuses()
+        assert (statuses["pages"], statuses["join"]) == ("running", "blocked")
+        await flow.finish("pages[0]")
+        await flow.finish("join")
+        assert await flow.status() == "completed"
+
+
+@on_the_engine
+async def test_who_waits_for_any_end_of_them_gets_null_for_who_has_no_result(engine: Engine) -> None:
+    async with compared(engine):
+        flow = await a_workflow(engine, GRAPH, for_each=EACH, fields=PAYLOAD, after_end={"join": ["pages"]})
+        await flow.finish("split", result={"parts": [1, 2]})
+        await flow.janitor()
+        await flow.finish("pages[0]", "bury")
+        assert (await flow.statuses())["join"] == "blocked"
+        await flow.finish("pages[1]", result="second")
+        statuses = await flow.statuses()
+        assert (statuses["pages"], statuses["join"]) == ("dead", "queued")
+        assert await input_of(engine, flow, "join") == {"result": [None, "second"]}
+
+
+@on_the_engine
+async def test_children_are_born_held_and_a_cancelled_node_makes_none(engine: Engine) -> None:
+    async with compared(engine):
+        graph = {"bad": [], **GRAPH}
+        flow = await a_workflow(engine, graph, for_each=EACH, failure_threshold=1)
+        running = await flow.start("split")
+        await flow.finish("bad", "bury")
+        await engine.finish(running, result={"parts": [1, 2]})
+        await flow.janitor()
+        assert await flow.held() == {"pages[0]", "pages[1]", "join"}
+        await controlling.resume(engine.pool, flow.workflow_id, Resumption.NONE)
+        assert await flow.held() == set()
+
+        given_up = await split(engine, [1, 2])
+        await controlling.cancel(engine.pool, given_up.workflow_id)
+        await given_up.janitor()
+        assert await given_up.statuses() == {"split": "completed", "pages": "cancelled", "join": "cancelled"}
+        assert await given_up.status() == "cancelled"
+
+
+@on_the_engine
+async def test_a_fan_out_of_a_thousand_and_its_join(engine: Engine) -> None:
+    flow = await split(engine, list(range(1000)))
+    await flow.janitor()
+    ids = [await flow.task("join"), *(each for each in await children(engine, flow))]
+    claims = [Claim(each, each) for each in ids[1:]]
+    granted = [each for each in await tasks.claim(engine.pool, "w", claims, 60) if isinstance(each, Claimed)]
+    assert len(granted) == 1000
+    for at in range(0, 1000, 200):
+        endings = [an_ending(each, "complete", result=each.attempt) for each in granted[at : at + 200]]
+        await tasks.end(engine.pool, endings, RULES)
+    assert (await flow.statuses())["join"] == "queued"
+    assert await input_of(engine, flow, "join") == {"result": [1] * 1000}
+    assert (await flow.row()).completed == 1002
+    assert await controlling.drifted(engine.pool) == []
+
+
+async def children(engine: Engine, flow: AWorkflow) -> list[Any]:
+    rows = await engine.pool.fetch(
+        "SELECT task_id FROM tasks WHERE workflow_id = $1 AND workflow_key LIKE 'pages[%'", str(flow.workflow_id)
+    )
+    return [row["task_id"] for row in rows]

@@ -1,0 +1,47 @@
+"""What is done to endpoints, and to what is delivered to them."""
+
+from uuid import uuid4
+
+from tests.support.engine.locks.moves.driven import NERVOUS, at, move
+from tests.support.engine.locks.yard import Yard
+from tests.support.engine.store import an_ending
+from tests.support.engine.webhooks import answered
+from windlass.shared.store import tasks, webhooks
+from windlass.shared.store.tasks import Claim, Claimed
+
+
+@move
+@at("webhooks")
+async def deliver(yard: Yard) -> None:
+    """To both endpoints, which answer as they like, in one call."""
+    waiting = [each for hook in yard.hooks for each in await hook.deliveries() if each.shown_state == "waiting"]
+    yard.chance.shuffle(waiting)
+    claims = [Claim(each.task_id, uuid4()) for each in waiting[:4]]
+    attempts = [each for each in await tasks.claim(yard.pool, yard.worker(), claims, 30) if isinstance(each, Claimed)]
+    endings = []
+    for attempt in attempts:
+        transition, fields = answered(attempt, yard.chance.choice([200, 500, 500, 500, 410]))
+        endings.append(an_ending(attempt, transition, **fields))
+    await tasks.end(yard.pool, endings, NERVOUS)
+
+
+@move
+@at("webhooks")
+async def change_endpoint(yard: Yard) -> None:
+    """By its owner, or by a janitor."""
+    webhook_id, deliveries = (hook := yard.hook()).webhook_id, await hook.deliveries()
+    match yard.chance.randrange(7):
+        case 0:
+            await webhooks.disable(yard.pool, webhook_id)
+        case 1:
+            await webhooks.enable(yard.pool, webhook_id, replay=yard.chance.random() < 0.5)
+        case 2:
+            await webhooks.test(yard.pool, webhook_id)
+        case 3 if deliveries:
+            await webhooks.redeliver(yard.pool, yard.chance.choice(deliveries).delivery_id)
+        case 4:
+            await webhooks.look_after(yard.pool)
+        case 5:
+            await webhooks.disable_keyless(yard.pool, "ann")
+        case _:
+            await webhooks.recheck(yard.pool)

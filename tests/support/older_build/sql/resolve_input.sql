@@ -1,0 +1,197 @@
+-- What a task gets whose payload refers to results of others: cut out here, from committed rows, by whoever claimed it.
+-- Results of completed tasks do not change, so it can be told at any time, and is stored nowhere. Where something is
+-- missing, or all of it is too large, the pointer into the payload says where.
+
+CREATE FUNCTION resolve_input(wanted uuid, at_most int, OUT input jsonb, OUT pointer text, OUT problem text)
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    SELECT i.input, i.pointer, i.problem INTO input, pointer, problem
+    FROM resolve_inputs(ARRAY[wanted], at_most, at_most) AS i;
+END $$;
+
+-- The same for many, until there is so much of it that the others had better ask for themselves. The tasks of a
+-- `for_each` come together, and their list is looked up once. Of a task only what is needed goes from function to
+-- function: a whole row would be copied for each part of its payload.
+
+CREATE FUNCTION resolve_inputs(wanted uuid[], at_most int, at_once int)
+RETURNS TABLE (task_id uuid, input jsonb, pointer text, problem text) LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+DECLARE
+    one     record;
+    node    text;
+    of_node text;
+    list    jsonb;
+    so_far  bigint := 0;
+BEGIN
+    FOR one IN
+        SELECT t.* FROM unnest(wanted) WITH ORDINALITY AS asked(task_id, place)
+        CROSS JOIN LATERAL (
+            SELECT tasks.task_id, tasks.payload, tasks.workflow_id, tasks.workflow_key, tasks.depends_on
+            FROM tasks WHERE tasks.task_id = asked.task_id OFFSET 0
+        ) AS t ORDER BY asked.place
+    LOOP
+        node := one.workflow_id || ' ' || key_of_node(one.workflow_key);
+        IF node IS DISTINCT FROM of_node THEN
+            of_node := node;
+            -- Joined with nothing it is unpacked once, and not for each element.
+            list := CASE WHEN node IS NOT NULL THEN list_of(one.workflow_id, one.workflow_key) || '[]' END;
+        END IF;
+        task_id := one.task_id;
+        pointer := NULL;
+        problem := NULL;
+        BEGIN
+            input := resolved(one.payload, '', one.workflow_id, one.workflow_key, one.depends_on, at_most, list);
+            IF octet_length(input::text) > at_most THEN
+                input := NULL;
+                pointer := '';
+                problem := 'with what it refers to it has more than ' || at_most || ' bytes';
+            END IF;
+        EXCEPTION WHEN SQLSTATE 'WL422' THEN
+            input := NULL;
+            GET STACKED DIAGNOSTICS problem = MESSAGE_TEXT, pointer = PG_EXCEPTION_DETAIL;
+        END;
+        RETURN NEXT;
+        so_far := so_far + coalesce(pg_column_size(input), 0);
+        EXIT WHEN so_far > at_once;
+    END LOOP;
+END $$;
+
+-- A part of a payload with every reference in it replaced. `place` is where the part stands, and `list` the one that
+-- the task has an element of, if somebody has it at hand.
+
+CREATE FUNCTION resolved(
+    part jsonb, place text, of_workflow text, own_key text, parents uuid[], at_most int, list jsonb
+)
+RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    found jsonb;
+BEGIN
+    IF jsonb_typeof(part) = 'array' THEN
+        RETURN (
+            SELECT coalesce(
+                jsonb_agg(
+                    resolved(e.item, place || '/' || e.number - 1, of_workflow, own_key, parents, at_most, list)
+                    ORDER BY e.number), '[]')
+            FROM jsonb_array_elements(part) WITH ORDINALITY AS e(item, number));
+    ELSIF jsonb_typeof(part) <> 'object' THEN
+        RETURN part;
+    ELSIF part ? '$literal' THEN
+        RETURN part -> '$literal';
+    ELSIF part ? '$text' THEN
+        RETURN (
+            SELECT to_jsonb(coalesce(string_agg(said.piece #>> '{}', '' ORDER BY e.number), ''))
+            FROM jsonb_array_elements(part -> '$text') WITH ORDINALITY AS e(item, number)
+            CROSS JOIN LATERAL (
+                SELECT resolved(e.item, place || '/$text/' || e.number - 1, of_workflow, own_key, parents, at_most,
+                                list) AS piece) AS said);
+    ELSIF part ? '$index' THEN
+        RETURN to_jsonb(number_of(own_key));
+    ELSIF part ? '$from' THEN
+        found := referred(
+            of_workflow, own_key, parents, part ->> '$from', coalesce(part ->> 'path', ''), at_most, place);
+    ELSIF part ? '$item' THEN
+        found := pointed(list -> number_of(own_key), coalesce(part ->> 'path', ''));
+    ELSE
+        RETURN (
+            SELECT coalesce(jsonb_object_agg(e.name, resolved(e.item, place || '/' || replace(
+                replace(e.name, '~', '~0'), '/', '~1'), of_workflow, own_key, parents, at_most, list)), '{}')
+            FROM jsonb_each(part) AS e(name, item));
+    END IF;
+    found := coalesce(found, part -> 'default');
+    IF found IS NULL THEN
+        RAISE EXCEPTION '%', CASE WHEN part ? '$from' THEN (part ->> '$from') || ' has nothing at '
+            || coalesce(quote_literal(part ->> 'path'), 'all') ELSE 'the element has nothing at '
+            || coalesce(quote_literal(part ->> 'path'), 'all') END USING ERRCODE = 'WL422', DETAIL = place;
+    END IF;
+    RETURN found;
+END $$;
+
+-- The part of a value that a JSON Pointer means, or null where there is none.
+
+CREATE FUNCTION pointed(value jsonb, path text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    name text;
+BEGIN
+    IF path = '' THEN RETURN value; END IF;
+    FOREACH name IN ARRAY string_to_array(substr(path, 2), '/') LOOP
+        name := replace(replace(name, '~1', '/'), '~0', '~');
+        value := CASE jsonb_typeof(value) WHEN 'object' THEN value -> name
+                      WHEN 'array' THEN CASE WHEN name ~ '^(0|[1-9]\d{0,8})$' THEN value -> name::int END END;
+        EXIT WHEN value IS NULL;
+    END LOOP;
+    RETURN value;
+END $$;
+
+-- The result of a completed task, or those of a node's tasks, in their order and null for who has none. Null where
+-- there is none at all.
+
+CREATE FUNCTION result_of(wanted uuid, is_node boolean) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF is_node THEN
+        RETURN (
+            SELECT coalesce(jsonb_agg(coalesce(c.result, 'null') ORDER BY number), '[]')
+            FROM workflow_nodes n CROSS JOIN LATERAL generate_series(0, n.children - 1) AS number
+            LEFT JOIN tasks c ON c.workflow_id = n.workflow_id::text AND c.workflow_key = n.key || '[' || number || ']'
+            WHERE n.node_id = wanted AND n.expanded_at IS NOT NULL);
+    END IF;
+    RETURN (SELECT coalesce(p.result, 'null') FROM tasks p WHERE p.task_id = wanted AND p.status = 'completed');
+END $$;
+
+-- What a task's reference means: the other is named by its key in the workflow, or by its id.
+
+CREATE FUNCTION referred(
+    of_workflow text, own_key text, parents uuid[], name text, path text, at_most int, place text
+)
+RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    node workflow_nodes;
+    size bigint;
+BEGIN
+    IF own_key IS NOT NULL THEN
+        IF EXISTS (SELECT 1 FROM tasks p WHERE p.workflow_id = of_workflow AND p.workflow_key = name) THEN
+            RETURN (SELECT pointed(result_of(p.task_id, false), path) FROM tasks p
+                    WHERE p.workflow_id = of_workflow AND p.workflow_key = name);
+        END IF;
+        SELECT * INTO node FROM workflow_nodes n WHERE n.workflow_id = of_workflow::uuid AND n.key = name;
+        IF FOUND THEN
+            IF path ~ '^/(0|[1-9]\d{0,3})(/|$)' THEN -- one of many results, and the others stay where they are
+                RETURN (
+                    SELECT pointed(result_of(c.task_id, false), substring(path FROM '^/\d+(.*)$')) FROM tasks c
+                    WHERE c.workflow_id = of_workflow
+                      AND c.workflow_key = name || '[' || substring(path FROM '^/(\d+)') || ']');
+            END IF;
+            SELECT sum(octet_length(c.result::text)) INTO size
+            FROM generate_series(0, node.children - 1) AS number
+            JOIN tasks c ON c.workflow_id = of_workflow AND c.workflow_key = name || '[' || number || ']';
+            IF size > at_most THEN
+                RAISE EXCEPTION 'the results of % have % bytes together, and % are the most', name, size, at_most
+                USING ERRCODE = 'WL422', DETAIL = place;
+            END IF;
+            RETURN pointed(result_of(node.node_id, true), path);
+        END IF;
+    END IF;
+    IF name::uuid <> ALL (parents) THEN
+        RETURN NULL;
+    END IF;
+    RETURN pointed(result_of(name::uuid, false), path);
+EXCEPTION WHEN invalid_text_representation THEN
+    RETURN NULL;
+END $$;
+
+-- Which of its node's tasks this is, the node's key, and the list that it has an element of. A task of a node is called
+-- `pages[7]`, and no other key has a bracket. Null where it is of none.
+
+CREATE FUNCTION number_of(own_key text) RETURNS int LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN right(own_key, 1) = ']' THEN rtrim(split_part(own_key, '[', 2), ']')::int END
+$$;
+
+CREATE FUNCTION key_of_node(own_key text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN right(own_key, 1) = ']' THEN split_part(own_key, '[', 1) END
+$$;
+
+CREATE FUNCTION list_of(of_workflow text, own_key text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT pointed(result_of(n.source, n.source_is_node), n.path) FROM workflow_nodes n
+        WHERE n.workflow_id = of_workflow::uuid AND n.key = key_of_node(own_key));
+END $$;

@@ -1,0 +1,87 @@
+"""The states of projects, runs and items against the contract, every pair of state and change."""
+
+from enum import StrEnum
+from itertools import product
+
+import pytest
+
+from windlass.shared.project_states import (
+    END_OF_RUN,
+    ITEM,
+    QUEUE,
+    RUN,
+    Change,
+    ItemState,
+    QueueState,
+    RunState,
+    StopReason,
+    allows,
+)
+from windlass.shared.store import functions
+from windlass.shared.store.projects import EVENT_NAMES
+
+CONTRACT: dict[str, dict[str, tuple[set[str], str]]] = {
+    "queue": {
+        "start": ({"idle"}, "running"),
+        "advance": ({"running"}, "running"),
+        "stop": ({"running"}, "stopping"),
+        "force": ({"running", "stopping"}, "stopping"),
+        "finish": ({"running", "stopping"}, "idle"),
+    },
+    "run": {
+        "open": (set(), "running"),
+        "complete": ({"running"}, "completed"),
+        "bury": ({"running"}, "dead"),
+        "cancel": ({"running"}, "cancelled"),
+        "withdraw": ({"running"}, "withdrawn"),
+        "lose": ({"running"}, "lost"),
+    },
+    "item": {
+        "add": (set(), "waiting"),
+        "fulfil": ({"waiting", "failed"}, "done"),
+        "fail": ({"waiting", "failed"}, "failed"),
+        "return": ({"waiting", "failed"}, "waiting"),
+        "skip": ({"waiting", "failed", "skipped"}, "skipped"),
+        "requeue": ({"waiting", "done", "failed", "skipped"}, "waiting"),
+    },
+}
+"""By hand: from where, to where."""
+
+MACHINES: dict[str, tuple[dict[str, Change], type[StrEnum]]] = {
+    "queue": (QUEUE, QueueState),
+    "run": (RUN, RunState),
+    "item": (ITEM, ItemState),
+}
+
+
+def test_the_words_are_the_contract_s() -> None:
+    assert set(QueueState) == {"idle", "running", "stopping"}
+    assert set(RunState) == {"running", "completed", "dead", "cancelled", "withdrawn", "lost"}
+    assert set(ItemState) == {"waiting", "running", "done", "failed", "skipped"}
+    assert set(StopReason) == {"finished", "stopped", "forced", "failed"}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_change_goes_where_the_contract_says(machine: str) -> None:
+    changes, states = MACHINES[machine]
+    assert set(changes) == set(CONTRACT[machine])
+    for name, (sources, goal) in CONTRACT[machine].items():
+        for source, target in product(states, states):
+            assert allows(changes[name], source, target) == (source in sources and target == goal), (name, source)
+
+
+def test_every_end_of_a_task_is_an_end_of_its_run() -> None:
+    assert {status: RUN[change].target for status, change in END_OF_RUN.items()} == {
+        status: status for status in ("completed", "dead", "cancelled")
+    }
+
+
+def test_every_change_has_a_name_in_the_stream() -> None:
+    assert {*QUEUE, *RUN, *ITEM} <= set(EVENT_NAMES)
+    assert set(EVENT_NAMES.values()) == {"status", "run", "item"}
+
+
+def test_the_functions_guards_are_filled_in() -> None:
+    filled = functions.fill_in("p.state IN :queue_sources_of_force, :run_target_of_lose, :item_sources_of_skip")
+    assert filled == "p.state IN ('running', 'stopping'), 'lost', ('waiting', 'failed', 'skipped')"
+    assert not [text for text in functions.definitions() if "_sources_of_" in text or "_target_of_" in text]

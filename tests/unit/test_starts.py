@@ -1,0 +1,342 @@
+"""Which queue a free place asks for, and what becomes of doorbells and of calls that are not answered."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from windlass.services.actors.worker.starting import starts as module
+from windlass.services.actors.worker.starting.ring import Ring
+from windlass.services.actors.worker.starting.starts import Starts
+from windlass.shared import db
+from windlass.shared.concerns import Concern
+from windlass.shared.store.tasks import Ask, Claimed, Granted
+
+
+@dataclass
+class Postgres:
+    """As many of each queue as are due, and no more of a provider than it has slots."""
+
+    due: Counter[str] = field(default_factory=Counter)
+    slots: dict[str, int] = field(default_factory=dict)
+    asked: list[Mapping[str, int]] = field(default_factory=list)
+    used: Counter[str] = field(default_factory=Counter)
+    lost: bool = False
+    recalled: list[Sequence[UUID]] = field(default_factory=list)
+    open: asyncio.Event = field(default_factory=asyncio.Event)
+    given: list[Claimed] = field(default_factory=list)
+
+    async def claim_next(self, ask: Ask, epoch: int) -> Granted:
+        assert epoch == len(self.recalled)
+        self.asked.append(dict(ask.places))
+        await self.open.wait()
+        answer = self.give(ask)
+        if self.lost:
+            self.lost = False
+            self.given = answer.claimed
+            raise db.AWAY_OR_BUSY[0]
+        return answer
+
+    def give(self, ask: Ask) -> Granted:
+        tokens = iter(ask.tokens)
+        claimed = []
+        for queue, places in ask.places.items():
+            provider = queue.partition(".")[2]
+            number = min(places, self.due[queue], self.slots.get(provider, 10**6))
+            self.due[queue] -= number
+            if provider in self.slots:
+                self.slots[provider] -= number
+            claimed += [an_attempt(queue, next(tokens)) for _ in range(number)]
+        return Granted(claimed, {queue for queue in ask.places if self.due[queue] > 0}, set())
+
+    async def recall(self, tokens: Sequence[UUID], epoch: int) -> Granted:
+        self.recalled.append(tokens)
+        assert epoch == len(self.recalled)
+        return Granted(self.given, set(), set())
+
+    async def unclaimable(self, queues: Sequence[str], aside: Sequence[UUID]) -> Mapping[UUID, str]:
+        return {}
+
+    async def tell_used(self, used: Mapping[str, int]) -> None:
+        self.used.update(used)
+
+
+def an_attempt(queue: str, token: UUID) -> Claimed:
+    actor, _, provider = queue.partition(".")
+    usual: dict[str, Any] = {"payload": {}, "checkpoint": None, "attempt": 1, "retry_count": 0, "max_retries": 3}
+    counts: dict[str, Any] = {"interrupt_count": 0, "stall_count": 0, "rate_limited_count": 0}
+    return Claimed(uuid4(), token, actor, provider, timeout_seconds=1, **usual, **counts)
+
+
+@dataclass(eq=False)
+class Bell:
+    queue: str
+    starts: int = 1
+    was_elsewhere: bool = False
+    fate: str = "waits"
+
+    def ack(self) -> None:
+        self.fate = "acked"
+
+    def put_back(self) -> None:
+        self.fate = "put back"
+
+
+class Process:
+    """Its places, and what it runs."""
+
+    def __init__(self, postgres: Postgres, *, places: int, queues: Sequence[str] = ("probe.a", "probe.b")) -> None:
+        self.postgres = postgres
+        self.running: list[Claimed] = []
+        self.starts = Starts(
+            postgres,
+            places=places,
+            queues=queues,
+            on_granted=lambda claimed, _sent_at: self.running.extend(claimed),
+            on_suspect=lambda: None,
+        )
+        self.starts.begin()
+        self.serving = asyncio.ensure_future(self.starts.serve())
+
+    async def settle(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    async def end_and_ask(self, number: int) -> Ask | None:
+        """As the writer does it, in one call."""
+        ended, self.running = self.running[:number], self.running[number:]
+        tokens = [each.claim_token for each in ended]
+        ask = self.starts.ask_with(tokens)
+        self.starts.ended(tokens)
+        if ask is not None:
+            for each in ended:
+                if each.provider in self.postgres.slots:
+                    self.postgres.slots[each.provider] += 1
+            self.starts.answered(ask, self.postgres.give(ask), 0.0)
+        return ask
+
+    def count(self, queue: str) -> int:
+        return sum(f"{each.actor}.{each.provider}" == queue for each in self.running)
+
+
+def played(scene: Callable[[Postgres], Any]) -> Callable[[], None]:
+    def run() -> None:
+        async def play() -> None:
+            postgres = Postgres()
+            postgres.open.set()
+            await scene(postgres)
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+
+        asyncio.run(play())
+
+    run.__name__ = scene.__name__
+    return run
+
+
+def test_places_are_dealt_out_in_turn_and_the_next_time_begins_with_the_next() -> None:
+    ring = Ring(most=100)
+    for queue in ("a", "b", "c"):
+        ring.add(queue, 10)
+    assert ring.share(4) == {"a": 2, "b": 1, "c": 1}
+    assert ring.share(2) == {"b": 1, "c": 1}
+    ring.take_back("b", 10)
+    assert ring.share(4) == {"a": 2, "c": 2}
+    assert ring.share(4, lambda queue: 0 if queue == "a" else None) == {"c": 4}
+    ring.add("a", 1000)
+    assert ring.of("a") == 100
+
+
+@played
+async def test_while_ten_thousand_of_one_queue_wait_one_of_another_starts_within_two_calls(postgres: Postgres) -> None:
+    postgres.due["probe.a"] = 10_000
+    process = Process(postgres, places=16)
+    process.starts.ring(Bell("probe.a", 64))
+    await process.settle()
+    assert process.count("probe.a") == 16
+    postgres.due["probe.b"] = 1
+    process.starts.ring(Bell("probe.b", 1))
+    for _ in range(2):
+        await process.end_and_ask(8)
+        process.starts.ring(Bell("probe.a", 64))
+    assert process.count("probe.b") == 1
+
+
+@played
+async def test_nothing_is_asked_for_without_a_place(postgres: Postgres) -> None:
+    postgres.due["probe.a"] = 100
+    postgres.open.clear()
+    process = Process(postgres, places=5)
+    process.starts.ring(Bell("probe.a", 64))
+    await process.settle()
+    process.starts.ring(Bell("probe.a", 64))
+    await process.settle()
+    assert postgres.asked == [{"probe.a": 5}], "all places are asked for"
+    assert process.starts.free == 0
+    postgres.open.set()
+    await process.settle()
+    assert len(process.running) == 5
+    await process.end_and_ask(2)
+    assert (len(process.running), process.starts.free) == (5, 0)
+
+
+@played
+async def test_a_call_that_was_not_answered_is_recalled_before_anything_else_is_asked(postgres: Postgres) -> None:
+    postgres.due["probe.a"], postgres.lost = 100, True
+    process = Process(postgres, places=5)
+    process.starts.ring(Bell("probe.a", 3))
+    await process.settle()
+    assert [len(tokens) for tokens in postgres.recalled] == [3]
+    assert process.count("probe.a") == 5, "what had been granted, and then for the places that were left"
+    assert len({each.claim_token for each in process.running}) == 5
+    assert process.starts.free == 0
+
+
+@played
+async def test_a_call_that_was_rolled_back_leaves_its_places_and_its_credit(postgres: Postgres) -> None:
+    postgres.due["probe.a"] = 100
+    process = Process(postgres, places=2)
+    process.starts.ring(Bell("probe.a", 4))
+    await process.settle()
+    ending = [each.claim_token for each in process.running]
+    ask = process.starts.ask_with(ending)
+    assert ask is not None
+    process.starts.undone(ask)
+    assert (process.starts.free, postgres.recalled) == (0, []), "who wanted to end still runs"
+    process.running.clear()
+    process.starts.ended(ending)
+    await process.settle()
+    assert process.count("probe.a") == 2
+    await asyncio.wait_for(process.starts.close(), 1)
+
+
+@pytest.mark.parametrize(
+    ("concerns", "asks"), [(Concern.RUN, {"probe.a": 1}), (Concern.WORKFLOW, {"probe.a": 1}), (0, None)]
+)
+def test_what_the_end_of_a_subjects_task_makes_may_start_in_the_same_call(
+    concerns: int, asks: dict[str, int] | None
+) -> None:
+    @played
+    async def scene(postgres: Postgres) -> None:
+        process = Process(postgres, places=2)
+        postgres.due["probe.a"] = 1
+        process.starts.ring(Bell("probe.a"))
+        await process.settle()
+        (running,) = process.running
+        process.starts._held[running.claim_token] = replace(running, concerns=int(concerns))
+        ask = process.starts.ask_with([running.claim_token])
+        assert (ask and ask.places) == asks, "nothing more was due when it began"
+
+    scene()
+
+
+@played
+async def test_a_queue_whose_provider_is_full_is_asked_for_again_when_one_of_it_has_ended(postgres: Postgres) -> None:
+    postgres.due["probe.a"], postgres.slots = Counter({"probe.a": 100})["probe.a"], {"a": 3}
+    process = Process(postgres, places=16)
+    process.starts.ring(Bell("probe.a", 64))
+    await process.settle()
+    assert (process.count("probe.a"), len(postgres.asked)) == (3, 1), "and not again and again"
+    ask = await process.end_and_ask(1)
+    assert ask is not None
+    assert (ask.places, process.count("probe.a")) == ({"probe.a": 1}, 3)
+    await process.settle()
+    assert len(postgres.asked) == 1, "and it is not asked by another call whether there is more"
+
+
+@played
+async def test_what_is_rung_for_while_a_call_is_under_way_is_asked_for_after_it(postgres: Postgres) -> None:
+    """The call may have come too early for it."""
+    postgres.open.clear()
+    process = Process(postgres, places=4)
+    process.starts.ring(Bell("probe.a", 1))
+    await process.settle()
+    process.starts.ring(later := Bell("probe.a", 1))
+    postgres.open.set()
+    await process.settle()
+    assert postgres.asked == [{"probe.a": 1}, {"probe.a": 1}]
+    assert later.fate == "acked"
+    await process.settle()
+    assert len(postgres.asked) == 2, "nothing is there, and it asks no more"
+
+
+@played
+async def test_a_doorbell_that_still_waits_is_answered_by_the_call_that_came_after_it(postgres: Postgres) -> None:
+    """With much credit a doorbell is kept for a while, so that others can have it: it is no news at every answer."""
+    postgres.due["probe.a"], postgres.slots = 1000, {"a": 3}
+    process = Process(postgres, places=4)
+    for _ in range(3):
+        process.starts.ring(Bell("probe.a", 64))
+    process.starts.ring(kept := Bell("probe.a", 64))
+    await process.settle()
+    assert (process.count("probe.a"), kept.fate, len(postgres.asked)) == (3, "waits", 1)
+    for _ in range(5):
+        await process.end_and_ask(3)
+        await process.settle()
+    assert len(postgres.asked) == 1, "the slots are full, and nobody has rung since"
+
+
+@played
+async def test_closed_it_asks_for_nothing_and_waits_for_the_last_answer(postgres: Postgres) -> None:
+    postgres.due["probe.a"] = 10
+    postgres.open.clear()
+    process = Process(postgres, places=4)
+    process.starts.ring(Bell("probe.a", 2))
+    await process.settle()
+    closing = asyncio.ensure_future(process.starts.close())
+    await process.settle()
+    assert not closing.done()
+    postgres.open.set()
+    await process.settle()
+    assert closing.done()
+    assert len(process.running) == 2, "an answer that comes late is not forgotten"
+    process.starts.ring(bell := Bell("probe.a", 2))
+    process.starts.ask_for_all()
+    assert await process.end_and_ask(1) is None
+    await process.settle()
+    assert (bell.fate, len(postgres.asked)) == ("put back", 1)
+
+
+@played
+async def test_a_worker_helps_itself_for_all_its_queues(postgres: Postgres) -> None:
+    postgres.due.update({"probe.a": 1, "probe.b": 1})
+    process = Process(postgres, places=4)
+    process.starts.ask_for_all()
+    await process.settle()
+    assert (process.count("probe.a"), process.count("probe.b")) == (1, 1)
+
+
+def test_a_doorbell_waits_for_a_place_and_goes_to_others_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HIDDEN_SECONDS", 0.01)
+    monkeypatch.setattr(module, "REMEMBERED_AFTER_SECONDS", 0.02)
+
+    @played
+    async def scene(postgres: Postgres) -> None:
+        postgres.due.update({"probe.a": 1, "probe.b": 1})
+        process = Process(postgres, places=1)
+        process.starts.ring(taken := Bell("probe.a", 1))
+        await process.settle()
+        assert taken.fate == "acked"
+        process.starts.ring(first := Bell("probe.b", 1))
+        await asyncio.sleep(0.05)
+        assert first.fate == "put back", "another process may have a place"
+        process.starts.ring(back := Bell("probe.b", 1, was_elsewhere=True))
+        await asyncio.sleep(0.1)
+        assert back.fate == "acked", "it is remembered"
+        await process.end_and_ask(1)
+        assert process.count("probe.b") == 1
+
+    scene()
+
+
+@played
+async def test_what_was_used_is_told_so_that_it_is_rung_for_again(postgres: Postgres) -> None:
+    postgres.due["probe.a"] = 1000
+    process = Process(postgres, places=40)
+    process.starts.ring(Bell("probe.a", 40))
+    await process.settle()
+    assert postgres.used == {"probe.a": 40}
