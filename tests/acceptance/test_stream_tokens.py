@@ -71,7 +71,8 @@ async def test_a_token_that_is_forged_expired_or_whose_key_is_revoked_opens_noth
     grant = json.loads(urlsafe_b64decode(said + "=="))
     grant[1] = "tests1"
     forged = urlsafe_b64encode(json.dumps(grant).encode()).decode().rstrip("=")
-    for bad in (f"{forged}.{signature}", f"{said}.{signature[:-2]}AA", said, f"{said}.", ".", "%C3%A9", "a.b.c", "%00"):
+    other = ("B" if signature.startswith("A") else "A") + signature[1:]
+    for bad in (f"{forged}.{signature}", f"{said}.{other}", said, f"{said}.", ".", "%C3%A9", "a.b.c", "%00"):
         assert await status_with(api, task_id, bad) == 401
     tokens = StreamTokens(engine.pool)
     over = await tokens.sign(Grant(task_id, key_id, datetime.now(UTC)))
