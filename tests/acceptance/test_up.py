@@ -14,7 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.installation import PROJECT
 from tests.support.metrics import Said, ask
+from tests.support.pages import COMMANDS, page
 from tests.support.servers.listening import is_loopback, listening_addresses
 from tests.support.servers.private_servers import new_directory
 from tests.support.up import READY, WINDLASS, WindlassUp, still_running
@@ -122,6 +124,55 @@ def test_commands_find_it_and_its_key_by_themselves(up: WindlassUp) -> None:
     found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert found.returncode == 0, found.stderr
     assert '"echo": "found"' in found.stdout
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the page calls curl, which is not installed")
+def test_a_picture_a_summary_and_an_agent_are_made_as_the_page_shows(up: WindlassUp) -> None:
+    """Each by the command line and by curl. Who watches the agent leaves it alone after a moment."""
+    real_work = page("trying_it.md").partition("## Real work")[2].partition("\n## ")[0]
+    picture, summary, agent = COMMANDS.findall(real_work)
+    told = typed(up, picture)
+    assert "completed" in told
+    assert told.count("/api/v1/media/") >= 2, told
+    assert typed(up, summary).count('"summary"') >= 2
+    watch = 'windlass watch "$TASK"'
+    assert watch in agent
+    it_runs = 'until windlass get "$TASK" | grep -q running; do sleep 0.2; done'
+    typed(up, agent.replace(watch, f"{it_runs}; {{ timeout --signal=INT 3 {watch} || [ $? -eq 124 ]; }}"))
+    with up.client() as client:
+        agents = client.get("/api/v1/tasks", params={"actor": "agent", "limit": 2}).json()["items"]
+        for each in agents:
+            wait_until("it is cancelled", partial(is_cancelled, up, each["task_id"]), seconds=60)
+        *_, end = client.get(f"/api/v1/tasks/{agents[1]['task_id']}/events").json()["items"]
+    assert end["data"]["proof"]["none_left_at"] < end["at"], "the first one ran, and was ended"
+
+
+def is_cancelled(up: WindlassUp, task_id: str) -> bool:
+    return status(up, task_id) == "cancelled"
+
+
+def typed(up: WindlassUp, commands: str) -> str:
+    """What a terminal in the repository shows, with the key of the ready line."""
+    ready = READY.search(up.output)
+    assert ready
+    script = commands.replace("http://127.0.0.1:8800", ready[1])
+    environment = {
+        **os.environ,
+        "WINDLASS_DATA_DIR": str(up.directory),
+        "KEY": ready[2],
+        "PATH": f"{WINDLASS.parent}:{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        ["bash", "-e", "-c", script],
+        cwd=PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 def test_refusals_are_no_errors_of_postgres(up: WindlassUp) -> None:
