@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.agents_at_work import at_work, finished, settings_for
+from tests.support.agents_at_work import (
+    LONG_ENOUGH_TO_LISTEN,
+    Attempt,
+    at_work,
+    finished,
+    settings_for,
+    wait_until_said,
+)
 from tests.support.waiting import wait_until
 from windlass.services.actors.subprocess.run import REST_SECONDS
 from windlass.services.actors.worker.context import Context
@@ -17,6 +24,10 @@ from windlass.shared.errors import InvalidInput, SubprocessFailed, TaskError, Ti
 def error_of(attempt_error: BaseException) -> TaskError:
     assert isinstance(attempt_error, TaskError), attempt_error
     return attempt_error
+
+
+def let_its_time_run_out(attempt: Attempt) -> None:
+    attempt.context.deadline = time.monotonic()
 
 
 def test_it_is_given_its_order_a_private_directory_and_nothing_else(
@@ -90,6 +101,16 @@ def test_its_lines_on_stderr_stream_too_while_it_works(open_path: Path) -> None:
     assert attempt.result == {"a": 1}
 
 
+def test_its_last_words_are_read_although_our_turn_comes_when_the_time_for_them_is_over(
+    open_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.services.actors.agent.actor.DRAIN_SECONDS", -1)
+    script = "i=0; while [ $i -lt 50 ]; do echo $i; i=$((i + 1)); done; echo '{\"said\": 50}'"
+    for _ in range(5):
+        attempt = finished(settings_for(open_path, command=("/bin/sh", "-c", script)))
+        assert attempt.result == {"said": 50}
+
+
 def test_what_it_remarks_about_its_work_is_progress_and_neither_output_nor_result(open_path: Path) -> None:
     text = '{"a": 1}\n{"progress": {"percent": 40, "message": "Reading"}}\n{"usage": {"cost_usd": 0.1}}\nbye\n'
     attempt = finished(settings_for(open_path), do="print", text=text)
@@ -161,10 +182,12 @@ def test_what_has_an_error_of_its_own_kind_is_a_result(open_path: Path) -> None:
 
 
 def test_out_of_time_it_is_ended_and_its_words_are_kept(open_path: Path) -> None:
-    attempt = finished(settings_for(open_path), timeout=4, do="sleep")
+    with at_work(settings_for(open_path, grace_seconds=LONG_ENOUGH_TO_LISTEN), timeout=240, do="sleep") as attempt:
+        wait_until_said(attempt, "ready")
+        let_its_time_run_out(attempt)
     error = error_of(attempt.failed)
     assert isinstance(error, TimedOut)
-    assert error.message == "agent unruly took longer than its 4 s"
+    assert error.message == "agent unruly took longer than its 240 s"
     assert attempt.output.endswith("ready\ngood-bye\n"), "also what it said after the TERM"
     proof = attempt.context.proof
     assert proof is not None
@@ -175,7 +198,9 @@ def test_out_of_time_it_is_ended_and_its_words_are_kept(open_path: Path) -> None
 
 def test_one_that_does_not_read_its_order_to_the_end_does_not_hold_it_up(open_path: Path) -> None:
     settings = settings_for(open_path, command=("/bin/sh", "-c", "head -c 20000 >/dev/null; echo read; exec sleep 600"))
-    attempt = finished(settings, timeout=1.5, padding="x" * 1_000_000)
+    with at_work(settings, padding="x" * 1_000_000) as attempt:
+        wait_until_said(attempt, "read\n")
+        let_its_time_run_out(attempt)
     assert isinstance(attempt.failed, TimedOut)
     assert attempt.output == "read\n"
 

@@ -21,6 +21,9 @@ KEEPER = "import sys; sys.path.append(sys.argv[1]); from windlass.services.actor
 AT_ONCE = 65_536
 SHORTEST_WAIT_SECONDS = 0.001
 
+MOST_IN_A_PIPE = 64 * AT_ONCE
+"""More than Linux lets a pipe hold."""
+
 A_LITTLE = AT_ONCE // 4
 QUICKLY_SECONDS = 0.02
 REST_SECONDS = 0.01
@@ -117,8 +120,8 @@ class Run:
         """Whether the agent itself has; what it started may live on."""
         return self.status is not None or self.failure is not None or self.keeper_is_gone
 
-    def pump(self, seconds: float) -> None:
-        """Waits for something to be moved, but no longer than that, and moves it."""
+    def pump(self, seconds: float) -> bool:
+        """Waits for something to be moved, but no longer than that, and moves it; whether there was anything."""
         poll = select.poll()
         rest = self._rests_until - time.monotonic()
         if rest > 0:
@@ -132,8 +135,10 @@ class Run:
             poll.register(self._control, select.POLLIN)
         for descriptor, events in self._peer.interests().items() if self._peer else ():
             poll.register(descriptor, events)
-        for descriptor, _event in poll.poll(max(seconds, SHORTEST_WAIT_SECONDS) * 1000):
+        ready = poll.poll(max(seconds, SHORTEST_WAIT_SECONDS) * 1000)
+        for descriptor, _event in ready:
             self._move(descriptor)
+        return bool(ready)
 
     def _move(self, descriptor: int) -> None:
         if descriptor == self._control.fileno():
@@ -146,11 +151,15 @@ class Run:
             self._peer.move()
 
     def drain(self, *, until: float) -> None:
-        """Reads what is still in the pipes: nobody is left who could add to it."""
+        """Reads what is still in the pipes: nobody is left who could add to it. Also when the time is over before we
+        get our turn, what they hold is read."""
         self._shut(self._stdin)
         self._may_rest, self._rests_until = False, 0.0
-        while (self._open or (self._peer and self._peer.is_open)) and time.monotonic() < until:
-            self.pump(0)
+        looks = 0
+        while self._open or (self._peer and self._peer.is_open):
+            found, looks = self.pump(0), looks + 1
+            if time.monotonic() >= until and (not found or looks * AT_ONCE >= MOST_IN_A_PIPE):
+                break
         self._output.finish()
 
     def close(self) -> None:
