@@ -3,14 +3,18 @@
 import os
 import socket
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.installation import PROJECT
+from windlass.services.laptop import ports
 from windlass.services.laptop.data_directory import locked
 from windlass.services.laptop.kept_files import kept_secret, make_directory, random_word, write_kept
-from windlass.services.laptop.ports import CANDIDATES, kept_port
+from windlass.services.laptop.ports import CANDIDATES, free_port, kept_port
 
 
 def test_a_secret_is_made_once_and_private(tmp_path: Path) -> None:
@@ -39,6 +43,32 @@ def test_a_port_is_kept_until_somebody_else_has_it(tmp_path: Path) -> None:
     assert kept_port(path) == port
     with socket.create_server(("127.0.0.1", port)):
         assert kept_port(path) != port
+
+
+ASK_FOR = """
+import sys
+from windlass.services.laptop import ports
+ports.CANDIDATES = range(int(sys.argv[1]), int(sys.argv[1]) + 1)
+print(ports.free_port())
+"""
+
+
+def test_a_port_is_given_once_although_nobody_listens_there_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    monkeypatch.setattr(ports, "CANDIDATES", range(port, port + 1))
+    with pytest.raises(OSError, match="no free port"):
+        free_port()
+    command = [sys.executable, "-c", ASK_FOR, str(port)]
+    elsewhere = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert (elsewhere.returncode, elsewhere.stdout) == (1, "")
+    assert "no free port" in elsewhere.stderr
+
+
+def test_who_was_given_many_ports_keeps_the_last_ones_alone() -> None:
+    given = [free_port() for _ in range(ports.MOST_CLAIMS + 1)]
+    assert len(set(given)) == len(given)
+    assert len(ports._claims) == ports.MOST_CLAIMS
+    assert not ports.claim(given[-1])
 
 
 @pytest.fixture(params=[0o022, 0o077], ids=["open", "private"])
