@@ -5,7 +5,8 @@ What is not here is what brings a task to a worker: no dispatcher, no broker, no
 
 import secrets
 import threading
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from uuid_utils.compat import uuid4, uuid7
 
@@ -35,6 +36,9 @@ from windlass.testing.calling import Called
 from windlass.testing.memory import Kept, Step
 
 PATIENCE_SECONDS = 10.0
+ANSWER_SECONDS = 60.0
+Answer = TypeVar("Answer")
+
 MOST_EVENTS, MOST_BYTES = 10_000, 10_000_000
 
 
@@ -72,12 +76,12 @@ class RealMachine:
         )
         self._task_id = submission.task_id
         self._error: BaseException | None = None
-        self._writer.call(lambda pool: tasks.submit(pool, [submission]))
+        self._ask(lambda pool: tasks.submit(pool, [submission]))
         self._running: Running
 
     def claim(self) -> Context:
         if self._row().status in {State.DEAD, State.CANCELLED}:
-            self._writer.call(lambda pool: tasks.revive(pool, self._task_id))
+            self._ask(lambda pool: tasks.revive(pool, self._task_id))
         # Alone: a task that has lost several workers runs in such a process only.
         answer, lease_end = self._writer.claim_alone(Claim(self._task_id, uuid4()))
         if isinstance(answer, Refused):
@@ -108,12 +112,12 @@ class RealMachine:
     def take_back(self) -> None:
         """As the janitor does when a worker is known to be dead."""
         retries = self._settings.retries
-        self._writer.call(
+        self._ask(
             lambda pool: tasks.stall(pool, expired_for_seconds=None, dead_workers=[self._worker_id], retries=retries)
         )
 
     def cancel(self, context: Context) -> None:
-        self._writer.call(lambda pool: tasks.cancel(pool, self._task_id))
+        self._ask(lambda pool: tasks.cancel(pool, self._task_id))
         context.stop("cancelled")
 
     def lose_lease(self, context: Context) -> None:
@@ -122,12 +126,10 @@ class RealMachine:
 
     def look(self) -> Kept:
         task_id, row = self._task_id, self._row()
-        results = self._writer.call(lambda pool: results_of_steps(pool, task_id))
-        steps = self._writer.call(lambda pool: finished_steps(pool, task_id))
-        told = self._writer.call(
-            lambda pool: events.page(pool, task_id, after=0, most_rows=MOST_EVENTS, most_bytes=MOST_BYTES)
-        )
-        children = self._writer.call(lambda pool: children_of(pool, task_id))
+        results = self._ask(lambda pool: results_of_steps(pool, task_id))
+        steps = self._ask(lambda pool: finished_steps(pool, task_id))
+        told = self._ask(lambda pool: events.page(pool, task_id, after=0, most_rows=MOST_EVENTS, most_bytes=MOST_BYTES))
+        children = self._ask(lambda pool: children_of(pool, task_id))
         return Kept(
             task_id=task_id,
             attempt=row.attempt,
@@ -139,7 +141,7 @@ class RealMachine:
             steps={each.name: Step(each.name, each.attempt, each.elapsed_ms, results[each.name]) for each in steps},
             events=[{"type": each.type, "attempt": each.attempt, "data": each.data} for each in told],
             children={str(each.task_id): _child(each) for each in children},
-            files=self._writer.call(self._files),
+            files=self._ask(self._files),
         )
 
     async def _files(self, pool: Database) -> dict[str, bytes]:
@@ -154,8 +156,12 @@ class RealMachine:
         self._calls.close()
         self._writer.close(PATIENCE_SECONDS)
 
+    def _ask(self, intent: Callable[[Database], Coroutine[Any, Any, Answer]]) -> Answer:
+        """A worker asks again when it is not answered soon; a test waits, however busy its machine is."""
+        return self._writer.call(intent, patience_seconds=ANSWER_SECONDS)
+
     def _row(self) -> Any:
-        return self._writer.call(lambda pool: tasks.get(pool, self._task_id))
+        return self._ask(lambda pool: tasks.get(pool, self._task_id))
 
 
 def _child(row: TaskRow) -> dict[str, Any]:
