@@ -37,11 +37,9 @@ async def vector_of(
     if (vector := await _kept(db, model.model_id, asked)) is not None:
         return vector
     await tasks.submit_keyed(db, [_task(model, question, asked, user_id)])
-    while time.monotonic() < until:
+    while (vector := await _kept(db, model.model_id, asked)) is None and time.monotonic() < until:
         await asyncio.sleep(LOOK_SECONDS)
-        if (vector := await _kept(db, model.model_id, asked)) is not None:
-            return vector
-    return None
+    return vector
 
 
 def _task(model: EmbeddingModelRow, question: str, asked: bytes, user_id: str) -> Submission:
