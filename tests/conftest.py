@@ -11,11 +11,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.support import authorities, fork_server, open_sockets
 from tests.support.providers import real_providers
-from tests.support.servers.databases import execute, migrate
+from tests.support.servers.databases import create_database, drop_database, migrate
 from tests.support.servers.private_servers import Servers, throw_away_servers
 
 TEMPLATE = "migrated"
@@ -32,8 +32,8 @@ def pytest_configure() -> None:
     real_providers.put_keys_aside()
     open_sockets.watch()
     authorities.read_once()
-    # An example that takes long tells of a busy machine.
-    settings.register_profile("patient", deadline=None)
+    # An example that takes long tells of a busy machine, and one that nobody has seen before comes by chance.
+    settings.register_profile("patient", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("patient")
 
 
@@ -87,9 +87,9 @@ def amqp_url(servers: Servers, management: httpx.Client) -> Iterator[str]:
 @contextmanager
 def a_database(servers: Servers, template: str) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex}"
-    execute(servers.database_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    create_database(servers.database_url, name, template)
     yield _with_path(servers.database_url, name)
-    execute(servers.database_url, f"DROP DATABASE {name} WITH (FORCE)")
+    drop_database(servers.database_url, name)
 
 
 @contextmanager
@@ -107,13 +107,13 @@ def a_virtual_host(servers: Servers, management: httpx.Client) -> Iterator[str]:
 def management(servers: Servers) -> Iterator[httpx.Client]:
     """RabbitMQ's own HTTP API, for looking into queues from outside."""
     assert servers.management_url
-    with httpx.Client(base_url=servers.management_url, trust_env=False) as client:
+    with httpx.Client(base_url=servers.management_url, timeout=120, trust_env=False) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def migrated_template(servers: Servers) -> str:
-    execute(servers.database_url, f"CREATE DATABASE {TEMPLATE}")
+    create_database(servers.database_url, TEMPLATE, "template1")
     migrate(_with_path(servers.database_url, TEMPLATE))
     return TEMPLATE
 

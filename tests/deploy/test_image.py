@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 
 from tests.deploy.manifests import DEPLOY, PROJECT
 from tests.deploy.wheels import a_project_with_our_names
-from tests.support.installation import KEY, SHORT_LEASES, Client, answers, leash
+from tests.support.installation import KEY, SHORT_LEASES, START_SECONDS, Client, answers, leash
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
 from windlass.services.cli.main import PROCESSES
@@ -177,13 +177,20 @@ def first_of(running: subprocess.Popen[bytes]) -> int:
     (first,) = [
         each.pid
         for each in descendants(running.pid)
-        if re.search(r"^NSpid:\s+\d+\s+1$", Path("/proc", str(each.pid), "status").read_text(), re.MULTILINE)
+        if re.search(r"^NSpid:\s+\d+\s+1$", status_of(each.pid), re.MULTILINE)
     ]
     return first
 
 
+def status_of(pid: int) -> str:
+    """Nothing of one that has ended since it was listed."""
+    with suppress(OSError):
+        return Path("/proc", str(pid), "status").read_text()
+    return ""
+
+
 def wait_until_alive(pulse: Path) -> None:
-    wait_until(f"a beat in {pulse}", lambda: trouble(pulse, ready=False) is None, seconds=60)
+    wait_until(f"a beat in {pulse}", lambda: trouble(pulse, ready=False) is None, seconds=START_SECONDS)
 
 
 def test_every_process_lives_and_ends_as_the_first_of_a_container(
@@ -200,8 +207,8 @@ def test_every_process_lives_and_ends_as_the_first_of_a_container(
     }
     with contained(installed, tmp_path / "waits", "migrate", "--wait", **settings) as waits:
         with contained(installed, tmp_path / "migrate", "migrate", **settings) as migrate:
-            assert migrate.wait(60) == 0
-        assert waits.wait(60) == 0
+            assert migrate.wait(START_SECONDS) == 0
+        assert waits.wait(START_SECONDS) == 0
     assert ask(empty_database_url, "SELECT 1 FROM alembic_version")
 
     stay = [name for name in PROCESSES if name != "migrate"]
@@ -211,8 +218,9 @@ def test_every_process_lives_and_ends_as_the_first_of_a_container(
             wait_until_alive(tmp_path / name / "pulse")
         client = Client(f"http://127.0.0.1:{port}")
         stack.callback(client.close)
-        wait_until("the api is ready", lambda: answers(client))
-        task = client.submit(payload={"result": "hello"}, wait=40)
+        wait_until("the api is ready", lambda: answers(client), seconds=START_SECONDS)
+        task_id = client.submit(payload={"result": "hello"})["task_id"]
+        task = client.wait_until(task_id, "completed", seconds=START_SECONDS)
         assert task["result"]["echo"] == "hello"
 
         for each in running.values():

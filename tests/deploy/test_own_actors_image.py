@@ -15,7 +15,7 @@ import yaml
 
 from tests.deploy.manifests import DEPLOY, PROJECT, pools
 from tests.deploy.test_image import contained, given, instructions, skip_without_namespaces, wait_until_alive
-from tests.support.installation import KEY, Client, answers
+from tests.support.installation import KEY, START_SECONDS, Client, answers
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
 from windlass.shared.settings import Settings
@@ -112,7 +112,7 @@ def test_it_fails_to_build_where_the_actors_cannot_be_loaded(
     for number, (mounts, code) in enumerate(((image, 0), ((), 1))):
         given_here = {name: modules, "PYTHONPATH": python_path}
         with contained(installed, tmp_path / str(number), "actors", "check", mounts=mounts, **given_here) as check:
-            assert check.wait(60) == code
+            assert check.wait(START_SECONDS) == code
 
 
 def test_its_actors_are_registered_and_run_and_the_api_has_none_of_their_code(
@@ -135,18 +135,18 @@ def test_its_actors_are_registered_and_run_and_the_api_has_none_of_their_code(
         "PYTHONPATH": f"/mnt:{variables()['PYTHONPATH']}",
     }
     with contained(installed, tmp_path / "migrate", "migrate", "--register", mounts=image, **own) as migrate:
-        assert migrate.wait(60) == 0
+        assert migrate.wait(START_SECONDS) == 0
     with ExitStack() as stack:
         for name in ("api", "dispatcher", "janitor"):
             stack.enter_context(contained(installed, tmp_path / name, name, **plain))
         client = Client(f"http://127.0.0.1:{port}")
         stack.callback(client.close)
-        wait_until("the api is ready", lambda: answers(client), seconds=60)
+        wait_until("the api is ready", lambda: answers(client), seconds=START_SECONDS)
         task = client.submit(actor="translate", payload={"text": "windlass", "to": "de"})
         assert task["status"] == "queued", "a pool at none accepts"
         stack.enter_context(contained(installed, tmp_path / "actors", "actors", mounts=image, **own))
         wait_until_alive(tmp_path / "actors" / "pulse")
-        done = client.finished(task["task_id"])
+        done = client.wait_until(task["task_id"], "completed", seconds=START_SECONDS)
         assert done["result"] == "Polish: Translate into de: windlass"
         assert [each["name"] for each in done["steps"]] == ["draft", "polish"]
         (worker,) = client.workers()

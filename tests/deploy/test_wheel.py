@@ -67,7 +67,7 @@ def run_in_the_project(fresh: Path, *arguments: str) -> subprocess.CompletedProc
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
 
 

@@ -8,7 +8,7 @@ from asyncpg import Record as Row
 
 from tests.support.engine.dispatching import would_start
 from tests.support.engine.media import ordered
-from tests.support.engine.store import Engine, on_the_engine
+from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.engine.workflows import a_workflow
 from windlass.services.admin import after_restore
 from windlass.services.admin.after_restore import Report, put_right
@@ -211,6 +211,11 @@ async def test_it_refuses_while_somebody_is_connected_or_was_heard_of_lately(eng
     await a_worker(engine)
     attempt = await engine.running()
     settings = Settings(database_url=engine.database_url)
+
+    async def nobody_of_an_earlier_test_is_left() -> bool:
+        return {each.name for each in await restoring.connected(engine.pool)} <= {"windlass-test"}
+
+    await until(nobody_of_an_earlier_test_is_left)
     refused = await put_right(settings, rehearse=False, force=False)
     assert not refused.is_needed
     (connected, heard) = refused.refused_because
@@ -230,7 +235,7 @@ async def test_events_of_another_server_come_before_what_happens_now(engine: Eng
     beginning = await restoring.newest_beginning(engine.pool)
     assert beginning is not None
     after = await engine.completed()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (look := await commit_order.look(engine.pool, beginning, at_most=100)).has_unsettled:
             pass
     rows = await commit_order.between(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.agents_at_work import (
+    LONG_ENOUGH_TO_LISTEN,
     Attempt,
     alive,
     at_work,
@@ -36,7 +37,7 @@ def signals_in(attempt: Attempt) -> dict[str, set[int]]:
 
 
 def test_one_that_listens_gets_no_more_than_a_term(open_path: Path) -> None:
-    with at_work(settings_for(open_path), do="sleep") as attempt:
+    with at_work(settings_for(open_path, grace_seconds=LONG_ENOUGH_TO_LISTEN), do="sleep") as attempt:
         wait_until_said(attempt, "ready")
         attempt.context.stop("cancelled")
     assert isinstance(attempt.failed, Stopped)
@@ -51,8 +52,8 @@ def test_children_that_ignore_term_and_daemons_that_have_left_are_killed(open_pa
         wait_until_said(attempt, "ready")
         everyone = identities(attempt.pids())
         assert len(everyone) == 4
-        attempt.context.stop("cancelled")
         began = time.monotonic()
+        attempt.context.stop("cancelled")
     assert time.monotonic() - began > 0.4, "the grace"
     assert alive(everyone) == []
     told = signals_in(attempt)
@@ -70,7 +71,7 @@ def test_what_it_leaves_behind_when_it_ends_by_itself_is_ended_too(open_path: Pa
 
 def test_a_sandbox_takes_everything_in_it_along_and_the_agent_hears_the_term_first(open_path: Path) -> None:
     skip_without_a_sandbox(open_path)
-    settings = settings_for(open_path, sandbox="required")
+    settings = settings_for(open_path, grace_seconds=LONG_ENOUGH_TO_LISTEN, sandbox="required")
     with at_work(settings, do="sleep", children=["stubborn", "daemon"]) as attempt:
         wait_until_said(attempt, "ready")
         attempt.context.stop("cancelled")

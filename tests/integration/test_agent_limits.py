@@ -60,8 +60,9 @@ def test_a_client_can_lower_a_limit(open_path: Path) -> None:
 
 
 def test_cpu_time_is_limited_for_one_process_and_for_all_together(open_path: Path) -> None:
-    for processes, ended_by in ((1, "SIGXCPU"), (3, "SIGKILL")):
-        attempt = finished(settings_for(open_path, limits={"cpu_seconds": 1}), do="spin", processes=processes)
+    for processes, each, ended_by in ((1, 600, "SIGXCPU"), (3, 0.7, "SIGKILL")):
+        settings = settings_for(open_path, limits={"cpu_seconds": 1})
+        attempt = finished(settings, do="spin", processes=processes, cpu_seconds_each=each)
         error = error_of(attempt)
         assert isinstance(error, SubprocessFailed)
         assert error.message == "agent unruly used more than its cpu_seconds of 1"

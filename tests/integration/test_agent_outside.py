@@ -83,9 +83,12 @@ fcntl.ioctl(socket.socket(), SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", IFF_UP)
 """
 
 
-def test_nothing_is_put_into_its_network_before_bubblewrap_has_made_the_loopback(open_path: Path) -> None:
+def test_nothing_is_put_into_its_network_before_bubblewrap_has_made_the_loopback(
+    open_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     skip_without_a_sandbox(open_path)
-    with subprocess.Popen(["unshare", "--net", "sleep", "60"]) as alone:
+    monkeypatch.setattr(outside, "START_SECONDS", 60)
+    with subprocess.Popen(["unshare", "--net", "sleep", "200"]) as alone:
         try:
             own = Path("/proc/self/ns/net").readlink()
             wait_until("it has a network", lambda: Path(f"/proc/{alone.pid}/ns/net").readlink() != own)

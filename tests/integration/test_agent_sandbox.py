@@ -91,7 +91,7 @@ def test_root_itself_could_not_write_them_either(open_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=90,
     )
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["user"][0] == os.getuid()

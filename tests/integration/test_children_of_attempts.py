@@ -209,7 +209,10 @@ def test_a_version_of_a_built_in_actor_that_somebody_runs_counts_as_well(worker:
     assert row_of(worker, parent.submit("probe", steps=1)).payload == {"steps": 1}
 
 
-def test_who_makes_many_children_asks_once_who_takes_them(worker: Worker, parent: Context) -> None:
+def test_who_makes_many_children_asks_once_who_takes_them(
+    worker: Worker, parent: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.services.actors.worker.children.REMEMBERED_SECONDS", 600)
     for _ in range(3):
         parent.submit("probe")
     assert worker.asked == 4

@@ -68,6 +68,7 @@ async def test_a_repeated_claim_is_answered_as_the_first_time(engine: Engine) ->
 async def test_claims_that_had_to_wait_for_the_provider_s_lock_do_not_overshoot(engine: Engine) -> None:
     await engine.provide("probe", limit=1)
     first, second = await engine.submit_many(2)
+    await engine.be_connected(3)
     async with engine.holding("SELECT 1 FROM providers WHERE name = 'probe' FOR NO KEY UPDATE"):
         claims = [asyncio.create_task(engine.claim(task_id)) for task_id in (first, second)]
         await engine.until_waiting(2)

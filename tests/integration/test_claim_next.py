@@ -208,6 +208,7 @@ async def test_a_recall_waits_for_the_call_that_it_recalls(engine: Engine) -> No
     await engine.provide("probe", limit=1)
     await engine.submit()
     ask = Ask({"probe.probe": 1}, [uuid4()])
+    await engine.be_connected(3)
     async with engine.holding("SELECT * FROM providers WHERE name = 'probe' FOR UPDATE"):
         claiming = asyncio.create_task(tasks.claim_next(engine.pool, "worker-1", ask, 30))
         await engine.until_waiting(1)

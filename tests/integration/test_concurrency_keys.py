@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from uuid import UUID, uuid4
 
 import pytest
@@ -20,7 +21,7 @@ from windlass.shared.settings import Settings
 from windlass.shared.store import orders, tasks
 from windlass.shared.store.functions import named
 from windlass.shared.store.orders import Intent
-from windlass.shared.store.tasks import Refused
+from windlass.shared.store.tasks import Claimed, Refused
 
 A, B = with_key("a"), with_key("b")
 ANN = Caller(key_id="k", user_id="ann", role="user")
@@ -31,14 +32,19 @@ ANN = Caller(key_id="k", user_id="ann", role="user")
 async def test_claims_on_many_connections_start_no_more_than_the_limit(engine: Engine, limit: int) -> None:
     await set_key_limit(engine, limit)
     ids = [each for key in ("a", "b", "c") for each in await engine.submit_many(8, **with_key(key))]
+    as_many_as_may = [each for first in (0, 8, 16) for each in ids[first : first + limit]]
     chance = random.Random(limit)
 
-    async def work() -> None:
+    async def work(begun: Sequence[Claimed] = ()) -> None:
+        for attempt in begun:
+            await engine.finish(attempt)
         while waiting := await engine.pool.fetch("SELECT task_id FROM tasks WHERE status = 'queued' AND held = '{}'"):
             for attempt in await claim_together(engine, [chance.choice(waiting)["task_id"] for _ in range(3)]):
                 await engine.finish(attempt)
 
-    await asyncio.gather(*(work() for _ in range(CONNECTIONS)))
+    begun = await claim_together(engine, as_many_as_may)
+    assert len(begun) == 3 * limit
+    await asyncio.gather(work(begun), *(work() for _ in range(CONNECTIONS - 1)))
     assert await engine.count("status = 'completed'") == len(ids), "each end has let the next go on"
     assert await most_at_once(engine) == dict.fromkeys("abc", limit)
 
@@ -228,7 +234,7 @@ async def test_plain_tasks_lock_no_provider(engine: Engine) -> None:
     await set_key_limit(engine, 1)
     task_id = await engine.submit()
     async with engine.holding("SELECT * FROM providers FOR UPDATE"):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             attempt = await engine.start(task_id)
             assert await engine.finish(attempt) == "completed"
 

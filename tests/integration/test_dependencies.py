@@ -59,6 +59,7 @@ async def test_the_second_parent_sees_the_first_one_s_completion_although_it_beg
     parents = await engine.submit_many(2)
     child = await engine.submit(depends_on=parents)
     first, second = [await engine.start(parent) for parent in parents]
+    await engine.be_connected(3)
     async with engine.holding("SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE", child):
         ends = [asyncio.create_task(engine.finish(attempt)) for attempt in (first, second)]
         await engine.until_waiting(2)

@@ -100,7 +100,7 @@ class Heard:
             done.set()
 
         self._loop.call_soon_threadsafe(do)
-        assert done.wait(10)
+        assert done.wait(60)
 
     def ack_all(self, *, times: int = 1) -> None:
         for each in self.doorbells * times:
@@ -119,7 +119,9 @@ def a_desk(settings: Settings, *, acks: bool = False, start: bool = True) -> Ite
         yield heard
     finally:
         heard.desk.stop()
-        heard.desk.join(10)
+        heard.desk.join(60)
+        line = heard.desk.line
+        wait_until("its connection is closed", lambda: line is None or line.lost.done())
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -135,9 +137,11 @@ def waiting(channel: BlockingChannel) -> int:
 
 
 def consumers(channel: BlockingChannel, queue: str) -> int:
+    probe = channel.connection.channel()
     with suppress(pika.exceptions.ChannelClosedByBroker):
-        probe = channel.connection.channel()
-        return int(probe.queue_declare(queue, passive=True).method.consumer_count)
+        found = int(probe.queue_declare(queue, passive=True).method.consumer_count)
+        probe.close()
+        return found
     return 0
 
 
@@ -228,7 +232,7 @@ def test_one_desk_stands_for_every_queue_of_dramatiqs_worker_and_comes_back(
             ring(channel, queue)
         wait_until("all are heard", lambda: {each.queue for each in heard.doorbells} == set(QUEUES))
         wait_until("all are acked", lambda: not heard.line.unacked)
-        worker.stop(timeout=20_000)
+        worker.stop(timeout=60_000)
         assert not any(thread.is_alive() for thread in worker.workers)
         assert not heard.desk.is_alive()
     assert waiting(channel) == 0

@@ -30,6 +30,11 @@ async def many(engine: Engine, number: int) -> None:
     )
 
 
+async def come_later(engine: Engine, *, hours: int) -> None:
+    """Than they did: however long it takes to look at them, none has waited."""
+    await engine.sql("UPDATE agent_events SET at = at + make_interval(hours => $1)", hours)
+
+
 async def count(engine: Engine, what: str) -> int:
     number: int = await engine.pool.fetchval(f"SELECT count(*) FROM {what}")
     return number
@@ -39,8 +44,10 @@ async def count(engine: Engine, what: str) -> int:
 async def test_events_wait_for_company_and_not_for_ever(engine: Engine) -> None:
     await with_the_hash_model(engine)
     await an_agent(engine, "alone")
-    assert 0 < await jobs.gather(engine.pool) <= 5
+    await come_later(engine, hours=1)
+    assert 0 < await jobs.gather(engine.pool) <= 3600 + 5
     assert await waiting_jobs(engine) == []
+    await come_later(engine, hours=-1)
     await gather_now(engine)
     (job,) = await waiting_jobs(engine)
     (event,) = await events(engine)
@@ -54,6 +61,7 @@ async def test_events_wait_for_company_and_not_for_ever(engine: Engine) -> None:
 async def test_a_crowd_is_gathered_at_once_each_event_in_one_job(engine: Engine) -> None:
     await with_the_hash_model(engine)
     await many(engine, 150)
+    await come_later(engine, hours=1)
     await asyncio.gather(*(jobs.gather(engine.pool) for _ in range(4)))
     found = await waiting_jobs(engine)
     assert sorted(len(each.event_ids) for each in found) == [64, 64], "22 wait for company"

@@ -44,7 +44,7 @@ def worker(database_url: str) -> Iterator[Worker]:
     worker.writer.begin()
     worker.hear("probe.narrow", 64)
     yield worker
-    worker.writer.close(timeout=10)
+    worker.writer.close(timeout=60)
     worker.writer._loop.close()
 
 
@@ -145,7 +145,7 @@ def test_cut_in_the_midst_of_it_the_call_is_done_all_the_same_and_nothing_is_dou
             finishing.result(30)
         for _ in range(TASKS - 1):
             worker.finish(worker.granted.get(timeout=30))
-        worker.writer.close(timeout=10)
+        worker.writer.close(timeout=60)
         worker.writer._loop.close()
     assert ask(database_url, lambda engine: engine.count("status = 'completed' AND attempt = 1")) == TASKS
     assert ask(database_url, lambda engine: engine.story(running.context.task_id)) == ["submit", "claim", "complete"]
@@ -175,6 +175,6 @@ def test_while_ten_thousand_wait_one_of_another_queue_starts_soon(database_url: 
     for attempt in running:
         worker.finish(attempt)
         given.append(worker.granted.get(timeout=30).context.task_id)
-    worker.writer.close(timeout=10)
+    worker.writer.close(timeout=60)
     worker.writer._loop.close()
     assert other in given

@@ -32,7 +32,7 @@ def worker(database_url: str) -> Iterator[Worker]:
     worker.writer.begin()
     worker.hear("probe.probe", 64)
     yield worker
-    worker.writer.close(timeout=10)
+    worker.writer.close(timeout=60)
     worker.writer._loop.close()
 
 

@@ -139,8 +139,8 @@ async def test_a_retry_that_would_come_after_the_task_has_expired_buries_it(engi
 
 @on_the_engine
 async def test_a_retry_that_comes_before_the_task_expires_is_a_retry(engine: Engine) -> None:
-    attempt = await engine.running(max_age_seconds=60)
-    assert await engine.finish(attempt, "retry", delay_seconds=50) == "retrying"
+    attempt = await engine.running(max_age_seconds=600)
+    assert await engine.finish(attempt, "retry", delay_seconds=500) == "retrying"
 
 
 @on_the_engine

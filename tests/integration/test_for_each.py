@@ -62,6 +62,7 @@ async def test_a_list_becomes_one_task_for_each_and_their_results_come_in_order(
 async def test_of_several_who_expand_one_does(engine: Engine) -> None:
     flow = await split(engine, list(range(20)))
     locked = "SELECT 1 FROM workflows WHERE workflow_id = $1 FOR NO KEY UPDATE"
+    await engine.be_connected(5)
     async with asyncio.TaskGroup() as all_of_them, engine.holding(locked, flow.workflow_id):
         for _ in range(4):
             all_of_them.create_task(controlling.expand_next(engine.pool))

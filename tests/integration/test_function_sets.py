@@ -10,6 +10,7 @@ import pytest
 from tests.support.engine.store import an_engine
 from tests.support.older import migrate_as_the_older_build, older_schema
 from tests.support.servers.databases import ask, execute
+from tests.support.waiting import wait_until
 from windlass.services.api.operators.health import NOT_MIGRATED, postgres_health
 from windlass.shared import db
 from windlass.shared.migrations.runner import migrate
@@ -156,6 +157,8 @@ def test_a_set_that_a_process_is_connected_with_stays(database_url: str) -> None
 
     asyncio.run(while_connected())
     assert used in sets_in(database_url)
+    still_connected = f"SELECT pid FROM pg_stat_activity WHERE application_name LIKE '% {used}'"
+    wait_until("Postgres knows that it has left", lambda: not ask(database_url, still_connected))
     asyncio.run(migrate(database_url))
     assert used not in sets_in(database_url)
 

@@ -29,12 +29,12 @@ def start(database_url: str) -> Iterator[Callable[[], Worker]]:
 
     yield start
     for worker in started:
-        worker.writer.close(timeout=10)
+        worker.writer.close(timeout=60)
         worker.writer._loop.close()
 
 
 def take_up(worker: Worker) -> tuple[Running, UUID, threading.Event]:
-    running = worker.granted.get(timeout=10)
+    running = worker.granted.get(timeout=60)
     is_answered = threading.Event()
     running.on_answered = is_answered.set
     assert worker.executor.take_up(running)
@@ -59,11 +59,11 @@ def test_who_ran_it_is_free_at_once_and_its_lease_is_renewed_until_the_answer_is
         other, other_id, other_is_answered = take_up(worker)  # by the same thread
         assert not is_answered.is_set()
         assert f"{task_id}: attempt 1 completed" not in caplog.text, "told when it is so"
-    assert is_answered.wait(10)
+    assert is_answered.wait(60)
     assert status(database_url, task_id) == "completed"
     assert f"{task_id}: attempt 1 completed" in caplog.text
     worker.executor.end(other, ValueError("it is told as well"))
-    assert other_is_answered.wait(10)
+    assert other_is_answered.wait(60)
     assert f"{other_id}: attempt 1 ended" in caplog.text
     wait_until("nothing is left", lambda: len(worker.attempts) == 0)
 
@@ -78,7 +78,7 @@ def test_a_result_that_cannot_be_stored_ends_as_a_failure_and_holds_up_nobody(
     bad.result = object()
     worker.executor.end(bad, None)
     worker.executor.end(good, None)
-    assert bad_is_answered.wait(10)
-    assert good_is_answered.wait(10)
+    assert bad_is_answered.wait(60)
+    assert good_is_answered.wait(60)
     assert (status(database_url, bad_id), status(database_url, good_id)) == ("retrying", "completed")
     assert len(worker.attempts) == 0

@@ -31,7 +31,7 @@ async def a_hub(engine: Engine, **settings: Any) -> AsyncIterator[Hub]:
     running = asyncio.create_task(hub.run())
     try:
         with hub.subscribe(None) as subscription:
-            await subscription.news(10)  # it says that everything may be new once it is connected
+            await subscription.news(60)  # it says that everything may be new once it is connected
         yield hub
     finally:
         running.cancel()
@@ -50,9 +50,9 @@ async def test_a_commit_wakes_those_who_wait_for_that_task_or_for_any(engine: En
             hub.subscribe(None) as any_task,
         ):
             await engine.finish(mine)
-            assert await waiting.news(10)
-            assert await both.news(10)
-            assert await any_task.news(10)
+            assert await waiting.news(60)
+            assert await both.news(60)
+            assert await any_task.news(60)
             assert not await indifferent.news(0)
 
 
@@ -67,8 +67,8 @@ async def test_what_is_said_without_a_notification_is_found_by_the_next_look(eng
         ):
             up_to_date.seen, behind.seen, many.seen = 3, 2, BEGINNING
             await engine.sql("UPDATE tasks SET last_seq = 3 WHERE task_id = $1", attempt.task_id)
-            assert await behind.news(10)
-            assert await many.news(10)
+            assert await behind.news(60)
+            assert await many.news(60)
             assert not await up_to_date.news(0.2)
 
 

@@ -35,10 +35,11 @@ async def three_that_refer(engine: Engine) -> list[UUID]:
 @pytest.fixture
 def worker(database_url: str) -> Iterator[Worker]:
     ask(database_url, three_that_refer)
-    worker = Worker(Settings(database_url=database_url), places=2 * TASKS)  # two queues share them
+    patient = Settings(database_url=database_url, stop_grace_seconds=60, lease_seconds=180)
+    worker = Worker(patient, places=2 * TASKS)  # two queues share them
     worker.writer.start()
     yield worker
-    worker.writer.close(timeout=10)
+    worker.writer.close(timeout=60)
     worker.writer._loop.close()
 
 

@@ -200,7 +200,7 @@ async def test_a_claim_waits_for_nobody_though_it_parks(engine: Engine) -> None:
     locked, first, surplus, free = (
         await engine.submit(), await engine.submit(**A), await engine.submit(**A), await engine.submit()
     )  # fmt: skip
-    async with engine.holding("SELECT * FROM tasks WHERE task_id = $1 FOR UPDATE", locked), asyncio.timeout(5):
+    async with engine.holding("SELECT * FROM tasks WHERE task_id = $1 FOR UPDATE", locked), asyncio.timeout(60):
         assert [each.task_id for each in await start_next(engine)] == [first, free]
     assert await parked(engine, [first, surplus]) == [surplus]
     assert [each.task_id for each in await start_next(engine)] == [locked]

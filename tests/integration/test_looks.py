@@ -48,12 +48,12 @@ async def test_configuring_again_changes_nothing_and_keeps_what_an_operator_has_
 @on_the_engine
 async def test_the_next_look_is_when_the_next_task_becomes_due(engine: Engine) -> None:
     assert await seconds_to_next_look(engine) is None
-    await engine.submit(delay_seconds=500)
-    await engine.submit(delay_seconds=100, priority=7)
+    await engine.submit(delay_seconds=5000)
+    await engine.submit(delay_seconds=1000, priority=7)
     await engine.submit()
     seconds = await seconds_to_next_look(engine)
     assert seconds is not None
-    assert 90 < seconds <= 100
+    assert 900 < seconds <= 1000
 
 
 @pytest.mark.parametrize("question", ["look", "claim", "next look"])
@@ -106,7 +106,7 @@ async def rows_read(engine: Engine) -> int:
 async def test_a_long_backlog_of_retries_is_counted_now_and_then_and_its_share_written(engine: Engine) -> None:
     ids = await engine.submit_many(1001)
     await engine.sql("UPDATE tasks SET lane = 'retry' WHERE task_id = ANY ($1)", ids)
-    backlog = RetryBacklog(LaneSettings(), believed_seconds=60)
+    backlog = RetryBacklog(LaneSettings(), believed_seconds=600)
 
     async def share() -> int:
         await backlog.share(engine.pool, await providers.look(engine.pool, heard_within_seconds=HEARD_WITHIN))

@@ -4,7 +4,7 @@ import asyncio
 from uuid import UUID
 
 from tests.support.engine.memory import an_agent, embed_all, events, gather_now, with_the_hash_model
-from tests.support.engine.store import Engine, on_the_engine, until
+from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.hashing import hashed
 from windlass.shared.store.memory import models, questions, searching
 from windlass.shared.store.memory.searching import Found, Scope
@@ -113,14 +113,12 @@ async def test_without_a_vector_for_the_question_words_alone_answer(engine: Engi
 
 async def search_again_while_somebody_embeds(engine: Engine, model_id: UUID) -> None:
     """The same question waits for the same task, and is answered as soon as the vector is there."""
-    asking = asyncio.create_task(search(engine, "lighthouse"))
-
-    async def asked() -> bool:
-        return bool(await engine.count("actor = 'embed' AND status = 'queued' AND priority = 0"))
-
-    await until(asked)
+    model = await models.active(engine.pool)
+    assert model is not None
+    asking = asyncio.create_task(questions.vector_of(engine.pool, model, "lighthouse", user_id="ann", wait_seconds=120))
     await questions.keep(engine.pool, model_id, "lighthouse", [1.0, 0, 0, 0])
-    found = await asking
+    assert await asking == [1.0, 0, 0, 0]
+    found = await search(engine, "lighthouse")
     assert not found.degraded
     assert await engine.count("actor = 'embed' AND priority = 0") == 1
     await engine.sql("UPDATE question_vectors SET created_at = created_at - interval '2 h'")

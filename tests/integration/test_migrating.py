@@ -97,7 +97,7 @@ def test_migrations_and_listening_go_past_a_pooler(empty_database_url: str) -> N
         "WINDLASS_DATABASE_DIRECT_URL": empty_database_url,
     }
     subprocess.run(
-        [sys.executable, "-m", "windlass.services.admin.migrate"], cwd=PROJECT, env=environment, check=True, timeout=60
+        [sys.executable, "-m", "windlass.services.admin.migrate"], cwd=PROJECT, env=environment, check=True, timeout=120
     )
     ((revision,),) = ask(empty_database_url, "SELECT version_num FROM alembic_version")
     assert revision == newest_revision()

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -23,6 +24,8 @@ GONE = 2500
 LIMIT = 50
 FEW = 1500
 """Entries: more than are walked over before it counts as many, and far fewer than have gone."""
+
+PATIENCE = 60
 
 ENTRIES = """
 SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(indexrelid)), 0)::bigint FROM pg_index
@@ -62,6 +65,11 @@ async def see(connection: Any) -> ProviderView:
     return view
 
 
+def short(walks: list[int]) -> bool:
+    """Whether one of them has left out what has gone."""
+    return min(walks) < FEW
+
+
 async def entries_read(connection: Any, call: Callable[[], Coroutine[Any, Any, Any]]) -> int:
     """Of all indexes of tasks. What was read before it may not have been handed on yet: so it is taken twice."""
     async with connection.transaction():
@@ -79,14 +87,17 @@ def test_what_has_gone_is_not_walked_over_at_each_call(database_url: str, limit:
             await pass_through(engine, GONE)
             await engine.provide("probe", limit=limit)
             async with engine.pool.acquire() as connection:
-                looks, claims = [], []
-                for _ in range(6):  # one of these begins at the beginning, or two, if the machine is busy
+                looks: list[int] = []
+                claims: list[int] = []
+                # Now and then one begins at the beginning; if the machine is busy, all do whose turn comes so late.
+                until = time.monotonic() + PATIENCE
+                while len(looks) < 6 or (time.monotonic() < until and not (short(looks) and short(claims))):
                     await engine.submit_many(6)
                     looks.append(await entries_read(connection, lambda: see(connection)))
                     claims.append(await entries_read(connection, lambda: claim(engine, connection)))
             assert max(looks) > GONE, "they are there to be walked over"
-            assert min(looks) < FEW
-            assert min(claims) < FEW
+            assert short(looks), looks
+            assert short(claims), claims
 
     async def claim(engine: Engine, connection: Any) -> None:
         answer = await ask_next(engine, 5, connection=connection)
@@ -117,7 +128,7 @@ def test_who_moves_backwards_is_found_although_others_are_always_there(database_
             moved = await engine.submit()
             await move_backwards(engine, moved)
             found: list[UUID] = []
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while moved not in found:
                     await engine.submit_many(2)
                     found += [each.task_id for each in (await ask_next(engine, 1, connection=connection)).claimed]
@@ -144,7 +155,7 @@ def test_a_look_that_may_have_missed_somebody_says_when_to_look_again(database_u
             await ask_next(engine, 9, connection=connection)
             await move_backwards(engine, await engine.submit())
             view = await see(connection)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while view.fresh_due == 0:
                     assert view.next_at is not None
                     assert (view.next_at - view.at).total_seconds() <= 1

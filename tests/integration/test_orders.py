@@ -1,9 +1,10 @@
 """An attempt's order when the adapter does what nobody foresaw: refused, in doubt, and never left as a mere intent."""
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from ipaddress import ip_network
 from typing import Any, Literal
@@ -50,6 +51,8 @@ from windlass.shared.toml_tables import Endpoint
 HOSTILE = "http://xn--a-:9/"
 """A name that no library can decode: found out when somebody is on the way there."""
 
+A_BOAT = MediaPayload.model_construct(action="txt2img", prompt="a boat", params={})
+
 ONE = {"actor": "media", "limit": 1, "poll_seconds": 0.01}
 
 Http = httpx.AsyncClient
@@ -91,7 +94,7 @@ async def orders_for(
     """As a worker has them: requests and statements on threads of their own."""
     provided = {**ONE, "callback_wait_seconds": wait_seconds}
     settings = Settings(database_url=engine.database_url, providers={"one": provided})
-    writer, calls = Writer(settings, "worker-1", on_claim=lambda _tokens, _until: None), Calls(patience_seconds=0.2)
+    writer, calls = Writer(settings, "worker-1", on_claim=lambda _tokens, _until: None), Calls(patience_seconds=2)
     writer.start()
     calls.start()
     context = Context(attempt, "worker-1", on_report=lambda _: None, calls=calls, store=writer.call)
@@ -107,7 +110,7 @@ async def orders_for(
         )
     finally:
         calls.close()
-        await asyncio.to_thread(writer.close, timeout=10)
+        await asyncio.to_thread(writer.close, timeout=60)
         writer._loop.close()
 
 
@@ -118,11 +121,10 @@ async def take_up(
     action: Literal["txt2img", "img2img"] = "txt2img",
     source: str | None = None,
     params: dict[str, Any] | None = None,
-    timeout_seconds: float = 300,
 ) -> tuple[Claimed, Row | Exception]:
     """One attempt's order at a provider with one place: the row, or what the attempt ends with."""
     await engine.provide("one", limit=1)
-    attempt = replace(await engine.running(provider="one"), timeout_seconds=timeout_seconds)
+    attempt = await engine.running(provider="one")
     # As it was submitted before anybody looked so closely.
     payload = MediaPayload.model_construct(action=action, prompt="a boat", source_image=source, params=params or {})
     async with orders_for(engine, attempt, provider, payload) as orders:
@@ -141,6 +143,12 @@ async def is_free(engine: Engine, attempt: Claimed) -> bool:
     """Whether somebody else may start when the attempt has ended."""
     await engine.finish(attempt, "bury")
     return isinstance(await engine.claim(await engine.submit(provider="one")), Claimed)
+
+
+def leave_seconds(orders: Orders, seconds: float) -> None:
+    """The attempt's time is up so soon, however long the machine took to come this far."""
+    orders._context.deadline = time.monotonic() + seconds
+    orders._context.nudge()
 
 
 @asynccontextmanager
@@ -220,14 +228,27 @@ async def test_an_error_that_nobody_foresaw_is_a_doubt_once_somebody_was_reached
 
 @on_the_engine
 async def test_an_attempt_whose_time_is_up_in_the_middle_leaves_the_intent_to_be_asked_for(engine: Engine) -> None:
-    async with a_client(lambda: HANG) as (http, url):
+    arrived = asyncio.Event()
+
+    def say_nothing() -> Reply:
+        arrived.set()
+        return HANG
+
+    async with a_client(say_nothing) as (http, url):
 
         async def order() -> Ordered:
             await http.post(url)
             raise AssertionError("nobody answers")
 
-        attempt, error = await take_up(engine, Odd(order, CannotTell()), timeout_seconds=1)
-    assert isinstance(error, TimedOut), error
+        await engine.provide("one", limit=1)
+        attempt = await engine.running(provider="one")
+        async with orders_for(engine, attempt, Odd(order, CannotTell()), A_BOAT) as orders:
+            taking_up = asyncio.create_task(asyncio.to_thread(orders.take_up, None))
+            async with asyncio.timeout(60):
+                await arrived.wait()
+            leave_seconds(orders, 0)
+            with pytest.raises(TimedOut):
+                await taking_up
     assert await status_of(engine, attempt) == "intended", "it may have been taken: a refusal would be paid for twice"
 
 
@@ -286,10 +307,15 @@ class Forgetful(Odd):
     def __init__(self) -> None:
         super().__init__(self._lose, CannotTell())
         self.taken = 0
+        self.when_asked: Callable[[], None] = lambda: None
 
     async def _lose(self) -> Ordered:
         self.taken += 1
         raise OrderUnknown("the answer was lost")
+
+    async def find(self, _order: Order, _intended_at: datetime) -> CannotTell:
+        self.when_asked()
+        return CannotTell()
 
     async def poll(self, job_id: str) -> Pending | Done | Failed:
         return Pending() if job_id == "job-1" else Failed(NotFound(f"there is no {job_id}"), {})
@@ -298,9 +324,6 @@ class Forgetful(Odd):
 class Finished(Forgetful):
     async def poll(self, _job_id: str) -> Pending | Done | Failed:
         return Done(("https://there/1.png",), None)
-
-
-A_BOAT = MediaPayload.model_construct(action="txt2img", prompt="a boat", params={})
 
 
 async def call_back(engine: Engine, task_id: UUID, job_id: str) -> None:
@@ -314,20 +337,26 @@ async def test_the_callback_is_waited_for_also_by_the_next_attempt_and_nothing_i
     attempt, provider = await engine.running(provider="one"), Forgetful()
 
     async def has_ordered() -> bool:
-        return await status_of(engine, attempt) == "intended"
+        return provider.taken == 1
 
     async with orders_for(engine, attempt, provider, A_BOAT) as first:
         waiting = asyncio.create_task(asyncio.to_thread(first.take_up, None))
         await until(has_ordered)
+        assert await status_of(engine, attempt) == "intended"
         first._context.stop()
         with pytest.raises(Stopped):
             await waiting
     await engine.lapse(attempt.task_id)
     await tasks.stall(engine.pool)
     assert not isinstance(await engine.claim(await engine.submit(provider="one")), Claimed), "the slot is held"
-    second = replace(await engine.start(attempt.task_id), timeout_seconds=1)
-    async with orders_for(engine, second, provider, A_BOAT) as orders:
+    async with orders_for(engine, await engine.start(attempt.task_id), provider, A_BOAT) as orders:
+
+        async def waits_for_others() -> bool:
+            return orders._context.deadline == math.inf
+
+        provider.when_asked = lambda: leave_seconds(orders, 1)
         going_on = asyncio.create_task(asyncio.to_thread(orders.take_up, None))
+        await until(waits_for_others)
         await call_back(engine, attempt.task_id, "forged")
         await asyncio.wait([going_on], timeout=1.2)
         assert not going_on.done(), "neither is somebody else's word believed, nor is its own time up"

@@ -15,7 +15,7 @@ import pika
 import pytest
 
 from tests.support.servers.listening import is_loopback, listening_addresses
-from tests.support.servers.private_servers import Servers, new_directory, running_servers
+from tests.support.servers.private_servers import Servers, open_directory, running_servers
 from tests.support.up import still_running
 from tests.support.waiting import wait_until
 from windlass.services.laptop.servers.cluster import place_for
@@ -29,9 +29,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs Postgr
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    path = new_directory()
-    yield path
-    shutil.rmtree(path)
+    with open_directory() as path:
+        yield path
 
 
 def test_what_was_stored_is_there_after_a_stop_and_after_a_crash(directory: Path) -> None:

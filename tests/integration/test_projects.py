@@ -203,6 +203,7 @@ async def test_of_many_starts_at_once_one_starts(engine: Engine) -> None:
 async def test_whoever_comes_while_another_starts_it_is_told_so(engine: Engine) -> None:
     """They wait for the one who was first, and then see what it did: no index has to refuse them."""
     project = await Project.made(engine, "one", "two")
+    await engine.be_connected(4)
     async with engine.holding("LOCK TABLE project_runs IN EXCLUSIVE MODE"):
         starts = [asyncio.create_task(project.start("loop")) for _ in range(3)]
         await engine.until_waiting(3)

@@ -29,20 +29,27 @@ from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.tasks import Claim, Claimed, Refused
 
 
-async def paused_for(engine: Engine) -> float:
-    seconds: float | None = await engine.pool.fetchval(
-        "SELECT extract(epoch FROM paused_until - clock_timestamp())::float FROM providers WHERE name = 'probe'"
-    )
-    assert seconds is not None
-    return seconds
+async def clock(engine: Engine) -> datetime:
+    """Postgres' own: how long something has to wait yet is held against when it can have begun."""
+    now: datetime = await engine.pool.fetchval("SELECT clock_timestamp()")
+    return now
+
+
+async def paused_for(engine: Engine, since: datetime) -> float:
+    """The seconds from then until the pause is over."""
+    until = (await provider(engine))["paused_until"]
+    assert until is not None
+    return float((until - since).total_seconds())
 
 
 @on_the_engine
 async def test_the_first_429_pauses_the_provider_for_the_time_it_named(engine: Engine) -> None:
+    before = await clock(engine)
     async with engine.listening("windlass_dispatch") as heard:
         told = await pause(engine)
     assert heard
-    assert 59 < await paused_for(engine) <= 66
+    assert await paused_for(engine, before) >= 60
+    assert await paused_for(engine, await clock(engine)) <= 66
     assert await refusal(engine) == Reason.RATE_LIMITED_UNTIL
     assert await would_start(engine) == []
     task, row = await engine.row(told), await provider(engine)
@@ -66,15 +73,18 @@ async def test_a_longer_pause_is_never_shortened(engine: Engine) -> None:
     before = await provider(engine)
     await be_told_429(engine, short, retry_after=5)
     assert (await provider(engine))["paused_until"] == before["paused_until"]
+    told_at = await clock(engine)
     await be_told_429(engine, longer, retry_after=500)
-    assert await paused_for(engine) > 499
+    assert await paused_for(engine, told_at) >= 500
 
 
 @on_the_engine
 async def test_a_pause_has_a_cap_and_nobody_waits_longer_than_it(engine: Engine) -> None:
     attempt = await engine.running()
+    told_at = await clock(engine)
     await be_told_429(engine, attempt, retry_after=1e6)
-    assert RULES.longest_pause_seconds - 5 < await paused_for(engine) <= RULES.longest_pause_seconds
+    assert await paused_for(engine, told_at) >= RULES.longest_pause_seconds
+    assert await paused_for(engine, await clock(engine)) <= RULES.longest_pause_seconds
     assert (await engine.row(attempt.task_id))["available_at"] == (await provider(engine))["paused_until"]
 
 
@@ -82,15 +92,18 @@ async def test_a_pause_has_a_cap_and_nobody_waits_longer_than_it(engine: Engine)
 async def test_the_cap_is_a_setting(engine: Engine) -> None:
     rules = Rules.of(Settings(longest_pause_seconds=7))
     ending = ending_of_failure(await engine.running(), RateLimited("slow down"))
+    told_at = await clock(engine)
     await tasks.end(engine.pool, [ending], rules)
-    assert 5 < await paused_for(engine) <= 7
+    assert await paused_for(engine, told_at) >= 7
+    assert await paused_for(engine, await clock(engine)) <= 7
 
 
 @on_the_engine
 async def test_a_429_that_buries_its_task_pauses_as_well(engine: Engine) -> None:
     attempt = replace(await engine.running(max_retries=0), rate_limited_count=19)
+    told_at = await clock(engine)
     assert await be_told_429(engine, attempt) == "dead"
-    assert await paused_for(engine) > 59
+    assert await paused_for(engine, told_at) >= 60
 
 
 @on_the_engine
@@ -105,11 +118,13 @@ async def test_a_waiting_task_is_refused_without_cost_and_not_started(engine: En
 
 @on_the_engine
 async def test_the_dispatcher_sleeps_until_the_pause_is_over(engine: Engine) -> None:
+    before = await clock(engine)
     await pause(engine)
     await engine.sql("UPDATE tasks SET available_at = now() + interval '1 h'")
     seconds = await providers.seconds_to_next_look(engine.pool)
     assert seconds is not None
-    assert 55 < seconds <= 66
+    passed = (await clock(engine) - before).total_seconds()
+    assert 60 - passed <= seconds <= 66
 
 
 @on_the_engine
@@ -224,13 +239,13 @@ async def test_a_task_that_is_told_429_while_others_pass_waits_alone(engine: Eng
     unlucky = await pause(engine)
     await let_the_time_pass(engine)
     await engine.completed()
+    before = await clock(engine)
     assert await be_told_again(engine, unlucky) == "retrying"
     assert (await provider(engine))["paused_until"] is None
     assert isinstance(await engine.claim(await engine.submit()), Claimed)
-    seconds = await engine.pool.fetchval(
-        "SELECT extract(epoch FROM available_at - now())::float FROM tasks WHERE task_id = $1", unlucky
-    )
-    assert 55 < seconds <= 66
+    again_at = (await engine.row(unlucky))["available_at"]
+    assert (again_at - before).total_seconds() >= 60
+    assert (again_at - await clock(engine)).total_seconds() <= 66
     assert await provider_story(engine) == ["pause", "resume", "rate-limited"]
 
 

@@ -55,7 +55,7 @@ async def test_a_busy_healthy_system_has_none(engine: Engine) -> None:
 @on_the_engine
 async def test_a_lease_that_ran_out_long_ago_is_the_janitor_s(engine: Engine) -> None:
     attempt = await engine.running()
-    await engine.lapse(attempt.task_id, seconds_ago=LATE - 10)
+    await engine.lapse(attempt.task_id, seconds_ago=LATE / 2)
     assert await unaccounted(engine) == NONE, "it has some time for it"
     await engine.lapse(attempt.task_id, seconds_ago=LATE + 10)
     assert await unaccounted(engine) == {**NONE, "janitor": 1}

@@ -137,7 +137,7 @@ async def test_an_api_is_told_at_once_what_is_registered_and_who_comes_with_what
 
     try:
         with hub.subscribe(None) as subscription:
-            assert await subscription.news(10), "it hears"
+            assert await subscription.news(60), "it hears"
         await registry.register(engine.pool, [OLD])
         await knows("translate", (OLD, 0))
         await comes(engine, "w-new", NEW)

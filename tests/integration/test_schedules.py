@@ -72,7 +72,7 @@ async def test_who_dies_in_the_middle_leaves_nothing_half_done(engine: Engine) -
         async with engine.pool.acquire() as dying:
             pid = await dying.fetchval("SELECT pg_backend_pid()")
             call = asyncio.ensure_future(firing.fire(dying, [firing.planned(seen)], NOON + HOUR))
-            await asyncio.sleep(0)
+            await engine.until_waiting(1)
             await holder.fetchval("SELECT pg_terminate_backend($1)", pid)
             with pytest.raises(Exception, match=r"terminat|closed"):
                 await call
@@ -427,7 +427,7 @@ async def test_the_end_of_what_it_started_calls_the_janitor(engine: Engine) -> N
     try:
         await connection.add_listener("windlass_schedules", lambda *said: called.append(UUID(said[3])))
         await schedule.finish()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not called:
                 await connection.fetchval("SELECT 1")
     finally:

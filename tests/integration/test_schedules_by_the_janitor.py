@@ -17,13 +17,14 @@ from windlass.services.janitor.timer import Timer
 from windlass.shared.store.operating.next_looks import next_looks
 from windlass.shared.store.schedules import reading
 
-SOON = timedelta(seconds=10)
+EVERY = timedelta(hours=1)
 
 
 async def due_in(engine: Engine, seconds: float, name: str = "soon", **fields: object) -> Schedule:
-    """Every ten seconds, and the next time in so many."""
+    """Every hour, so that it is due once in a test, however slow that is; and the next time in so many seconds."""
     now = await reading.now(engine.pool)
-    return await Schedule.made(engine, name, now=now - SOON + timedelta(seconds=seconds), every=10, **fields)
+    made_at = now - EVERY + timedelta(seconds=seconds)
+    return await Schedule.made(engine, name, now=made_at, every=round(EVERY.total_seconds()), **fields)
 
 
 @on_the_engine
@@ -79,7 +80,7 @@ FROM schedules s, generate_series(1, 10000) AS number
 
 @on_the_engine
 async def test_idle_schedules_cost_no_statement(engine: Engine) -> None:
-    await Schedule.made(engine, now=await reading.now(engine.pool))
+    await Schedule.made(engine, now=await reading.now(engine.pool), every=86400)
     await engine.sql(TEN_THOUSAND)
     await engine.sql("ANALYZE schedules")
     plan = await engine.pool.fetch("EXPLAIN SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL")

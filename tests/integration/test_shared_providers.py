@@ -97,7 +97,7 @@ async def test_what_is_given_is_what_a_plain_sort_would_choose(engine: Engine, s
             "UPDATE tasks SET lane = $2, available_at = now() - make_interval(secs => $3) WHERE task_id = $1",
             task_id,
             chance.choice(["fresh", "retry"]),
-            chance.choice([-60, 5, 5, 10, 20]),
+            chance.choice([-3600, 5, 5, 10, 20]),
         )
     while (view := await look(engine)).fresh_due + view.retry_due:
         rows = await engine.pool.fetch(

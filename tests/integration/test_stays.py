@@ -68,7 +68,7 @@ class House:
 
     async def polled(self, caller: Caller, task_id: UUID) -> bytes:
         with pytest.raises(KeyEnded):
-            await wait_for_end(self.state, caller, task_id, 50)
+            await wait_for_end(self.state, caller, task_id, 110)
         return b""
 
     async def are_waiting(self, caller: Caller, number: int) -> bool:
@@ -92,8 +92,8 @@ async def a_house(engine: Engine) -> AsyncIterator[House]:
     state["media_links"] = MediaLinks(settings, engine.pool)
     try:
         with hub.subscribe(None) as subscription:
-            await subscription.news(10)  # it hears from now on
-        async with asyncio.timeout(30):
+            await subscription.news(60)  # it hears from now on
+        async with asyncio.timeout(120):
             yield House(engine, state, keyring, counting)
     finally:
         running.cancel()

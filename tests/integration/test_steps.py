@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from uuid import UUID
 
@@ -9,11 +10,13 @@ import pytest
 
 from tests.support.engine.attempting import Worker, a_worker
 from tests.support.engine.store import Engine, empty_database
-from tests.support.engine.store_from_threads import ask
+from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.servers.private_servers import Servers
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.shared.errors import InvalidStep, ResultTooLarge
 from windlass.shared.store.tasks.steps import finished_steps
+
+ENOUGH = 10
 
 
 @pytest.fixture
@@ -129,7 +132,7 @@ def test_a_secret_and_a_nul_are_kept_as_in_results(worker: Worker, task_id: UUID
 
 def test_async_steps_at_once_load_once_and_hold_up_nobody(worker: Worker, task_id: UUID) -> None:
     first = worker.claim(task_id)
-    beats = 0
+    beats, in_the_way = 0, ExitStack()
 
     async def double(number: int) -> int:
         await asyncio.sleep(0)
@@ -139,6 +142,8 @@ def test_async_steps_at_once_load_once_and_hold_up_nobody(worker: Worker, task_i
         nonlocal beats
         while True:
             beats += 1
+            if beats == ENOUGH + 1:
+                await asyncio.to_thread(in_the_way.close)
             await asyncio.sleep(0)
 
     async def work(context: Context, numbers: range) -> list[int]:
@@ -149,8 +154,10 @@ def test_async_steps_at_once_load_once_and_hold_up_nobody(worker: Worker, task_i
         finally:
             beating.cancel()
 
-    assert asyncio.run(work(first, range(4))) == [0, 2, 4, 6]
-    assert beats > 10, "the loop went on while the store was asked"
+    with in_the_way:
+        in_the_way.enter_context(held_up(worker.engine_url, "SELECT 1 FROM tasks FOR UPDATE"))
+        assert asyncio.run(work(first, range(4))) == [0, 2, 4, 6]
+    assert beats > ENOUGH, "the loop went on while the store was asked"
     asked = worker.asked
     second = worker.take_back(first)
     assert asyncio.run(work(second, range(5))) == [0, 2, 4, 6, 8]

@@ -30,7 +30,7 @@ def start(database_url: str) -> Iterator[Callable[[], Worker]]:
 
     yield start
     for worker in started:
-        worker.writer.close(timeout=10)
+        worker.writer.close(timeout=60)
         worker.writer._loop.close()
 
 
@@ -55,9 +55,9 @@ def test_what_is_granted_while_the_worker_is_told_to_stop_is_handed_back(
         # As a worker does it that is told to stop: nothing runs yet that could be asked to.
         worker.executor.closed = True
         worker.attempts.stop_all()
-    worker.writer.stop_asking(timeout=10)
+    worker.writer.stop_asking(timeout=60)
     assert len(worker.attempts) == 1, "the answer of the last call was waited for"
-    assert not worker.take_up(worker.granted.get(timeout=10))
+    assert not worker.take_up(worker.granted.get(timeout=60))
     assert ask(database_url, lambda engine: engine.status(task_id)) == "queued"
     assert ask(database_url, lambda engine: engine.story(task_id)) == ["submit", "claim", "interrupt"]
     assert len(worker.attempts) == 0
@@ -68,7 +68,7 @@ def test_an_answer_that_comes_when_its_lease_is_nearly_over_is_not_started(
 ) -> None:
     task_id = ask(database_url, lambda engine: engine.submit())
     worker = start()
-    running = worker.granted.get(timeout=10)
+    running = worker.granted.get(timeout=60)
     running.limiter._lasts_until = boot_time()
     assert not worker.take_up(running)
     assert ask(database_url, lambda engine: engine.story(task_id))[:3] == ["submit", "claim", "interrupt"]

@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import pairwise
 from uuid import UUID
 
+import pytest
 from asyncpg import Record
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -193,6 +194,7 @@ def check_parents(row: Record, parents: list[str]) -> None:
         assert unmet == 0, f"{row['status']} although {unmet} parents have not completed"
 
 
+@pytest.mark.timeout(900)
 def test_whatever_happens_at_once_the_store_keeps_its_promises(database_url: str) -> None:
     # Two calls that wait for each other are meant to happen here, and to be found out soon.
     soon = f"{database_url}?options=-c%20deadlock_timeout%3D20ms"

@@ -58,8 +58,8 @@ async def test_it_is_read_of_a_task_that_came_while_its_claim_waited(engine: Eng
         await in_the_way.execute("SELECT pg_advisory_xact_lock(hashtext('windlass turns'), hashtext('worker-1'))")
         ask = Ask({"probe.probe": 1}, [uuid4()])
         claiming = asyncio.create_task(tasks.claim_next(engine.pool, "worker-1", ask, 30, traced=True))
-        while not await engine.pool.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
-            assert not claiming.done()
+        await engine.until_waiting(1)
+        assert not claiming.done()
         task_id = await engine.submit(traceparent=TRACEPARENT)
     (given,) = (await claiming).claimed
     assert (given.task_id, given.traceparent) == (task_id, TRACEPARENT)

@@ -65,7 +65,7 @@ async def test_what_is_handed_back_for_another_version_lets_the_others_go_first(
     first, others = await one_before_the_others(engine, 1)
     (attempt,) = await start_next(engine, 1)
     assert attempt.task_id == first
-    await engine.finish(attempt, "interrupt", delay_seconds=0.25)
+    await engine.finish(attempt, "interrupt", delay_seconds=60)
     assert [each.task_id for each in await start_next(engine, 1)] == others[:1]
 
 
@@ -92,7 +92,7 @@ def worker(database_url: str) -> Iterator[Worker]:
     worker = Worker(Settings(database_url=database_url))
     worker.writer.start()
     yield worker
-    worker.writer.close(timeout=10)
+    worker.writer.close(timeout=60)
     worker.writer._loop.close()
 
 
@@ -104,11 +104,11 @@ def test_a_worker_passes_over_who_cannot_be_claimed_tells_of_it_and_tries_again(
     ask(database_url, lambda engine: engine.sql(A_FAULT))
     worker.writer.begin()
     for task_id in others:
-        running = worker.granted.get(timeout=30)
+        running = worker.granted.get(timeout=60)
         assert running.context.task_id == task_id
         worker.finish(running)
     assert f"task {first} could not be claimed" in caplog.text
     ask(database_url, lambda engine: engine.sql("ALTER TABLE tasks DROP CONSTRAINT a_fault"))
     monkeypatch.setattr("windlass.services.actors.worker.starting.aside.Aside.now", lambda _self: [])
     worker.hear("probe.probe", 1)
-    assert worker.granted.get(timeout=30).context.task_id == first
+    assert worker.granted.get(timeout=60).context.task_id == first

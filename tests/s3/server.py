@@ -27,7 +27,7 @@ def an_s3_server(directory: Path) -> Iterator[str]:
         command = [*leash(), str(PYTHON), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        wait_until("an S3 server", lambda: _answers(url))
+        wait_until("an S3 server", lambda: _answers(url), seconds=120)
         yield url
     finally:
         process.kill()
@@ -35,7 +35,7 @@ def an_s3_server(directory: Path) -> Iterator[str]:
 
 
 def make_bucket(url: str, name: str) -> None:
-    httpx.put(f"{url}/{name}", trust_env=False).raise_for_status()
+    httpx.put(f"{url}/{name}", timeout=60, trust_env=False).raise_for_status()
 
 
 def _answers(url: str) -> bool:

@@ -39,12 +39,17 @@ def skip_without_a_sandbox(directory: Path) -> None:
         pytest.skip(f"no sandbox works on this machine: {reason}")
 
 
-def settings_for(directory: Path, **agent: Any) -> Settings:
-    """One agent, `unruly`, that runs without a sandbox unless the test says otherwise; TERM is given 0.4 s."""
+LONG_ENOUGH_TO_LISTEN = 40.0
+"""A grace for those who do end at a TERM, however busy the machine is."""
+
+
+def settings_for(directory: Path, *, grace_seconds: float = 0.4, **agent: Any) -> Settings:
+    """One agent, `unruly`, that runs without a sandbox unless the test says otherwise; a TERM is given that grace."""
     configured = AgentSettings(**{"command": COMMAND, "sandbox": "off", **agent})
     return Settings(
         data_dir=directory / "data",
-        stop_grace_seconds=1,
+        stop_grace_seconds=grace_seconds / 0.4,
+        lease_seconds=600,
         largest_result_bytes=200_000,
         agents={"unruly": configured.model_dump(by_alias=True)},
     )
@@ -91,7 +96,7 @@ class Attempt:
 
 
 @contextmanager
-def at_work(settings: Settings, *, limits: Any = None, timeout: float = 30, **params: Any) -> Iterator[Attempt]:
+def at_work(settings: Settings, *, limits: Any = None, timeout: float = 120, **params: Any) -> Iterator[Attempt]:
     """An agent that runs in a thread of its own while the test does something to it; it is over after the block."""
     payload = AgentPayload(subagent_type="unruly", prompt="Behave.", params=params, limits=limits)
     task = Claimed(
@@ -126,7 +131,7 @@ def at_work(settings: Settings, *, limits: Any = None, timeout: float = 30, **pa
     finally:
         if sys.exc_info()[0] is not None:
             attempt.context.stop()
-        thread.join(60)
+        thread.join(180)
         attempt.collect()
     assert not thread.is_alive()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support.servers.private_servers import PROJECT
 
-STOP_SECONDS = 30
+STOP_SECONDS = 120
 
 
 class HelperProcess:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +33,8 @@ SHORT_LEASES = {
     "WINDLASS_PROBE_FAULTS": "1",
 }
 NOBODY = UUID("01890000-0000-7000-8000-000000000000")
+WAIT_SECONDS = 20
+"""So long an answer is held back, at most, for the end of a task: far less than a client waits for it."""
 START_SECONDS = 120
 """Processes that start on a busy machine are waited for patiently."""
 ENDED = {"completed", "dead", "cancelled"}
@@ -77,10 +80,14 @@ class Client:
         task: Task = response.json()
         return task
 
-    def finished(self, task_id: str, *, seconds: float = 40) -> Task:
-        task = self.get(task_id, wait=seconds)
-        assert task["status"] in ENDED, f"still {task['status']} after {seconds:g} s: {self.story(task_id)}"
-        return task
+    def finished(self, task_id: str, *, seconds: float = 120) -> Task:
+        until = time.monotonic() + seconds
+        while True:
+            left = max(0.0, until - time.monotonic())
+            task = self.get(task_id, wait=min(left, WAIT_SECONDS))
+            if task["status"] in ENDED:
+                return task
+            assert left, f"still {task['status']} after {seconds:g} s: {self.story(task_id)}"
 
     def events(self, task_id: str) -> list[dict[str, Any]]:
         events: list[dict[str, Any]] = []
@@ -128,7 +135,12 @@ class Client:
         return task
 
     def wait_until_healthy(self) -> None:
-        wait_until("healthy", lambda: self.http.get("/health").json()["status"] == "healthy", every=0.1)
+        wait_until(
+            "healthy",
+            lambda: self.http.get("/health").json()["status"] == "healthy",
+            seconds=START_SECONDS,
+            every=0.1,
+        )
 
     def wait_until_attempt(self, task_id: str, attempt: int) -> None:
         wait_until(f"attempt {attempt}", lambda: self.get(task_id)["attempt"] == attempt, seconds=90)
@@ -260,7 +272,7 @@ class Windlass:
         wait_until(f"{failpoint} is reached", lambda: not spent.exists())
 
     def log(self) -> str:
-        return (self.directory / "log").read_text()
+        return (self.directory / "log").read_text(errors="replace")
 
     def stop(self) -> None:
         """Whatever state the test left them in: nothing of them may live on."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pika
 
-from tests.support.installation import Process, Windlass
+from tests.support.installation import START_SECONDS, Process, Windlass
 from tests.support.providers.counting_provider import Call, CountingProvider
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
@@ -64,7 +64,7 @@ class LimitDrill:
             self.windlass.start(service)
         self.guardians = [self.windlass.start(WORKER) for _ in range(self._actors)]
         self.windlass.wait_until_healthy()
-        wait_until("all workers", lambda: len(self.windlass.client.workers()) == self._actors)
+        wait_until("all workers", lambda: len(self.windlass.client.workers()) == self._actors, seconds=START_SECONDS)
         now = self._now()
         self.changes.append(LimitChange(self._configured_limit, now, now))
 

@@ -32,7 +32,7 @@ def api(servers: Servers, migrated_template: str, tmp_path_factory: pytest.TempP
     config.write_text(CONFIG)
     settings = {
         "WINDLASS_CONFIG": str(config),
-        "WINDLASS_STREAM_PATIENCE_SECONDS": "0.2",
+        "WINDLASS_STREAM_PATIENCE_SECONDS": "5",
         "WINDLASS_TRUSTED_PROXIES": "127.0.0.1",
         "STUDIO_CALLBACK_KEY": CALLBACK_KEY,
     }
@@ -50,4 +50,4 @@ def address(api: Windlass, content_id: UUID | str) -> str:
 
 def without_key(url: str, method: str = "GET", **headers: str) -> httpx.Response:
     """As an `<img>` asks."""
-    return httpx.request(method, url, headers=headers, trust_env=False, verify=False)
+    return httpx.request(method, url, headers=headers, trust_env=False, verify=False, timeout=60)

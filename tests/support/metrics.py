@@ -46,7 +46,7 @@ def _read(texts: tuple[str, ...]) -> Iterator[Sample]:
 
 def ask(port: int) -> str:
     """The answer of the process that serves this port."""
-    response = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=30, trust_env=False)
+    response = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60, trust_env=False)
     response.raise_for_status()
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
     return response.text

@@ -64,7 +64,7 @@ def commands_of(name: str, place: Path) -> list[Command]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert not done.stderr, f"{name}: {done.stderr}"

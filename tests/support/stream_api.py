@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import a_database
 from tests.support.engine.store import Engine, an_engine
 from tests.support.event_reader import Event, EventReader, reading
-from tests.support.installation import Windlass, answers
+from tests.support.installation import START_SECONDS, Windlass, answers
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
 from windlass.shared.store.access import keys
@@ -23,7 +23,7 @@ from windlass.shared.store.tasks import Claimed
 SETTINGS = {
     "WINDLASS_SAFETY_POLL_SECONDS": "0.5",
     "WINDLASS_STREAM_PING_SECONDS": "0.3",
-    "WINDLASS_STREAM_PATIENCE_SECONDS": "1",
+    "WINDLASS_STREAM_PATIENCE_SECONDS": "5",
     "WINDLASS_CORS_ORIGINS": "https://page.example",
 }
 ANN = "wl_annann_abcdefghijklmnopqrstuvwxyz"
@@ -39,7 +39,7 @@ def running_api(database_url: str, directory: Path) -> Iterator[Windlass]:
     windlass = Windlass(database_url, "amqp://nobody", directory, **SETTINGS)
     try:
         windlass.api = windlass.start("api")
-        wait_until("an api", lambda: answers(windlass.client))
+        wait_until("an api", lambda: answers(windlass.client), seconds=START_SECONDS)
         yield windlass
     finally:
         windlass.stop()
@@ -53,7 +53,7 @@ def with_workers(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
     @functools.wraps(test)
     def run(api: Windlass, **arguments: Any) -> None:
         async def whole() -> None:
-            async with an_engine(api.environment["WINDLASS_DATABASE_URL"]) as engine, asyncio.timeout(60):
+            async with an_engine(api.environment["WINDLASS_DATABASE_URL"]) as engine, asyncio.timeout(180):
                 await keys.ensure(engine.pool, ANN, role="user", user_id="ann", created_by="test")
                 await test(api, engine, **arguments)
 

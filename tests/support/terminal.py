@@ -56,14 +56,14 @@ class Terminal:
     def raw(self) -> bytes:
         return self._shown
 
-    def wait_for(self, words: str, *, seconds: float = 30) -> None:
+    def wait_for(self, words: str, *, seconds: float = 60) -> None:
         wait_until(f"{words!r} on the terminal", lambda: words in self.text, seconds=seconds)
 
     def press(self, keys: bytes) -> None:
         os.write(self._ours, keys)
 
     def end(self) -> int:
-        code = self.process.wait(30)
+        code = self.process.wait(60)
         self._reader.join()
         return code
 

@@ -31,6 +31,7 @@ class TraceReceiver(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Delivery)
         self.spans: list[ReceivedSpan] = []
         self.everything = b""
+        self.writing = threading.Lock()
 
     @property
     def url(self) -> str:
@@ -46,8 +47,10 @@ class Delivery(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         assert self.path == "/v1/traces"
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.everything += body
-        self.server.spans += _spans(ExportTraceServiceRequest.FromString(body))
+        spans = list(_spans(ExportTraceServiceRequest.FromString(body)))
+        with self.server.writing:  # several processes may deliver at once
+            self.server.everything += body
+            self.server.spans += spans
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()

@@ -88,12 +88,13 @@ def start_stubborn() -> None:
 def start_daemon() -> None:
     """As daemons are made: two forks and two sessions, away from group, session and parent; deaf as well."""
     ours, theirs = os.pipe()
-    if os.fork() == 0:
+    if (first := os.fork()) == 0:
         os.setsid()
         if os.fork() == 0:
             os.setsid()
             linger(theirs)
         os._exit(0)
+    os.waitpid(first, 0)
     os.read(ours, 1)
 
 
@@ -108,7 +109,7 @@ def linger(ready: int) -> None:
 
 def do_bomb(_order: dict[str, Any], params: dict[str, Any]) -> None:
     """Forks for as long as it is let, but no longer than a moment: a test machine has other tenants."""
-    until = time.monotonic() + 1.5
+    until = time.monotonic() + 10
     while time.monotonic() < until:
         with contextlib.suppress(OSError):
             os.fork()
@@ -148,11 +149,13 @@ def do_share(_order: dict[str, Any], params: dict[str, Any]) -> None:
 
 
 def do_spin(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Each for so long, however the machine divides its time among them."""
     for _ in range(params.get("processes", 1) - 1):
         if os.fork() == 0:
             break
-    while True:
+    while time.process_time() < params.get("cpu_seconds_each", 600):
         pass
+    time.sleep(600)
 
 
 def do_write_file(_order: dict[str, Any], params: dict[str, Any]) -> None:
@@ -225,7 +228,8 @@ def do_reach(_order: dict[str, Any], params: dict[str, Any]) -> None:
     reached = {}
     for host, port in params["addresses"]:
         try:
-            with socket.create_connection((host, port), timeout=5) as connection:
+            with socket.create_connection((host, port), timeout=10) as connection:
+                connection.settimeout(30)  # who listens there has to be given its turn first
                 reached[host] = connection.recv(5).decode()
         except OSError as error:
             reached[host] = type(error).__name__

@@ -18,8 +18,8 @@ from windlass.shared.process.procfs import ProcessIdentity, descendants
 
 WINDLASS = Path(sys.executable).with_name("windlass")
 READY = re.compile(r"windlass ready (http://127\.0\.0\.1:\d+) key=(wl_[0-9A-Za-z]+_[0-9A-Za-z]+)")
-START_SECONDS = 60
-STOP_SECONDS = 60
+START_SECONDS = 180
+STOP_SECONDS = 120
 
 
 class WindlassUp:
@@ -60,11 +60,11 @@ class WindlassUp:
 
     @property
     def output(self) -> str:
-        return self._output.read_text()
+        return self._output.read_text(errors="replace")
 
     @property
     def log(self) -> str:
-        return self._log.read_text()
+        return self._log.read_text(errors="replace")
 
     @property
     def is_running(self) -> bool:
@@ -94,7 +94,7 @@ class WindlassUp:
         ready = READY.search(self.output)
         assert ready
         headers = {"Authorization": f"Bearer {ready[2]}"}
-        return httpx.Client(base_url=ready[1], headers=headers, timeout=30, trust_env=False)
+        return httpx.Client(base_url=ready[1], headers=headers, timeout=60, trust_env=False)
 
     def run_file(self) -> dict[str, Any]:
         content: dict[str, Any] = json.loads((self.directory / "run.json").read_text())

@@ -56,7 +56,7 @@ class Receiver:
             entry = Received(headers.get("webhook-id", ""), json.loads(raw), raw, signatures, fault)
             self.books.setdefault(path, []).append(entry)
         if path in self.doors:
-            self.doors[path].wait(10)
+            self.doors[path].wait(60)
         return self.answers.get(path, (200, {}, b"thanks"))
 
 

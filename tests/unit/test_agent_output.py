@@ -54,9 +54,9 @@ def test_the_last_object_that_begins_a_line(text: str, found: object) -> None:
 
 
 def test_text_full_of_beginnings_is_given_up_in_time() -> None:
-    began = time.monotonic()
+    began = time.thread_time()
     assert last_object_in('\n{"a": "' + '\n{"a": 1, "b": [' * 50_000) is None
-    assert time.monotonic() - began < 10
+    assert time.thread_time() - began < 10
 
 
 def test_whole_lines_are_passed_on_and_the_rest_waits_for_its_end() -> None:

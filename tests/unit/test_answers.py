@@ -30,6 +30,8 @@ from windlass.shared.providers.http.network import open_client
 
 LOOPBACK = Allowances((ip_network("127.0.0.1/32"),))
 KEY = "11111111-2222-3333-4444-555555555555"
+TO_BE_REACHED_SECONDS = 2
+"""Also on a busy machine an order is on its way before this is over, and nobody knows what became of it."""
 
 
 def error_for(status: int, body: Any = "", **headers: str) -> TaskError:
@@ -38,7 +40,7 @@ def error_for(status: int, body: Any = "", **headers: str) -> TaskError:
     return error_of("leonardo", httpx.Response(status, headers=named), text)
 
 
-async def outcome(reply: Reply, *, seconds: float = 5, key: str = KEY) -> Any:
+async def outcome(reply: Reply, *, seconds: float = 60, key: str = KEY) -> Any:
     """What an order comes to that is answered so."""
     async with serving(lambda _: reply) as server, open_client(LOOPBACK, timeout_seconds=seconds) as http:
         try:
@@ -178,7 +180,7 @@ async def test_an_order_whose_fate_is_open_is_unknown(reply: Reply) -> None:
 @pytest.mark.parametrize("reply", [HANG, (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", HANG)])
 @on_a_loop
 async def test_an_order_without_an_answer_in_time_is_unknown(reply: Reply) -> None:
-    error = await outcome(reply, seconds=0.5)
+    error = await outcome(reply, seconds=TO_BE_REACHED_SECONDS)
     assert isinstance(error, OrderUnknown)
     assert isinstance(error.__cause__, NetworkTimeout)
 
@@ -186,7 +188,7 @@ async def test_an_order_without_an_answer_in_time_is_unknown(reply: Reply) -> No
 @on_a_loop
 async def test_an_answer_that_comes_in_drops_is_not_waited_for_for_ever() -> None:
     drops = [b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", *[b" ", 0.05] * 1000]
-    error = await outcome(drops, seconds=0.5)
+    error = await outcome(drops, seconds=TO_BE_REACHED_SECONDS)
     assert isinstance(error, OrderUnknown)
     assert isinstance(error.__cause__, NetworkTimeout)
 
@@ -201,7 +203,7 @@ async def test_an_answer_that_does_not_end_is_cut_off() -> None:
 
 @on_a_loop
 async def test_an_order_that_never_left_was_certainly_not_taken() -> None:
-    async with open_client(LOOPBACK, timeout_seconds=5) as http:
+    async with open_client(LOOPBACK, timeout_seconds=60) as http:
         for url, kind in (
             (f"http://127.0.0.1:{free_port()}/generations", NetworkTimeout),
             ("http://10.0.0.1/generations", Forbidden),

@@ -14,14 +14,15 @@ from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.shared.errors import TimedOut
 
-SOON = 20
+SOON = 60
 
 
 @pytest.fixture
 def calls() -> Iterator[Calls]:
-    calls = Calls(patience_seconds=0.2)
+    calls = Calls(patience_seconds=SOON)
     calls.start()
     yield calls
+    calls._patience_seconds = SOON
     calls.close()
 
 
@@ -102,7 +103,8 @@ def test_what_must_not_be_cut_is_given_time_to_finish(context: Context) -> None:
         context.check()
 
 
-def test_patience_has_an_end(context: Context) -> None:
+def test_patience_has_an_end(calls: Calls, context: Context) -> None:
+    calls._patience_seconds = 0.2
     slow = Slow()
     context.stop()
     assert outcome_of(lambda: context.run(slow.work(), finish=True)) is Stopped

@@ -5,6 +5,9 @@ import threading
 
 from windlass.services.laptop.supervision.console import WAITING_LINES, Console
 
+PATIENCE = 60
+"""Nobody is cut off here because the machine is busy."""
+
 
 def test_lines_are_prefixed_with_padded_names() -> None:
     reading, writing = os.pipe()
@@ -12,7 +15,7 @@ def test_lines_are_prefixed_with_padded_names() -> None:
     console.line("api", "hello")
     console.line("dispatcher", "")
     console.announce("windlass ready")
-    console.close()
+    console.close(PATIENCE)
     assert os.read(reading, 1000).decode() == "api        | hello\ndispatcher | \nwindlass ready\n"
     os.close(reading)
     os.close(writing)
@@ -34,7 +37,7 @@ def test_lines_of_many_threads_stay_whole() -> None:
         received += os.read(reading, 65_536)
     for speaker in speakers:
         speaker.join()
-    console.close()
+    console.close(PATIENCE)
     assert set(received.decode().splitlines()) == {f"{name}        | {name * 100}" for name in "abc"}
     os.close(reading)
     os.close(writing)
@@ -47,7 +50,7 @@ def test_a_reader_that_went_away_costs_only_the_lines() -> None:
     console = Console(log_writing, writing, [])
     console.announce("nobody hears this")
     console.line("windlass", "still here")
-    console.close()
+    console.close(PATIENCE)
     assert os.read(log_reading, 1000) == b"windlass | still here\n"
     for descriptor in (log_reading, log_writing, writing):
         os.close(descriptor)
@@ -62,5 +65,5 @@ def test_a_reader_that_does_not_read_holds_up_nobody() -> None:
     while b"lines left out" not in received:
         received += os.read(reading, 65_536)
     os.close(reading)
-    console.close()
+    console.close(PATIENCE)
     os.close(writing)

@@ -190,8 +190,8 @@ def test_a_stop_ends_a_sleep_at_once() -> None:
     threading.Timer(0.02, context.stop).start()
     began = time.monotonic()
     with pytest.raises(Stopped):
-        context.sleep(60)
-    assert time.monotonic() - began < 5
+        context.sleep(600)
+    assert time.monotonic() - began < 60
 
 
 def test_a_stop_is_no_exception_that_an_actor_could_swallow_by_mistake() -> None:

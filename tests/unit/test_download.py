@@ -53,7 +53,7 @@ async def fetched(
     def replying(request: Request) -> Reply:
         return reply(request) if callable(reply) else reply
 
-    async with serving(replying) as server, open_client(LOOPBACK, timeout_seconds=5) as http:
+    async with serving(replying) as server, open_client(LOOPBACK, timeout_seconds=60) as http:
         return await download(http, f"{server.url}/a?signature=s3cret", to, largest_bytes=largest, seconds=seconds)
 
 
@@ -163,7 +163,7 @@ async def test_a_download_that_is_cancelled_leaves_nothing(tmp_path: Path) -> No
         asked.set()
         return [CHUNKED, b"400\r\n", PNG, HANG]
 
-    async with serving(reply) as server, open_client(LOOPBACK, timeout_seconds=5) as http:
+    async with serving(reply) as server, open_client(LOOPBACK, timeout_seconds=60) as http:
         work = asyncio.create_task(download(http, server.url, path, largest_bytes=10_000, seconds=10))
         await asked.wait()
         assert files_in(tmp_path) == [path]
@@ -224,7 +224,7 @@ async def test_a_redirect_leads_nowhere_that_the_first_address_could_not(tmp_pat
     async with (
         serving(lambda _: answer(302, location=target.format(port=server.port))) as server,
         serving(lambda _: answer(200, PNG), host="127.0.0.2", port=server.port) as private,
-        open_client(LOOPBACK, timeout_seconds=5) as http,
+        open_client(LOOPBACK, timeout_seconds=60) as http,
     ):
         with pytest.raises(Forbidden):
             await download(http, server.url, tmp_path / "file", largest_bytes=10_000, seconds=10)
@@ -237,7 +237,7 @@ async def test_a_redirect_leads_nowhere_that_the_first_address_could_not(tmp_pat
 )
 @on_a_loop
 async def test_an_address_that_is_none_is_refused(tmp_path: Path, url: str) -> None:
-    async with open_client(LOOPBACK, timeout_seconds=5) as http:
+    async with open_client(LOOPBACK, timeout_seconds=60) as http:
         with pytest.raises(Forbidden):
             await download(http, url, tmp_path / "file", largest_bytes=10_000, seconds=10)
     assert files_in(tmp_path) == []
@@ -259,7 +259,7 @@ async def test_an_address_that_is_none_is_refused(tmp_path: Path, url: str) -> N
 async def test_what_is_wrong_with_a_source_image_is_not_the_provider_s_fault(
     reply: Reply, kind: type[TaskError]
 ) -> None:
-    async with serving(lambda _: reply) as server, open_client(LOOPBACK, timeout_seconds=5) as http:
+    async with serving(lambda _: reply) as server, open_client(LOOPBACK, timeout_seconds=60) as http:
         with pytest.raises(kind, match="source image") as caught:
             await fetch_source(http, server.url)
     assert not caught.value.is_the_providers_fault
@@ -270,7 +270,7 @@ async def test_what_is_wrong_with_a_source_image_is_not_the_provider_s_fault(
 @on_a_loop
 async def test_a_redirect_to_an_address_that_is_none_is_an_error_of_ours(tmp_path: Path, location: str) -> None:
     redirecting = serving(lambda _: answer(302, location=location))
-    async with redirecting as server, open_client(LOOPBACK, timeout_seconds=5) as http:
+    async with redirecting as server, open_client(LOOPBACK, timeout_seconds=60) as http:
         with pytest.raises(TaskError):
             await download(http, server.url, tmp_path / "file", largest_bytes=10_000, seconds=10)
     assert files_in(tmp_path) == []

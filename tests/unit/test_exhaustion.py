@@ -74,7 +74,7 @@ def test_a_request_that_could_not_be_sent_without_descriptors_is_not_the_provide
     allowances = Allowances(origins=frozenset({("127.0.0.1", 9)}))
 
     async def request() -> BaseException:
-        async with open_client(allowances, timeout_seconds=5) as http:
+        async with open_client(allowances, timeout_seconds=60) as http:
             with pytest.raises(NetworkTimeout):  # nobody listens there; what is imported for a request is there now
                 await ask(http, "a provider", "GET", "http://127.0.0.1:9/")
             with no_descriptors_left(), pytest.raises(NetworkTimeout) as failure:

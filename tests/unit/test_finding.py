@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.support.providers.small_server import on_a_loop
+from windlass.shared.providers import finding
 from windlass.shared.providers.base import CannotTell, Found, NotThere
 from windlass.shared.providers.finding import MOST_PAGES, Listed, look, look_until_settled
 
@@ -62,7 +63,8 @@ def test_a_list_that_does_not_end_leaves_it_open() -> None:
 
 
 @on_a_loop
-async def test_an_order_that_is_still_on_its_way_is_waited_for() -> None:
+async def test_an_order_that_is_still_on_its_way_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "LOOK_AGAIN_SECONDS", 0.1)
     intended_at, looks = datetime.now(UTC), 0
 
     async def page(number: int) -> list[Listed]:
@@ -70,7 +72,7 @@ async def test_an_order_that_is_still_on_its_way_is_waited_for() -> None:
         looks += number == 0
         return [Listed("ours", "a lighthouse", datetime.now(UTC))] if looks > 1 and number == 0 else []
 
-    found = await look_until_settled(page, prompt="a lighthouse", intended_at=intended_at, settled_seconds=0.3)
+    found = await look_until_settled(page, prompt="a lighthouse", intended_at=intended_at, settled_seconds=60)
     assert found == Found("ours")
     assert looks == 2
     long_ago = intended_at - timedelta(hours=1)

@@ -17,7 +17,7 @@ def test_who_came_alone_goes_alone_and_at_once() -> None:
 
 
 def test_nobody_is_waited_for_very_long() -> None:
-    assert calls_made(came_last_time=2, late_by_seconds=0.5) == [["one"], ["another"]]
+    assert calls_made(came_last_time=2, late_by_seconds=None) == [["one"], ["another"]]
 
 
 def test_who_was_answered_long_ago_goes_at_once_however_many_came_with_it() -> None:
@@ -59,7 +59,14 @@ def offers_made(*, locked_for: int) -> list[list[str]]:
     return calls[1:]
 
 
-def calls_made(*, came_last_time: int, late_by_seconds: float, answered_ago_seconds: float = 0) -> list[list[str]]:
+JUST_NOW = -600
+"""However long the machine keeps us from asking."""
+
+
+def calls_made(
+    *, came_last_time: int, late_by_seconds: float | None, answered_ago_seconds: float = JUST_NOW
+) -> list[list[str]]:
+    """Of two, the second of which comes so late, or when the first has gone without it."""
     calls: list[list[str]] = []
 
     async def call(items: Sequence[str]) -> Sequence[str]:
@@ -77,8 +84,11 @@ def calls_made(*, came_last_time: int, late_by_seconds: float, answered_ago_seco
             batcher._gathered.append(("another", Reply()))
             late.set()
 
-        loop.call_later(late_by_seconds, come_late)
+        if late_by_seconds is not None:
+            loop.call_later(late_by_seconds, come_late)
         await batcher.flush()
+        if late_by_seconds is None:
+            come_late()
         await late.wait()
         await batcher.flush()
 

@@ -44,7 +44,7 @@ async def leonardo(body: Any, *, status: int = 200) -> AsyncIterator[tuple[Adapt
     """An adapter and a server that answers everything so."""
     async with (
         serving(lambda _: answer(status, body)) as server,
-        open_client(Allowances((ip_network("127.0.0.1"),)), timeout_seconds=5) as http,
+        open_client(Allowances((ip_network("127.0.0.1"),)), timeout_seconds=60) as http,
     ):
         yield Adapter("leonardo", Endpoint(f"{server.url}/api/rest/v1", KEY), http), server
 

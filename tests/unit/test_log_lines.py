@@ -160,19 +160,19 @@ def test_a_call_that_runs_on_another_thread_s_loop_is_about_the_same_task() -> N
     async def request(name: str) -> None:
         said[name] = line("asking")
 
-    calls = Calls(patience_seconds=5)
+    calls = Calls(patience_seconds=60)
     calls.start()
 
     def attempt(task_id: str) -> None:
         log_context.take_up(task_id=task_id)
-        calls.begin(request(task_id), on_end=lambda: None).wait(5)
+        calls.begin(request(task_id), on_end=lambda: None).wait(60)
 
     threads = [threading.Thread(target=attempt, args=(name,)) for name in ("one", "two")]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    calls.begin(request("none"), on_end=lambda: None).wait(5)
+    calls.begin(request("none"), on_end=lambda: None).wait(60)
     calls.close()
     assert {name: line.get("task_id") for name, line in said.items()} == {"one": "one", "two": "two", "none": None}
 

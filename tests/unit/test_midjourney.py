@@ -41,7 +41,7 @@ def record(flag: Any, **fields: Any) -> dict[str, Any]:
 async def midjourney(body: Any, *, status: int = 200) -> AsyncIterator[tuple[Adapter, SmallServer]]:
     async with (
         serving(lambda _: answer(status, body)) as server,
-        open_client(Allowances((ip_network("127.0.0.1"),)), timeout_seconds=5) as http,
+        open_client(Allowances((ip_network("127.0.0.1"),)), timeout_seconds=60) as http,
     ):
         yield Adapter("midjourney", Endpoint(server.url, KEY), http), server
 

@@ -43,7 +43,7 @@ async def test_a_name_is_resolved_once_and_that_address_is_connected_to() -> Non
     async with (
         serving(lambda _: answer(body=b"the first")) as first,
         serving(lambda _: answer(body=b"the second"), host="127.0.0.9", port=first.port) as second,
-        open_client(LOOPBACK, timeout_seconds=5, resolve=resolve) as http,
+        open_client(LOOPBACK, timeout_seconds=60, resolve=resolve) as http,
     ):
         url = f"http://images.example:{first.port}/cat.png"
         assert (await http.get(url)).text == "the first"
@@ -59,7 +59,7 @@ async def test_a_name_is_resolved_once_and_that_address_is_connected_to() -> Non
 async def test_a_private_address_is_never_connected_to() -> None:
     async with (
         serving(lambda _: answer()) as server,
-        open_client(Allowances(), timeout_seconds=5) as http,
+        open_client(Allowances(), timeout_seconds=60) as http,
     ):
         for host in ("127.0.0.1", "localhost", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "[::ffff:127.0.0.1]"):
             for scheme in ("http", "https"):
@@ -74,7 +74,7 @@ async def test_a_private_address_is_never_connected_to() -> None:
 @on_a_loop
 async def test_a_name_with_one_private_address_is_refused_whole() -> None:
     resolve, _ = resolving_to(["93.184.216.34", "127.0.0.1"])
-    async with open_client(Allowances(), timeout_seconds=5, resolve=resolve) as http:
+    async with open_client(Allowances(), timeout_seconds=60, resolve=resolve) as http:
         with pytest.raises(Forbidden):
             await http.get("https://both.example/")
 
@@ -85,7 +85,7 @@ async def test_an_address_that_does_not_answer_leaves_time_for_the_next() -> Non
     resolve, _ = resolving_to(["127.0.0.77", "127.0.0.1"])
     async with (
         serving(lambda _: answer(body=b"reached")) as server,
-        open_client(allowances, timeout_seconds=5, resolve=resolve) as http,
+        open_client(allowances, timeout_seconds=60, resolve=resolve) as http,
     ):
         assert (await http.get(f"http://two.example:{server.port}/")).text == "reached"
 
@@ -95,7 +95,7 @@ async def test_an_unknown_name_is_a_failed_connect() -> None:
     async def resolve(host: str, port: int) -> list[str]:
         raise OSError("Name or service not known")
 
-    async with open_client(Allowances(), timeout_seconds=5, resolve=resolve) as http:
+    async with open_client(Allowances(), timeout_seconds=60, resolve=resolve) as http:
         with pytest.raises(httpx.ConnectError, match=r"nowhere\.example"):
             await http.get("https://nowhere.example/")
 
@@ -108,7 +108,7 @@ async def test_no_proxy_of_the_environment_and_no_redirect_is_followed(monkeypat
     ):
         monkeypatch.setenv("HTTP_PROXY", elsewhere.url)
         monkeypatch.setenv("ALL_PROXY", elsewhere.url)
-        async with open_client(LOOPBACK, timeout_seconds=5) as http:
+        async with open_client(LOOPBACK, timeout_seconds=60) as http:
             response = await http.get(server.url)
         assert (response.status_code, elsewhere.connections) == (302, 0)
 
@@ -117,7 +117,7 @@ async def test_no_proxy_of_the_environment_and_no_redirect_is_followed(monkeypat
 async def test_no_connection_is_used_for_two_requests() -> None:
     async with (
         serving(lambda _: answer(connection="keep-alive")) as server,
-        open_client(LOOPBACK, timeout_seconds=5) as http,
+        open_client(LOOPBACK, timeout_seconds=60) as http,
     ):
         for _ in range(2):
             await http.get(server.url)
@@ -136,7 +136,7 @@ async def test_the_certificate_is_checked_against_the_name_although_an_address_i
     resolve, _ = resolving_to(["127.0.0.1"])
     async with (
         serving(lambda _: answer(body=b"safe"), tls=ours) as server,
-        open_client(LOOPBACK, timeout_seconds=5, resolve=resolve, tls=theirs) as http,
+        open_client(LOOPBACK, timeout_seconds=60, resolve=resolve, tls=theirs) as http,
     ):
         assert (await http.get(f"https://images.example:{server.port}/")).text == "safe"
         assert names == ["images.example"]

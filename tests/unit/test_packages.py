@@ -46,7 +46,7 @@ def run_as_ordinary_user(
         input=SCRIPT.read_text(),
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=120,
         check=False,
     )
 
@@ -63,9 +63,9 @@ def test_tells_who_tests_the_page_how_to_get_a_browser(bare_path: str) -> None:
 
 def test_is_silent_and_quick_when_everything_is_there() -> None:
     began = time.monotonic()
-    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 @needs_system_python

@@ -12,8 +12,8 @@ from windlass.shared.process.pulse import BEATS, Pulse, trouble
 from windlass.shared.settings import Settings
 
 
-def pulse_of(file: Path, **options: Any) -> Pulse:
-    return Pulse(Settings(pulse_file=file, pulse_seconds=1), **options)
+def pulse_of(file: Path, *, believed_seconds: float = 60, **options: Any) -> Pulse:
+    return Pulse(Settings(pulse_file=file, pulse_seconds=believed_seconds), **options)
 
 
 def test_a_process_that_beats_is_believed(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_stuck_event_loop_has_no_pulse(tmp_path: Path) -> None:
     file = tmp_path / "pulse"
 
     async def get_stuck() -> str:
-        beating = asyncio.create_task(pulse_of(file).run())
+        beating = asyncio.create_task(pulse_of(file, believed_seconds=1).run())
         await asyncio.sleep(0)
         written = file.read_text()
         time.sleep(0.5)  # noqa: ASYNC251 - it is stuck

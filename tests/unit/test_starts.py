@@ -211,7 +211,7 @@ async def test_a_call_that_was_rolled_back_leaves_its_places_and_its_credit(post
     process.starts.ended(ending)
     await process.settle()
     assert process.count("probe.a") == 2
-    await asyncio.wait_for(process.starts.close(), 1)
+    await asyncio.wait_for(process.starts.close(), 60)
 
 
 @pytest.mark.parametrize(
@@ -264,20 +264,27 @@ async def test_what_is_rung_for_while_a_call_is_under_way_is_asked_for_after_it(
     assert len(postgres.asked) == 2, "nothing is there, and it asks no more"
 
 
-@played
-async def test_a_doorbell_that_still_waits_is_answered_by_the_call_that_came_after_it(postgres: Postgres) -> None:
+def test_a_doorbell_that_still_waits_is_answered_by_the_call_that_came_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """With much credit a doorbell is kept for a while, so that others can have it: it is no news at every answer."""
-    postgres.due["probe.a"], postgres.slots = 1000, {"a": 3}
-    process = Process(postgres, places=4)
-    for _ in range(3):
-        process.starts.ring(Bell("probe.a", 64))
-    process.starts.ring(kept := Bell("probe.a", 64))
-    await process.settle()
-    assert (process.count("probe.a"), kept.fate, len(postgres.asked)) == (3, "waits", 1)
-    for _ in range(5):
-        await process.end_and_ask(3)
+    monkeypatch.setattr(module, "REMEMBERED_AFTER_SECONDS", 600)
+
+    @played
+    async def scene(postgres: Postgres) -> None:
+        postgres.due["probe.a"], postgres.slots = 1000, {"a": 3}
+        process = Process(postgres, places=4)
+        for _ in range(3):
+            process.starts.ring(Bell("probe.a", 64))
+        process.starts.ring(kept := Bell("probe.a", 64))
         await process.settle()
-    assert len(postgres.asked) == 1, "the slots are full, and nobody has rung since"
+        assert (process.count("probe.a"), kept.fate, len(postgres.asked)) == (3, "waits", 1)
+        for _ in range(5):
+            await process.end_and_ask(3)
+            await process.settle()
+        assert len(postgres.asked) == 1, "the slots are full, and nobody has rung since"
+
+    scene()
 
 
 @played

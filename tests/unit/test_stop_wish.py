@@ -10,14 +10,15 @@ import pytest
 from windlass.services.actors.stop_wish import StopWish
 
 WAITING = """
-import os, signal, threading, time
+import os, signal, sys, threading, time
 from windlass.services.actors.stop_wish import StopWish
 
 wish = StopWish()
 wish.listen()
+sys.setswitchinterval(600)  # no thread runs before another one waits: all signals are there when the first is heard
 
 def speak():
-    time.sleep(0.2)  # by then the main thread waits
+    time.sleep(0.2)  # the main thread goes on, until it waits
     for number in {signals}:
         signal.pthread_kill(threading.get_ident(), number)
     time.sleep(60)
@@ -39,7 +40,7 @@ os._exit(0)
 )
 def test_a_signal_that_meets_another_thread_wakes_the_one_that_waits(signals: list[int], said: str) -> None:
     code = WAITING.format(signals=[int(each) for each in signals])
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert ended.stdout.strip() == said
 
 

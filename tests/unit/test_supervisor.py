@@ -98,7 +98,7 @@ def test_a_unit_that_ends_later_is_cleared_away_and_started_again() -> None:
         keeping = asyncio.create_task(supervisor.keep(on_restart=lambda unit: renewed.append(unit.name)))
         await asyncio.sleep(0)
         api.end()
-        assert await until(lambda: renewed == ["api"], 10)
+        assert await until(lambda: renewed == ["api"], 60)
         keeping.cancel()
         await supervisor.stop()
         return story, said
@@ -121,7 +121,7 @@ def test_what_is_ended_on_purpose_is_started_again_without_a_complaint() -> None
         await supervisor.start(actors)
         keeping = asyncio.create_task(supervisor.keep(on_restart=lambda unit: story.append(f"told of {unit.name}")))
         await asyncio.sleep(0)
-        await asyncio.wait_for(supervisor.start_again(actors, end()), 10)
+        await asyncio.wait_for(supervisor.start_again(actors, end()), 60)
         keeping.cancel()
         return story, said
 

@@ -98,7 +98,7 @@ def test_a_collector_that_does_not_answer_holds_up_neither_the_work_nor_its_end(
     with collector() as url:  # type: ignore[operator]
         done = run(MANY_SPANS, PARENT, WINDLASS_OTLP_ENDPOINT=url)
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 10, "the exporter alone would wait for 30 s"
+    assert float(done.stdout) < 25, "the exporter alone would wait for 30 s"
     assert done.stderr.count("\n") <= 1, "it is told once at most"
 
 
@@ -108,6 +108,8 @@ def test_links_name_the_earlier_attempts_and_a_caller_who_is_not_sampled_leaves_
         from uuid import UUID
         from windlass.shared import tracing
         from windlass.shared.settings import Settings
+        from windlass.shared.tracing import sdk
+        sdk.EXPORT_SECONDS = tracing.STOP_SECONDS = 60  # no span is dropped because the machine is busy
         tracing.start(Settings(), "actors")
         with tracing.attempting(UUID(sys.argv[1]), 3, "probe.probe", "worker", sys.argv[2]):
             tracing.calling("POST", "https", "api.example", None).end()

@@ -20,9 +20,10 @@ class Worker:
 
     def __init__(self, engine_url: str, directory: Path) -> None:
         self.engine_url = engine_url
-        self.settings = Settings(database_url=engine_url, data_dir=directory)
+        # What it asks is counted: nothing is asked again because the machine is busy.
+        self.settings = Settings(database_url=engine_url, data_dir=directory, stop_grace_seconds=60, lease_seconds=180)
         self.writer = Writer(self.settings, "worker-1", on_claim=lambda _tokens, _end: None)
-        self.calls = Calls(patience_seconds=1)
+        self.calls = Calls(patience_seconds=30)
         self.asked = 0
 
     def claim(self, task_id: UUID) -> Context:
@@ -61,7 +62,9 @@ def a_worker(engine_url: str, directory: Path) -> Iterator[Worker]:
     worker = Worker(engine_url, directory)
     worker.writer.start()
     worker.calls.start()
-    yield worker
-    worker.calls.close()
-    worker.writer.close(timeout=10)
-    worker.writer._loop.close()
+    try:
+        yield worker
+    finally:
+        worker.calls.close()
+        worker.writer.close(timeout=60)
+        worker.writer._loop.close()

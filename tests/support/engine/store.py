@@ -5,7 +5,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID, uuid4
@@ -15,7 +15,7 @@ from sqlmodel import SQLModel
 from uuid_utils.compat import uuid7
 
 import windlass.shared.models  # noqa: F401 - declares the tables
-from tests.support.servers.databases import execute
+from tests.support.servers.databases import create_database, execute
 from tests.support.servers.private_servers import Servers
 from windlass.shared import db
 from windlass.shared.settings import Settings
@@ -72,7 +72,7 @@ def empty_database(server_url: str, template: str) -> str:
 
 @functools.cache
 def the_database(server_url: str, template: str) -> str:
-    execute(server_url, f"CREATE DATABASE engine TEMPLATE {template}")
+    create_database(server_url, "engine", template)
     return urlunsplit(urlsplit(server_url)._replace(path="/engine"))
 
 
@@ -247,14 +247,23 @@ class Engine:
 
     @asynccontextmanager
     async def holding(self, statement: str, *arguments: Any) -> AsyncIterator[asyncpg.Connection]:
-        """An open transaction of somebody's that has run a statement, and keeps its locks until the block ends."""
-        connection = await asyncpg.connect(self.database_url)
+        """An open transaction of somebody's that has run a statement, and keeps its locks until the block ends, however
+        long that takes."""
+        for_ever = {"idle_in_transaction_session_timeout": "0"}
+        connection = await asyncpg.connect(self.database_url, server_settings=for_ever)
         try:
             async with connection.transaction():
                 await connection.execute(statement, *arguments)
                 yield connection
         finally:
             await connection.close()
+
+    async def be_connected(self, number: int) -> None:
+        """So many connections are open: of those who are to wait for a lock at once, nobody waits for one before, while
+        the patience of the others ends."""
+        async with AsyncExitStack() as stack:
+            for _ in range(number):
+                await stack.enter_async_context(self.pool.acquire())
 
     async def until_waiting(self, number: int) -> None:
         """Until so many calls wait for a lock."""
@@ -285,7 +294,7 @@ class Engine:
             await connection.close()
 
 
-async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = 10) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not await condition():  # noqa: ASYNC110 - the condition is in Postgres
             await asyncio.sleep(0.002)

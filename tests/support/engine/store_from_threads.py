@@ -27,13 +27,13 @@ def held_up(database_url: str, statement: str, *arguments: Any) -> Iterator[None
     async def hold(engine: Engine) -> None:
         async with engine.holding(statement, *arguments):
             holding.set()
-            await asyncio.to_thread(done.wait, 60)
+            await asyncio.to_thread(done.wait, 300)
 
     somebody = threading.Thread(target=ask, args=(database_url, hold))
     somebody.start()
-    assert holding.wait(10)
+    assert holding.wait(60)
     try:
         yield
     finally:
         done.set()
-        somebody.join(10)
+        somebody.join(60)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID, uuid4
 
 from tests.support.engine.store import Engine
-from tests.support.servers.databases import execute
+from tests.support.servers.databases import create_database, drop_database, execute
 from windlass.shared.concerns import Concern
 from windlass.shared.store import functions
 
@@ -26,13 +26,13 @@ SELECT '{name}', (m ->> 'task_id')::uuid, (m ->> 'seq')::int, m FROM jsonb_array
 @contextmanager
 def a_database_with_tellers(server_url: str, template: str, tellers: Mapping[Concern, str]) -> Iterator[str]:
     name = f"telling_{uuid4().hex[:8]}"
-    execute(server_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+    create_database(server_url, name, template)
     try:
         url = urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
         install_tellers(url, tellers)
         yield url
     finally:
-        execute(server_url, f"DROP DATABASE {name} WITH (FORCE)")
+        drop_database(server_url, name)
 
 
 def install_tellers(url: str, tellers: Mapping[Concern, str]) -> None:

@@ -21,7 +21,7 @@ class FakeProviders:
 
     def __init__(self, directory: Path, **settings: str) -> None:
         self.url = f"http://127.0.0.1:{free_port()}"
-        self.http = httpx.Client(base_url=self.url, timeout=30, trust_env=False)
+        self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
         self._log = directory / "fake_providers.log"
         self._environment = {
             **os.environ,
@@ -60,7 +60,7 @@ class FakeProviders:
     def client(self, provider: str, key: str | None = key) -> httpx.Client:
         """Speaks to one provider as an adapter would; without a key if there is none."""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx.Client(base_url=self.base_url(provider), headers=headers, timeout=30, trust_env=False)
+        return httpx.Client(base_url=self.base_url(provider), headers=headers, timeout=60, trust_env=False)
 
     def books(self, provider: str) -> dict[str, Any]:
         """What the provider has seen: `orders`, `running`, `most_running`, `cancelled`, `calls`, `callbacks`, …"""
@@ -83,7 +83,7 @@ class FakeProviders:
         self.http.post("/__control/reset").raise_for_status()
 
     def log(self) -> str:
-        return self._log.read_text()
+        return self._log.read_text(errors="replace")
 
     def kill(self) -> None:
         """With -9: it can note nothing down."""

@@ -102,7 +102,7 @@ class Provider:
                     await self.served.wait()
 
 
-def read(provider: Provider, *, silence_seconds: float = 5) -> list[str | Finished]:
+def read(provider: Provider, *, silence_seconds: float = 60) -> list[str | Finished]:
     async def all_of_it() -> list[str | Finished]:
         async with provider.reached(silence_seconds=silence_seconds) as openrouter:
             return [piece async for piece in openrouter.stream_chat(QUESTION, model=MODEL)]

@@ -68,14 +68,16 @@ async def serving(
     meetings: dict[asyncio.StreamWriter, asyncio.Future[None]] = {}
     listening = await asyncio.start_server(admit, host, port, ssl=tls)
     server = SmallServer(host, listening.sockets[0].getsockname()[1], "https" if tls else "http")
-    async with listening:
-        yield server
-    for writer, meeting in meetings.items():
-        meeting.cancel()
-        writer.transport.abort()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-    await asyncio.gather(*meetings.values(), return_exceptions=True)
+    try:
+        async with listening:
+            yield server
+    finally:
+        for writer, meeting in meetings.items():
+            meeting.cancel()
+            writer.transport.abort()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+        await asyncio.gather(*meetings.values(), return_exceptions=True)
 
 
 async def _read(reader: asyncio.StreamReader) -> Request | None:

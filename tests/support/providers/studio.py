@@ -30,7 +30,7 @@ SMALL: dict[str, dict[str, Any]] = {
 class Studio:
     name: str
     settings: Settings
-    timeout_seconds: float = 20
+    timeout_seconds: float = 60
     poll_seconds: float = 0.02
     params: dict[str, Any] = field(default_factory=dict)
 

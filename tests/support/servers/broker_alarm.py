@@ -1,6 +1,7 @@
 """RabbitMQ's memory alarm, really raised on a node that no other test uses: it takes no messages until it is over."""
 
 import subprocess
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,11 +26,13 @@ def allow_memory(node_pid: int, share: str) -> None:
     programs = find_rabbitmq()
     assert programs
     order = f"ok = rpc:call('{NODE}', vm_memory_monitor, set_vm_memory_high_watermark, [{share}]), halt()."
+    # Under a new name each time: the one before may not be forgotten yet by who keeps the names.
+    name = f"alarm-{uuid.uuid4().hex}@localhost"
     subprocess.run(
-        [programs.erl, "-noinput", "-sname", "alarm@localhost", "-eval", order],
+        [programs.erl, "-noinput", "-sname", name, "-eval", order],
         env=environment_of(node_pid),
         check=True,
-        timeout=60,
+        timeout=120,
     )
 
 

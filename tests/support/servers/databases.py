@@ -9,6 +9,8 @@ from typing import Any
 
 import asyncpg
 
+from tests.support.waiting import wait_until
+
 PROJECT = Path(__file__).parents[3]
 
 
@@ -32,6 +34,27 @@ def ask(url: str, query: str, *values: Any) -> list[asyncpg.Record]:
             await connection.close()
 
     return asyncio.run(run())
+
+
+def create_database(server_url: str, name: str, template: str) -> None:
+    _when_nobody_is_left(server_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+
+
+def drop_database(server_url: str, name: str) -> None:
+    _when_nobody_is_left(server_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _when_nobody_is_left(server_url: str, statement: str) -> None:
+    """Postgres gives those who are still connected five seconds, which on a busy machine are not enough to leave."""
+
+    def is_done() -> bool:
+        try:
+            execute(server_url, statement)
+        except asyncpg.ObjectInUseError:
+            return False
+        return True
+
+    wait_until(statement, is_done)
 
 
 def migrate(url: str) -> None:

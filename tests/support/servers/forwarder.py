@@ -35,7 +35,7 @@ class Forwarders:
         return forwarder
 
     def do(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self.loop).result(20)
+        asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     def pass_hang_ups(self) -> None:
         for forwarder in self._forwarders:

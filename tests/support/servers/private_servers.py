@@ -24,7 +24,7 @@ from windlass.services.laptop.supervision.children import Children
 from windlass.services.laptop.supervision.console import Console
 
 PROJECT = Path(__file__).parents[3]
-START_SECONDS = 60
+START_SECONDS = 120
 STOP_SECONDS = 60
 
 
