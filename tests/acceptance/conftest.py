@@ -11,6 +11,7 @@ from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.conftest import a_database, a_virtual_host
 from tests.support.installation import Client, Windlass
+from tests.support.servers.databases import execute
 from tests.support.servers.private_servers import Servers
 from windlass.shared.settings import Settings
 
@@ -19,6 +20,8 @@ PROVIDERS = """
 actor = "probe"
 limit = 1
 """
+LEASE_SECONDS = 8
+"""A worker that the machine holds up for some seconds has not lost what it does."""
 
 
 @pytest.fixture
@@ -87,9 +90,8 @@ def a_windlass(
     file = directory / "windlass.toml"
     file.write_text(config)
     queues = ",".join(Settings(config=file).consumed_queues(actors))
-    windlass = Windlass(
-        database_url, amqp_url, directory, **{"WINDLASS_CONFIG": str(file), "WINDLASS_QUEUES": queues, **settings}
-    )
+    usual = {"WINDLASS_CONFIG": str(file), "WINDLASS_QUEUES": queues, "WINDLASS_LEASE_SECONDS": str(LEASE_SECONDS)}
+    windlass = Windlass(database_url, amqp_url, directory, **{**usual, **settings})
     try:
         yield windlass
     finally:
@@ -101,6 +103,14 @@ def a_windlass(
 def windlass(stopped_windlass: Windlass) -> Windlass:
     stopped_windlass.start_all()
     return stopped_windlass
+
+
+def let_the_next_attempt_be_short(windlass: Windlass, *task_ids: str) -> None:
+    """Of probes that run and would run for long: they have read for how long, and whoever begins them anew reads that
+    it is for no time. So they are under way when they are harmed, and end soon after."""
+    ids = ", ".join(f"'{task_id}'" for task_id in task_ids)
+    shorter = f"UPDATE tasks SET payload = payload - 'seconds' WHERE task_id IN ({ids})"
+    execute(windlass.environment["WINDLASS_DATABASE_URL"], shorter)
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def read_settings(atelier: Atelier) -> Settings:
 
 @asynccontextmanager
 async def the_adapter(settings: Settings) -> AsyncIterator[MediaProvider]:
-    async with open_client(Allowances.of(settings), timeout_seconds=10) as http:
+    async with open_client(Allowances.of(settings), timeout_seconds=60) as http:
         yield media_provider(settings, "atelier", http)
 
 
@@ -79,12 +79,12 @@ def test_the_table_adds_a_queue_a_limit_and_a_rate(settings: Settings) -> None:
 
 @on_a_loop
 async def test_a_picture_is_ordered_awaited_and_fetched(settings: Settings, atelier: Atelier, tmp_path: Path) -> None:
-    async with the_adapter(settings) as adapter, open_client(Allowances.of(settings), timeout_seconds=10) as http:
+    async with the_adapter(settings) as adapter, open_client(Allowances.of(settings), timeout_seconds=60) as http:
         ordered = await adapter.order(ORDER)
         waiting, done = await ends_of(adapter, ordered.job_id)
         assert (type(waiting), type(done)) == (Pending, Done)
         (url,) = done.urls
-        found = await download(http, url, tmp_path / "picture", largest_bytes=1_000_000, seconds=10)
+        found = await download(http, url, tmp_path / "picture", largest_bytes=1_000_000, seconds=60)
     (order,) = atelier.orders
     assert order == {"paper": "rough", "kind": "txt2img", "prompt": "a lighthouse", "reference": "ours-1"}
     assert (found.media_type, found.size_bytes) == ("image/png", len(atelier.picture))
@@ -173,7 +173,7 @@ def test_a_task_names_it_and_gets_its_picture_though_the_answer_to_the_order_was
         assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/params/webhook")
         task = client.finished(client.submit(actor="media", provider="atelier", payload=payload)["task_id"])
         assert task["status"] == "completed", task["error"]
-        assert httpx.get(task["result"]["urls"][0], trust_env=False).content == atelier.picture
+        assert httpx.get(task["result"]["urls"][0], timeout=60, trust_env=False).content == atelier.picture
     (order,) = atelier.orders
     assert order["paper"] == "rough"
 

@@ -66,7 +66,7 @@ class Project:
             env=self.variables(),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

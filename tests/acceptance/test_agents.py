@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from tests.support.agents_at_work import COMMAND, alive, identities, skip_withou
 from tests.support.installation import Client, Task, Windlass
 from tests.support.servers.private_servers import Servers, open_directory
 from tests.support.waiting import wait_until
-from windlass.shared.process.procfs import ProcessIdentity, direct_children
+from windlass.shared.process.procfs import ProcessIdentity, descendants, direct_children
 from windlass.shared.settings import DEMO_AGENT
 
 NO_BUBBLEWRAP = Path(__file__).parent / "no_bubblewrap"
@@ -57,7 +57,10 @@ def windlass(servers: Servers, migrated_template: str, management: httpx.Client,
         config=CONFIG,
         WINDLASS_DATA_DIR=str(directory / "data"),
         WINDLASS_QUEUES="agent.local,agent.one-agent",
-        WINDLASS_STOP_GRACE_SECONDS="1",
+        # Between the guardian's deadline and the lease's end there is time for a busy machine to end them all.
+        WINDLASS_LEASE_SECONDS="14",
+        WINDLASS_LEASE_MARGIN_SECONDS="5",
+        WINDLASS_STOP_GRACE_SECONDS="2",
         WINDLASS_DRAIN_SECONDS="0.2",
     ) as windlass:
         # No janitor: what becomes of an agent's task when its worker dies is for guardian and successor alone.
@@ -138,9 +141,9 @@ def test_a_slot_is_free_only_when_its_agent_s_last_process_is_gone(client: Clien
 
 
 def test_out_of_time_the_next_attempt_gets_more_of_it_and_what_was_printed(client: Client) -> None:
-    task_id = submit(client, options={"timeout_seconds": 1, "max_retries": 1}, do="sleep_then_tell", stubborn=True)
+    task_id = submit(client, options={"timeout_seconds": 8, "max_retries": 1}, do="sleep_then_tell", stubborn=True)
     task = client.finished(task_id)
-    assert (task["status"], task["attempt"], task["timeout_seconds"]) == ("completed", 2, 1.5)
+    assert (task["status"], task["attempt"], task["timeout_seconds"]) == ("completed", 2, 12)
     retry = event(client, task_id, "retry")["data"]
     assert (retry["error"]["type"], retry["proof"]["reason"]) == ("TimedOut", "timed out")
     previous = task["result"]["order"]["previous_output"]
@@ -151,19 +154,19 @@ def test_out_of_time_the_next_attempt_gets_more_of_it_and_what_was_printed(clien
 def test_an_agent_that_kills_its_keeper_leaves_nobody_behind(windlass: Windlass, client: Client) -> None:
     """As root's cannot, having another account: so here somebody else does it."""
     task_id = submit(client, options={"max_retries": 0}, do="sleep", stubborn=True, children=["daemon"])
-    processes_of(client, task_id)
-    (keeper,) = direct_children(client.workers()[0]["pid"])
+    everyone = processes_of(client, task_id)
+    worker = client.workers()[0]["pid"]
+    (keeper,) = wait_until("its keeper", lambda: found if len(found := direct_children(worker)) == 1 else None)
     windlass.kill(keeper.pid)
     task = client.finished(task_id)
     assert task["error"]["type"] == "SubprocessFailed"
     assert task["error"]["message"] == "agent unruly has killed the process that keeps it"
-    agent, daemon = told_pids(client, task_id)
-    assert not any(Path(f"/proc/{pid}/cmdline").exists() for pid in (agent, daemon))
+    _agent, daemon = told_pids(client, task_id)
+    assert alive(everyone) == []
     proof = event(client, task_id, "bury")["data"]["proof"]
     assert proof["keeper_was_killed"] is True
     assert daemon in killed(proof)
     guardian = windlass.actors.pid
-    worker = client.workers()[0]["pid"]
     wait_until("the dead are collected", lambda: [each.pid for each in direct_children(guardian)] == [worker])
 
 
@@ -226,20 +229,21 @@ def test_the_guardian_ends_the_agents_of_a_killed_worker_before_it_starts_anothe
     wait_until("the agent is at work", lambda: "ready" in output(client, task_id))
     worker = client.workers()[0]
     lease_end = datetime.fromisoformat(client.get(task_id)["lease_expires_at"])
-    below = identities_below(worker["pid"])
-    assert len(below) >= 3
+    below = wait_until("the whole family", lambda: found if len(found := descendants(worker["pid"])) >= 3 else None)
     places = list((windlass.directory / "data" / "agents").glob(f"*/{task_id}-1"))
     windlass.kill(worker["pid"])
     wait_until("all of them are gone", lambda: alive(below) == [], every=0.005)
-    assert datetime.now(UTC) < lease_end
-    assert client.get(task_id)["status"] in {"running", "retrying"}, "no new worker has had a hand in it"
     task = client.finished(task_id)
     assert (task["status"], task["attempt"]) == ("completed", 2)
     assert "ready\n" in task["result"]["order"]["previous_output"]
     proof = event(client, task_id, "stall")["data"]["proof"]
     assert (proof["by"], proof["reason"]) == ("guardian", "it ended by itself (signal SIGKILL)")
+    none_left_at = datetime.fromisoformat(proof["none_left_at"])
+    assert none_left_at < lease_end
+    (successor,) = [each for each in client.workers() if each["worker_id"] == task["worker_id"]]
+    assert none_left_at < datetime.fromisoformat(successor["started_at"]), "no new worker has had a hand in it"
     assert len(places) == 1
-    assert not places[0].exists(), "the successor clears up"
+    wait_until("the successor clears up", lambda: not places[0].exists())
 
 
 def test_the_guardian_ends_the_agents_of_a_frozen_worker_before_its_lease_ends(
@@ -251,10 +255,10 @@ def test_the_guardian_ends_the_agents_of_a_frozen_worker_before_its_lease_ends(
     windlass.kill(worker["pid"], signal.SIGSTOP)
     lease_end = datetime.fromisoformat(client.get(task_id)["lease_expires_at"])
     wait_until("all of them are gone", lambda: alive(everyone) == [])
-    assert datetime.now(UTC) < lease_end
     assert client.finished(task_id)["status"] == "completed"
     proof = event(client, task_id, "stall")["data"]["proof"]
     assert proof["reason"] == "it did not renew its lease in time"
+    assert datetime.fromisoformat(proof["none_left_at"]) < lease_end
     assert {each.pid for each in everyone} <= killed(proof)
 
 
@@ -289,13 +293,6 @@ def test_an_agent_that_nobody_has_configured_is_refused_at_once(client: Client, 
     (problem,) = answer.json()["errors"]
     assert problem["pointer"] == f"{below}/subagent_type"
     assert problem["detail"] == "no agent is called stranger; there are boxed, demo, thinker, unruly"
-
-
-def identities_below(pid: int) -> list[ProcessIdentity]:
-    found = direct_children(pid)
-    for each in found:
-        found.extend(direct_children(each.pid))
-    return found
 
 
 def test_a_project_stopped_by_force_proves_that_nothing_of_its_agent_lives(client: Client) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import a_database
 from tests.support.an_api import new_key
-from tests.support.installation import NOBODY, Client, Windlass
+from tests.support.installation import NOBODY, START_SECONDS, Client, Windlass
 from tests.support.operations import OPERATIONS, May
 from tests.support.servers.databases import ask as ask_postgres
 from tests.support.servers.databases import execute, migrate
@@ -165,7 +165,7 @@ def test_health_says_that_nothing_can_be_stored(servers: Servers, road: Forwarde
         connect_anew(road)
         wait_until("it is said", lambda: "read-only" in postgres_of(windlass).get("detail", ""))
         assert postgres_of(windlass)["status"] == "degraded"
-        assert windlass.client.http.get("/health/ready").status_code == 200, "reading goes on"
+        wait_until("reading goes on", lambda: windlass.client.http.get("/health/ready").status_code == 200)
     finally:
         execute(servers.database_url, f"ALTER DATABASE {name} RESET default_transaction_read_only")
         connect_anew(road)
@@ -190,7 +190,7 @@ def test_before_the_first_migration_it_waits(servers: Servers, empty_database_ur
     client = windlass.client
     try:
         windlass.start("api")
-        wait_until("alive", lambda: is_alive(client))
+        wait_until("alive", lambda: is_alive(client), seconds=START_SECONDS)
         assert client.http.get("/health/ready").status_code == 503
         answer = client.http.get("/api/v1/tasks")
         assert (answer.status_code, answer.json()["code"]) == (503, "database-unavailable")
@@ -231,7 +231,7 @@ def test_told_to_stop_while_postgres_is_away_it_stops(road: Forwarder, windlass:
     asking.start()
     try:
         api.send_signal(signal.SIGTERM)
-        assert api.wait(20) == 0
+        assert api.wait(60) == 0
     finally:
         road.cut()
         road.mend()

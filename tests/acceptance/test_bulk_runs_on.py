@@ -46,7 +46,7 @@ def finished(client: Client, path: str) -> dict[str, Any]:
         document: dict[str, Any] = client.http.get(path).json()
         return document if document["state"] == "finished" else None
 
-    return wait_until("finished", job)
+    return wait_until("finished", job, seconds=120)
 
 
 def test_a_job_whose_api_and_janitor_were_killed_in_the_middle_goes_on_in_others(
@@ -86,7 +86,10 @@ def test_a_job_waits_for_a_janitor_which_is_called_and_needs_no_rabbitmq(
     seldom = {"WINDLASS_SAFETY_POLL_SECONDS": "600", "WINDLASS_AMQP_URL": f"amqp://127.0.0.1:{free_port()}"}
     windlass.start("janitor", **seldom)
     assert finished(windlass.client, path)["changed"] == 3, "it was left behind"
-    listens = "SELECT FROM pg_stat_activity WHERE application_name LIKE 'windlass-janitor-listen %'"
+    listens = """
+        SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name LIKE 'windlass-janitor-listen %'
+    """
     assert len(ask(database_url, listens)) == 1, "one connection hears every call"
     windlass.client.submit_many([{"delay_seconds": 3600, "tags": ["these"]}] * 4)
     assert finished(windlass.client, cancel_all(windlass.client, 4))["changed"] == 4

@@ -25,7 +25,7 @@ def call(api: Windlass, path: str, body: Any = None, *, key: str | None = None, 
     if "content" not in options:
         options["json"] = {} if body is None else body
     url = f"{api.url}/api/v1/callbacks/{path}"
-    return httpx.post(url, headers=headers, trust_env=False, verify=False, **options)
+    return httpx.post(url, headers=headers, trust_env=False, verify=False, timeout=60, **options)
 
 
 async def row_of(engine: Engine, order: Order) -> Row:

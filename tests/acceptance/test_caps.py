@@ -18,8 +18,7 @@ MEGABYTE = 1_000_000
 
 @pytest.fixture(scope="module")
 def windlass(servers: Servers, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Windlass]:
-    limits = {"WINDLASS_BODY_SECONDS": "2", "WINDLASS_HEADER_SECONDS": "3"}
-    with an_api(servers, migrated_template, tmp_path_factory.mktemp("caps"), **limits) as windlass:
+    with an_api(servers, migrated_template, tmp_path_factory.mktemp("caps")) as windlass:
         yield windlass
     assert "Traceback" not in windlass.log(), "nothing that a client sends is an error of ours"
 
@@ -27,6 +26,18 @@ def windlass(servers: Servers, migrated_template: str, tmp_path_factory: pytest.
 @pytest.fixture
 def client(windlass: Windlass) -> Client:
     return windlass.client
+
+
+@pytest.fixture(scope="module")
+def hasty(windlass: Windlass) -> Client:
+    """An api that does not wait for long, for those who let it wait."""
+    return windlass.start_api(WINDLASS_BODY_SECONDS="2", WINDLASS_HEADER_SECONDS="7")
+
+
+def port_of(client: Client) -> int:
+    port = client.http.base_url.port
+    assert port is not None
+    return port
 
 
 def send(client: Client, content: bytes, **headers: str) -> tuple[int, str]:
@@ -38,9 +49,9 @@ def probe(result: Any) -> bytes:
     return json.dumps({"actor": "probe", "payload": {"result": result}}).encode()
 
 
-def raw(windlass: Windlass, request: bytes, *, then_close: bool = False) -> tuple[int, bytes]:
+def raw(client: Client, request: bytes, *, then_close: bool = False) -> tuple[int, bytes]:
     """Sends bytes as they are; the status and the body of the answer, read until the server hangs up or is silent."""
-    with socket.create_connection(("127.0.0.1", windlass.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port_of(client)), timeout=60) as connection:
         connection.sendall(request)
         if then_close:
             connection.shutdown(socket.SHUT_WR)
@@ -83,25 +94,25 @@ def test_a_body_that_grows_while_it_comes_is_counted(client: Client) -> None:
     assert (response.status_code, response.json()["code"]) == (413, "body-too-large")
 
 
-def test_a_length_that_is_announced_and_too_large_is_not_waited_for(windlass: Windlass) -> None:
-    status, body = raw(windlass, head(f"Content-Length: {10 * MEGABYTE}"))
+def test_a_length_that_is_announced_and_too_large_is_not_waited_for(client: Client) -> None:
+    status, body = raw(client, head(f"Content-Length: {10 * MEGABYTE}"))
     assert (status, json.loads(body)["code"]) == (413, "body-too-large")
 
 
-def test_a_body_that_never_comes_is_given_up(windlass: Windlass) -> None:
-    status, body = raw(windlass, head("Content-Length: 100") + b'{"actor":')
+def test_a_body_that_never_comes_is_given_up(hasty: Client) -> None:
+    status, body = raw(hasty, head("Content-Length: 100") + b'{"actor":')
     assert (status, json.loads(body)["code"]) == (408, "body-incomplete")
 
 
-def test_a_head_that_never_comes_whole_is_given_up_and_who_is_only_quiet_is_not(windlass: Windlass) -> None:
+def test_a_head_that_never_comes_whole_is_given_up_and_who_is_only_quiet_is_not(hasty: Client) -> None:
     """Also when it comes byte by byte, after a request on the same connection, and when nothing comes at all."""
-    task_id = windlass.client.submit(delay_seconds=3600)["task_id"]
+    task_id = hasty.submit(delay_seconds=3600)["task_id"]
     with ExitStack() as stack:
         quiet, second, half, trickling, silent = (
-            stack.enter_context(socket.create_connection(("127.0.0.1", windlass.port), timeout=10)) for _ in range(5)
+            stack.enter_context(socket.create_connection(("127.0.0.1", port_of(hasty)), timeout=60)) for _ in range(5)
         )
         answers = {each: stack.enter_context(each.makefile("rb")) for each in (quiet, second)}
-        stream = stack.enter_context(windlass.client.http.stream("GET", f"/api/v1/tasks/{task_id}/stream"))
+        stream = stack.enter_context(hasty.http.stream("GET", f"/api/v1/tasks/{task_id}/stream"))
         told = stream.iter_lines()
         assert next(told).startswith("retry:")
         for each in (quiet, second):
@@ -112,7 +123,7 @@ def test_a_head_that_never_comes_whole_is_given_up_and_who_is_only_quiet_is_not(
         for given_up in (half, silent, second):
             assert hung_up(given_up)
         assert live(quiet, answers[quiet]) == 200, "it was quiet for longer than a head may take"
-        windlass.client.cancel(task_id)
+        hasty.cancel(task_id)
         assert "event: cancelled" in told, "a stream stays open for as long as it likes"
 
 
@@ -160,14 +171,14 @@ def hung_up(connection: socket.socket) -> bool:
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ],
 )
-def test_a_request_that_is_no_http_is_refused(windlass: Windlass, request_: bytes) -> None:
-    status, _ = raw(windlass, request_, then_close=True)
+def test_a_request_that_is_no_http_is_refused(client: Client, request_: bytes) -> None:
+    status, _ = raw(client, request_, then_close=True)
     assert status in {0, 400}, "an answer that says so, or none"
 
 
-def test_a_length_that_lies_low_cuts_the_body(windlass: Windlass) -> None:
+def test_a_length_that_lies_low_cuts_the_body(client: Client) -> None:
     body = probe("")
-    status, _ = raw(windlass, head(f"Content-Length: {len(body) - 2}") + body)
+    status, _ = raw(client, head(f"Content-Length: {len(body) - 2}") + body)
     assert status == 400, "what is left over is no second request, and the server's parser says so first"
 
 

@@ -7,6 +7,8 @@ import re
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -30,6 +32,16 @@ def environment(running_windlass: Windlass, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("WINDLASS_URL", running_windlass.url)
     monkeypatch.setenv("WINDLASS_API_KEY", KEY)
     return dict(os.environ)
+
+
+@contextmanager
+def held_back(windlass: Windlass) -> Iterator[tuple[str, str]]:
+    """The options of a task that does not begin before whoever watches it is there."""
+    windlass.client.change_provider("one-by-one", paused=True)
+    try:
+        yield "--provider", "one-by-one"
+    finally:
+        windlass.client.change_provider("one-by-one", paused=False)
 
 
 def submitted(run: Run, *arguments: str) -> str:
@@ -199,19 +211,23 @@ def test_the_windlass_that_runs_here_is_found(
 def test_watching_in_a_pipe_is_a_line_per_change_and_survives_a_restart(
     run: Run, running_windlass: Windlass, environment: dict[str, str]
 ) -> None:
-    task_id = submitted(run, "seconds=6", "steps=30", "result=hello")
-    with subprocess.Popen(
-        [WINDLASS, "watch", task_id, "--patience", "0"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as watching:
-        assert watching.stdout
-        first = [watching.stdout.readline() for _ in range(3)]
-        running_windlass.kill_api()
-        running_windlass.start_api_again()
-        out, err = watching.communicate(timeout=30)
+    with ExitStack() as holding:
+        options = holding.enter_context(held_back(running_windlass))
+        task_id = submitted(run, "seconds=8", "steps=40", "result=hello", *options)
+        with subprocess.Popen(
+            [WINDLASS, "watch", task_id, "--patience", "0"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as watching:
+            assert watching.stdout
+            first = [watching.stdout.readline()]
+            holding.close()
+            first += [watching.stdout.readline() for _ in range(2)]
+            running_windlass.kill_api()
+            running_windlass.start_api_again()
+            out, err = watching.communicate(timeout=120)
     assert watching.returncode == 0, err
     assert "reconnecting…" in err
     assert "connected again" in err
@@ -237,8 +253,12 @@ def test_watching_as_json_is_a_line_per_event(run: Run, running_windlass: Windla
 def test_watching_on_a_terminal_is_a_bar_that_survives_a_restart(
     run: Run, running_windlass: Windlass, environment: dict[str, str]
 ) -> None:
-    task_id = submitted(run, "seconds=3", "steps=30", "result=hello")
-    with Terminal([WINDLASS, "watch", task_id, "--patience", "0"], environment) as terminal:
+    with ExitStack() as holding:
+        options = holding.enter_context(held_back(running_windlass))
+        task_id = submitted(run, "seconds=8", "steps=30", "result=hello", *options)
+        terminal = holding.enter_context(Terminal([WINDLASS, "watch", task_id, "--patience", "0"], environment))
+        terminal.wait_for("queued")
+        running_windlass.client.change_provider("one-by-one", paused=False)
         terminal.wait_for(" of 30")
         running_windlass.kill_api()
         terminal.wait_for("reconnecting…")

@@ -8,7 +8,7 @@ import subprocess
 import time
 import webbrowser
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -137,16 +137,20 @@ def test_stats_are_the_janitor_s_figures(run: Run, installed: Windlass) -> None:
     installed.client.finished(installed.client.submit()["task_id"])
 
     async def write_figures() -> None:
-        """As the janitor does every hour."""
+        """As the janitor does every hour; of yesterday, too, for midnight may have passed meanwhile."""
         pool = await db.open_pool(Settings(database_url=installed.environment["WINDLASS_DATABASE_URL"]), "test", most=1)
-        await statistics.keep_figures(pool, datetime.now(UTC).date())
-        await pool.close()
+        try:
+            today = datetime.now(UTC).date()
+            for day in (today - timedelta(days=1), today):
+                await statistics.keep_figures(pool, day)
+        finally:
+            await pool.close()
 
     asyncio.run(write_figures())
-    heading, *days = run("stats", "--days", "1").rows
-    (probes,) = [row for row in days if row[1] == "probe"]
+    heading, *days = run("stats", "--days", "2").rows
+    probes = [row for row in days if row[1] == "probe"]
     assert heading[:5] == ["DAY", "ACTOR", "CREATED", "COMPLETED", "DEAD"]
-    assert int(probes[3]) >= 1
+    assert sum(int(row[3]) for row in probes) >= 1
 
 
 def test_files_are_saved_and_none_is_overwritten(run: Run, installed: Windlass, picture: str, tmp_path: Path) -> None:
@@ -267,7 +271,10 @@ def test_a_clock_that_is_wrong_is_noticed(installed: Windlass, environment: dict
     told = {**environment, "PYTHONPATH": str(tmp_path), "WINDLASS_DATA_DIR": str(tmp_path)}
     done = subprocess.run([WINDLASS, "doctor"], env=told, capture_output=True, text=True, check=False)
     (clock,) = [line.split("\t") for line in done.stdout.splitlines() if line.startswith("clock\t")]
-    assert clock[1:3] == ["bad", "the server's is 600.0 s ahead of this one"]
+    ahead = re.fullmatch(r"the server's is ([\d.]+) s ahead of this one", clock[2])
+    assert (clock[1], ahead is not None) == ("bad", True), clock
+    assert ahead
+    assert 500 < float(ahead[1]) <= 600, "less what the answer took to come: it may have been written at its beginning"
 
 
 def test_a_drill_is_survived(run: Run, installed: Windlass) -> None:

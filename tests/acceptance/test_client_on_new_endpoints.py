@@ -156,7 +156,7 @@ def test_the_dead_are_revived_by_filter(client: Client, run: Run) -> None:
     assert started["matched"] == 3
     bulk = until_bulk(client, started["bulk_id"], "finished")
     assert (bulk.matched, bulk.changed) == (3, 3)
-    assert [client.wait(task_id, timeout=30).status for task_id in ids] == ["completed"] * 3
+    assert [client.wait(task_id, timeout=90).status for task_id in ids] == ["completed"] * 3
     code, out, _ = run("bulk", bulk.bulk_id)
     assert (code, "state\tfinished" in out) == (0, True)
     with pytest.raises(EmptyFilter):
@@ -202,7 +202,7 @@ def test_a_provider_is_shown_and_changed(client: Client, run: Run) -> None:
     assert client.why(waiting.task_id).reason == "provider-paused"
     code, out, _ = run("providers", "set", "one-by-one", "--resume", "--breaker", "auto")
     assert (code, "paused\tno" in out) == (0, True)
-    assert client.wait(waiting.task_id, timeout=30).status == "completed"
+    assert client.wait(waiting.task_id, timeout=90).status == "completed"
     _, out, _ = run("providers")
     assert any(line.split("\t")[:3] == ["one-by-one", "probe.one-by-one", "0/1"] for line in out.splitlines())
     assert document(run, "providers", "show", "one-by-one")["name"] == "one-by-one"
@@ -222,7 +222,7 @@ def test_who_holds_a_slot_is_told(client: Client) -> None:
     second = client.submit("probe", provider="one-by-one")
     assert client.why(second.task_id).reason == "provider-limit"
     client.cancel(task.task_id)
-    assert client.wait(second.task_id, timeout=30).status == "completed"
+    assert client.wait(second.task_id, timeout=90).status == "completed"
 
 
 def test_keys_are_made_used_and_revoked(client: Client, run: Run, running_windlass: Windlass) -> None:

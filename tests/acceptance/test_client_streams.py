@@ -89,7 +89,7 @@ def test_a_stream_token_opens_the_stream_without_a_key(client: Client) -> None:
     task = client.submit("probe", delay_seconds=LATER)
     issued = client.stream_token(task.task_id)
     client.cancel(task.task_id)
-    told = httpx.get(issued.url, trust_env=False)
+    told = httpx.get(issued.url, timeout=60, trust_env=False)
     assert (told.status_code, told.text.count("event: cancelled")) == (200, 1)
     assert issued.token in issued.url
     with pytest.raises(NotFound):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.acceptance.conftest import let_the_next_attempt_be_short
 from tests.support.engine.keyed import MOST_AT_ONCE
 from tests.support.installation import Windlass
 from tests.support.servers.databases import ask
@@ -31,9 +32,11 @@ def windlass(database_url: str, amqp_url: str, tmp_path: Path) -> Iterator[Windl
         print(windlass.log())
 
 
-def submit(windlass: Windlass, accounts: str) -> list[str]:
-    """Those of one account after the other: the first stand in front of all."""
-    wanted = [{"payload": {"seconds": 0.4, "result": {"account": each}}} for each in accounts for _ in range(EACH)]
+def submit(windlass: Windlass, accounts: str, *, seconds: float, first: float | None = None) -> list[str]:
+    """Those of one account after the other: the first stand in front of all, and the very first may take longer."""
+    wanted = [{"payload": {"seconds": seconds, "result": {"account": each}}} for each in accounts for _ in range(EACH)]
+    if first is not None:
+        wanted[0] = {"payload": {**wanted[0]["payload"], "seconds": first}}
     return windlass.client.submit_many(wanted)
 
 
@@ -53,12 +56,12 @@ def first_claim(windlass: Windlass, task_id: str) -> str:
 
 def test_no_more_of_a_key_run_at_once_than_may(windlass: Windlass, tmp_path: Path) -> None:
     client = windlass.client
-    ids = submit(windlass, "abc")
+    ids = submit(windlass, "abc", seconds=0.4, first=600)
     assert client.get(ids[0])["concurrency_key"] == "a"
+    holder = client.wait_until(ids[0], "running")["worker_id"]
+    let_the_next_attempt_be_short(windlass, ids[0])
     why = wait_until("it is parked", lambda: is_parked(windlass, ids[EACH - 1]))
     assert (why["details"]["key"], why["details"]["limit"], why["details"]["running"] <= 1) == ("a", 1, True)
-    running = wait_until("one that runs", lambda: next(iter(client.tasks(status="running")), None))
-    holder = client.get(running["task_id"])["worker_id"]
     for worker in client.workers():
         if worker["worker_id"] == holder:
             windlass.kill(worker["pid"])
@@ -73,7 +76,7 @@ def test_no_more_of_a_key_run_at_once_than_may(windlass: Windlass, tmp_path: Pat
     (tmp_path / "windlass.toml").write_text(CONFIG.format(limit=2))
     windlass.kill_api()
     windlass.start_api_again()
-    ids = submit(windlass, "def")
+    ids = submit(windlass, "def", seconds=1)
     for task_id in ids:
         assert client.finished(task_id)["status"] == "completed"
     assert {key: most for key, most in most_at_once(windlass).items() if key in "def"} == dict.fromkeys("def", 2)

@@ -11,7 +11,7 @@ from tests.support.servers.databases import migrate
 from tests.support.servers.private_servers import Servers, new_directory, running_servers
 
 # Checked every second instead of every minute, so that a test can wait for it.
-IMPATIENT = "[{rabbit, [{consumer_timeout, 2000}, {channel_tick_interval, 1000}]}].\n"
+IMPATIENT = "[{rabbit, [{consumer_timeout, 6000}, {channel_tick_interval, 1000}]}].\n"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_tasks_longer_than_the_consumer_timeout_complete_once(impatient_servers:
     try:
         windlass.start_all()
         client = windlass.client
-        ids = client.submit_many([{"payload": {"seconds": 7}} for _ in range(3)])
+        ids = client.submit_many([{"payload": {"seconds": 16}} for _ in range(3)])
         ids += client.submit_many([{"payload": {"seconds": 1}} for _ in range(8)])
         for task_id in ids:
             task = client.finished(task_id)

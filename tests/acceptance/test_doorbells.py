@@ -59,7 +59,8 @@ def test_a_doorbell_redelivered_while_the_task_waits_to_be_retried_starts_nothin
     windlass: Windlass, bells: BlockingChannel
 ) -> None:
     client = windlass.client
-    task_id = client.submit(payload={"fail_times": 1, "error_type": "NetworkTimeout"})["task_id"]
+    failing = {"fail_times": 1, "error_type": "NetworkTimeout"}
+    task_id = client.submit(payload=failing, retry_delays=[6])["task_id"]
     waiting = client.wait_until(task_id, "retrying")
     while client.get(task_id)["status"] == "retrying":
         bells.basic_publish("", QUEUE, doorbell(QUEUE, 1))

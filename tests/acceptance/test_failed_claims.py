@@ -9,7 +9,9 @@ from tests.support.waiting import wait_until
 
 
 def errors(windlass: Windlass) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in windlass.log().splitlines() if line.startswith("{")]
+    """What is just being written is no line yet."""
+    whole = [line for line in windlass.log().splitlines(keepends=True) if line.endswith("\n")]
+    lines = [json.loads(line) for line in whole if line.startswith("{")]
     return [line for line in lines if line["level"] in {"error", "critical"}]
 
 

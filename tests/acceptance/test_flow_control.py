@@ -25,7 +25,7 @@ def windlass(
     """One for the whole file: each test has a provider of its own."""
     directory = tmp_path_factory.mktemp("flow")
     with a_windlass_apart(
-        servers, migrated_template, management, directory, config=CONFIG, WINDLASS_BREAKER_OPEN_SECONDS="3"
+        servers, migrated_template, management, directory, config=CONFIG, WINDLASS_BREAKER_OPEN_SECONDS="10"
     ) as windlass:
         windlass.start_all()
         yield windlass
@@ -84,7 +84,7 @@ def most_at_once(windlass: Windlass, name: str, since: float = 0) -> int:
 
 
 def test_a_limit_is_in_force_within_a_second_and_never_exceeded(windlass: Windlass, client: Client) -> None:
-    ids = client.submit_many([{"provider": "limited", "payload": {"seconds": 0.3}}] * 36)
+    ids = client.submit_many([{"provider": "limited", "payload": {"seconds": 1}}] * 36)
     wait_until("three at once", lambda: provider(client, "limited")["slots"]["held"] == 3)
     assert change(client, "limited", limit=0)["limit"] == {"configured": 3, "override": 0, "effective": 0}
     lowered = time.time()
@@ -158,7 +158,7 @@ def test_a_breaker_opens_for_everybody_and_one_trial_closes_it(client: Client) -
     health = client.http.get("/health").json()
     assert (health["status"], "broken" in health["components"]["breakers"]["detail"]) == ("degraded", True)
     assert client.finished(waiting)["retry_count"] == 0
-    assert provider(client, "broken")["breaker"]["state"] == "closed"
+    wait_until("closed", lambda: provider(client, "broken")["breaker"]["state"] == "closed")
     events = client.http.get("/api/v1/providers/broken/events").json()["items"]
     assert [event["type"] for event in reversed(events)] == ["open", "half-open", "close"]
     page = client.http.get("/api/v1/providers/broken/events", params={"limit": 2}).json()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.acceptance.conftest import let_the_next_attempt_be_short
 from tests.support.installation import PROJECT, Windlass
 from tests.support.waiting import wait_until
 
@@ -18,15 +19,25 @@ def windlass(mended_windlass: Windlass) -> Windlass:
     return mended_windlass
 
 
+def a_sibling_at_work(windlass: Windlass) -> str:
+    """For as long as its worker lives; begun anew it is short."""
+    task_id: str = windlass.client.submit(payload={"seconds": 600})["task_id"]
+    windlass.client.wait_until(task_id, "running")
+    let_the_next_attempt_be_short(windlass, task_id)
+    return task_id
+
+
 def test_a_task_that_hangs_condemns_its_process_and_its_siblings_are_handed_back(windlass: Windlass) -> None:
     client = windlass.client
-    sibling = client.submit(payload={"seconds": 3})["task_id"]
+    sibling = a_sibling_at_work(windlass)
     hanging = client.submit(payload={"outcome": "hang"}, timeout_seconds=0.5, max_retries=0)["task_id"]
     ended = client.finished(hanging)
     assert (ended["status"], ended["error"]["type"]) == ("dead", "TimedOut")
     saved = client.finished(sibling)
     assert (saved["status"], saved["retry_count"], saved["interrupt_count"]) == ("completed", 0, 1)
-    (condemned,) = [worker["stop_reason"] for worker in client.workers("stopped")]
+    (condemned,) = wait_until(
+        "it has left", lambda: [worker["stop_reason"] for worker in client.workers("stopped")], seconds=60
+    )
     assert hanging in condemned
 
 
@@ -72,14 +83,14 @@ def test_of_a_worker_killed_twice_the_suspects_run_one_by_one_and_nobody_else_wa
     windlass: Windlass,
 ) -> None:
     client = windlass.client
-    together = client.submit_many([{"payload": {"seconds": 60}}] * THREADS)
+    together = client.submit_many([{"payload": {"seconds": 600}}] * THREADS)
     kill_the_worker_of(together, windlass)
     kill_the_worker_of(together, windlass)
     (first,) = wait_until("one of them runs", lambda: client.tasks(status="running"), seconds=60)
     (alone,) = [each for each in client.workers() if each["worker_id"] == first["worker_id"]]
     assert (alone["queues"], alone["capacity"]) == ([], 1)
 
-    others = client.submit_many([{"payload": {"seconds": 60}}] * (THREADS - 1))
+    others = client.submit_many([{"payload": {"seconds": 600}}] * (THREADS - 1))
     wait_until("the others run", lambda: {client.get(each)["status"] for each in others} == {"running"}, seconds=60)
     assert client.submit(wait=40)["status"] == "completed", "a fresh task finds a thread"
 
@@ -113,12 +124,11 @@ def test_a_worker_out_of_descriptors_hands_all_of_its_tasks_back_for_free(stoppe
     windlass, client = stopped_windlass, stopped_windlass.client
     windlass.environment |= {"PYTHONPATH": f"{PROJECT}:{EXHAUSTING_ACTOR}"}
     windlass.start_all()
-    sibling = client.submit(payload={"seconds": 3})["task_id"]
-    client.wait_until(sibling, "running")
+    sibling = a_sibling_at_work(windlass)
     exhausting = client.submit(payload={"result": "exhaust"}, max_retries=0)["task_id"]
     for task_id in (exhausting, sibling):
         task = client.finished(task_id)
         assert (task["status"], task["attempt"]) == ("completed", 2)
         assert (task["retry_count"], task["interrupt_count"]) == (0, 1)
-    (condemned,) = client.workers("stopped")
+    (condemned,) = wait_until("it has left", lambda: client.workers("stopped"))
     assert "no file descriptors left" in condemned["stop_reason"]

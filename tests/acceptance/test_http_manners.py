@@ -73,7 +73,7 @@ def test_head_is_answered_as_get_without_a_body(client: Client, path: str) -> No
 
 
 def test_head_needs_a_key_where_get_does(windlass: Windlass) -> None:
-    assert httpx.head(f"{windlass.url}/api/v1/tasks", trust_env=False).status_code == 401
+    assert httpx.head(f"{windlass.url}/api/v1/tasks", timeout=60, trust_env=False).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def codes_in_the_source() -> set[str]:
 def test_every_problem_has_its_page(windlass: Windlass, client: Client) -> None:
     codes = codes_in_the_source()
     assert {"task-not-found", "provider-required", "invalid-payload"} <= codes <= PROBLEMS.keys()
-    with httpx.Client(base_url=windlass.url, trust_env=False) as anybody:
+    with httpx.Client(base_url=windlass.url, timeout=60, trust_env=False) as anybody:
         for code, meaning in PROBLEMS.items():
             page = anybody.get(f"/problems/{code}")
             assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -271,7 +271,7 @@ def test_every_problem_has_its_page(windlass: Windlass, client: Client) -> None:
 
 
 def anybody_reads(windlass: Windlass, path: str) -> int:
-    return httpx.get(f"{windlass.url}{path}", trust_env=False).status_code
+    return httpx.get(f"{windlass.url}{path}", timeout=60, trust_env=False).status_code
 
 
 def test_metrics_are_for_those_who_see_everything(windlass: Windlass, client: Client) -> None:

@@ -159,8 +159,8 @@ def own(
         "WINDLASS_QUEUES": "probe.probe,own",
         "PYTHONPATH": str(directory),
         # Time enough to hear that it is told, on a busy machine, before it is killed.
-        "WINDLASS_STOP_GRACE_SECONDS": "2",
-        "WINDLASS_LEASE_SECONDS": "8",
+        "WINDLASS_STOP_GRACE_SECONDS": "8",
+        "WINDLASS_LEASE_SECONDS": "24",
     }
     with a_windlass_apart(
         servers, migrated_template, management, directory, config=CONFIG, actors=("probe",), **settings
@@ -216,8 +216,8 @@ def test_all_that_it_says_arrives_while_it_runs_and_all_that_it_asks_is_done(
     assert client.finished(result["child"])["result"]["echo"] == "from afar"
     assert client.get(result["child"])["parent_task_id"] == task_id
     assert client.http.get(f"/api/v1/media/{result['file']}").content == b"some bytes"
-    assert "actors.speak: printed here" in own.log()
-    assert "actors.speak: logged for ann" in own.log()
+    for words in ("actors.speak: printed here", "actors.speak: logged for ann"):
+        wait_until(f"{words} in the log", lambda words=words: words in own.log())  # type: ignore[misc]
 
 
 ERRORS = {

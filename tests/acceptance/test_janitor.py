@@ -28,7 +28,8 @@ def test_periodiq_s_ring_sweeps_what_no_timer_looks_at(stopped_windlass: Windlas
     execute(database_url, f"UPDATE tasks SET status = 'completed', completed_at = now() WHERE task_id = '{parent}'")
     assert client.get(child)["status"] == "blocked"
     windlass.start("janitor")
-    assert client.wait_until(child, "queued")["status"] == "queued"
+    # It rings once a minute, and the first one may come before anybody hears it.
+    assert client.wait_until(child, "queued", seconds=180)["status"] == "queued"
 
 
 def test_whoever_ends_a_parent_of_many_wakes_the_janitor_to_tell_them(
@@ -41,26 +42,29 @@ def test_whoever_ends_a_parent_of_many_wakes_the_janitor_to_tell_them(
     client = windlass.client
     parent = client.submit(delay_seconds=3600)["task_id"]
     client.submit_many([{"depends_on": [parent]}] * 600)
-    listens = "SELECT FROM pg_stat_activity WHERE application_name LIKE 'windlass-janitor-listen %' AND query <> ''"
+    listens = """
+        SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name LIKE 'windlass-janitor-listen %' AND query <> ''
+    """
     wait_until("the janitor listens", lambda: ask(database_url, listens))
     client.http.post(f"/api/v1/tasks/{parent}/cancel").raise_for_status()
     waiting = "SELECT FROM tasks WHERE status = 'blocked' LIMIT 1"
-    wait_until("all have been told", lambda: not ask(database_url, waiting), seconds=10)
+    wait_until("all have been told", lambda: not ask(database_url, waiting))
 
 
 def test_the_day_s_figures_are_kept(windlass: Windlass, channel: BlockingChannel) -> None:
     client = windlass.client
-    client.submit(wait=20)
-    client.submit(wait=20, payload={"outcome": "permanent"})
+    for task_id in client.submit_many([{}, {"payload": {"outcome": "permanent"}}]):
+        client.finished(task_id)
     ring_for("minute", channel)
 
     def figures() -> dict[str, Any] | None:
-        """Of both tasks: the minute may have ended, and figures been made, between the two."""
+        """Of both ends: the minute may have ended, and figures been made, between the two."""
         items = client.http.get("/api/v1/stats").json()["items"]
-        return next((item for item in items if item["created"] == 2), None)
+        return next((item for item in items if (item["created"], item["completed"], item["failed"]) == (2, 1, 1)), None)
 
     today = wait_until("figures", figures)
-    assert (today["actor"], today["completed"], today["failed"]) == ("probe", 1, 1)
+    assert today["actor"] == "probe"
     assert today["error_rate"] == 0.5
     assert today["average_latency_seconds"] > 0
 
@@ -76,6 +80,6 @@ def test_told_to_stop_in_the_middle_of_a_duty_it_says_nothing_of_it(
         ring_for("minute", channel)
         wait_until("a duty waits", lambda: ask(database_url, waits))
         janitor.terminate()
-        assert janitor.wait(20) == 0
+        assert janitor.wait(60) == 0
     assert "stopped" in windlass.log()
     assert not re.search("WARNING|ERROR|CRITICAL", windlass.log(), re.IGNORECASE), windlass.log()

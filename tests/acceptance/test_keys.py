@@ -5,7 +5,9 @@ import json
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -87,7 +89,7 @@ def test_a_key_that_cannot_be_made_names_the_field(admin: Client, body: Any, poi
 
 
 def test_an_expired_key_opens_nothing_also_where_it_was_just_used(admin: Client) -> None:
-    ann = admin.with_key(make(admin, role="user", user_id="ann", expires_in_seconds=3)["key"])
+    ann = admin.with_key(make(admin, role="user", user_id="ann", expires_in_seconds=8)["key"])
     assert ann.http.get("/api/v1/tasks").status_code == 200
     wait_until("it has expired", lambda: ann.http.get("/api/v1/tasks").status_code == 401)
 
@@ -100,8 +102,11 @@ def test_a_revocation_holds_in_every_api_process_at_once(windlass: Windlass, adm
     here.http.cookies.clear()
 
     def by_session() -> int:
-        return httpx.get(f"{there.http.base_url}/api/v1/tasks", cookies=cookies, trust_env=False).status_code
+        return httpx.get(
+            f"{there.http.base_url}/api/v1/tasks", cookies=cookies, timeout=60, trust_env=False
+        ).status_code
 
+    looked_up_at = time.monotonic()
     assert [each.http.get("/api/v1/tasks").status_code for each in (here, there)] == [200, 200]
     assert by_session() == 200
     revoked = admin.http.delete(f"/api/v1/keys/{made['key_id']}")
@@ -109,8 +114,8 @@ def test_a_revocation_holds_in_every_api_process_at_once(windlass: Windlass, adm
     assert revoked.json()["revoked_at"] is not None
     assert here.http.get("/api/v1/tasks").status_code == 401
     # By word of Postgres, long before what is kept there would be looked up again.
-    told = KEPT_SECONDS / 3
-    wait_until("revoked there too", lambda: there.http.get("/api/v1/tasks").status_code == 401, seconds=told)
+    wait_until("revoked there too", lambda: there.http.get("/api/v1/tasks").status_code == 401)
+    assert time.monotonic() - looked_up_at < KEPT_SECONDS
     assert by_session() == 401, "sessions end with their key"
     again = admin.http.delete(f"/api/v1/keys/{made['key_id']}")
     assert (again.status_code, again.json()) == (200, revoked.json())
@@ -123,7 +128,8 @@ def test_a_first_key_that_was_revoked_stays_so_when_an_api_starts_with_it_and_it
     admin.http.delete(f"/api/v1/keys/{made['key_id']}").raise_for_status()
     started = windlass.start_api(WINDLASS_API_KEY=made["key"]).with_key(made["key"])
     assert started.http.get("/api/v1/keys").status_code == 401
-    assert "the key in WINDLASS_API_KEY opens nothing: it was revoked at" in windlass.log()
+    words = "the key in WINDLASS_API_KEY opens nothing: it was revoked at"
+    wait_until("it says so", lambda: words in windlass.log())
     assert made["key"] not in windlass.log()
 
     async def wait_as_up_does() -> None:
@@ -209,10 +215,11 @@ def test_a_header_from_somebody_who_is_no_trusted_proxy_is_not_believed(windlass
     ids=lambda header: repr(header[:30]),
 )
 def test_a_malformed_header_is_the_client_s_fault(windlass: Windlass, header: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", windlass.port), timeout=10) as connection:
-        connection.sendall(b"GET /api/v1/tasks HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ")
-        connection.sendall(header + b"\r\n\r\n")
-        connection.shutdown(socket.SHUT_WR)
+    with socket.create_connection(("127.0.0.1", windlass.port), timeout=60) as connection:
+        with suppress(OSError):  # it need not hear one out whom it has answered already
+            connection.sendall(b"GET /api/v1/tasks HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ")
+            connection.sendall(header + b"\r\n\r\n")
+            connection.shutdown(socket.SHUT_WR)
         status = connection.makefile("rb").readline().split()[1]
     assert status in {b"400", b"401", b"431"}
 
@@ -313,7 +320,7 @@ def bootstrap(database_url: str, *arguments: str) -> subprocess.CompletedProcess
         env={**os.environ, "WINDLASS_DATABASE_URL": database_url},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
     )
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.acceptance.conftest import let_the_next_attempt_be_short
 from tests.support.installation import KEY, Client, Windlass
 from tests.support.pages import COMMANDS, page
 from tests.support.waiting import wait_until
@@ -16,6 +17,22 @@ from tests.support.waiting import wait_until
 @pytest.fixture
 def windlass(mended_windlass: Windlass) -> Windlass:
     return mended_windlass
+
+
+def a_probe_that_runs(windlass: Windlass) -> str:
+    """Until it is harmed; begun anew it is short."""
+    task_id: str = windlass.client.submit(payload={"seconds": 600})["task_id"]
+    windlass.client.wait_until(task_id, "running")
+    let_the_next_attempt_be_short(windlass, task_id)
+    return task_id
+
+
+def kill_worker_and_guardian(windlass: Windlass) -> None:
+    """Neither sees the other die: both are frozen first."""
+    (worker,) = windlass.workers()
+    for signum in (signal.SIGSTOP, signal.SIGKILL):
+        windlass.actors.send_signal(signum)
+        windlass.kill(worker["pid"], signum)
 
 
 def assert_completed_once(client: Client, task_id: str) -> None:
@@ -29,8 +46,7 @@ def test_a_killed_worker_s_task_is_taken_back_at_once_by_its_successor(stopped_w
     windlass.environment["WINDLASS_LEASE_SECONDS"] = "60"
     windlass.start_all()
     client = windlass.client
-    task_id = client.submit(payload={"seconds": 1.5})["task_id"]
-    client.wait_until(task_id, "running")
+    task_id = a_probe_that_runs(windlass)
     lease_end = client.get(task_id)["lease_expires_at"]
     worker = windlass.workers()[0]
     windlass.kill(worker["pid"])
@@ -44,9 +60,9 @@ def test_a_killed_worker_s_task_is_taken_back_at_once_by_its_successor(stopped_w
 
 def test_an_admin_kills_a_task_s_worker_in_a_drill_and_the_task_completes_once(windlass: Windlass) -> None:
     client = windlass.client
-    task_id = client.submit(payload={"seconds": 1.5})["task_id"]
-    assert client.http.post(f"/api/v1/tasks/{task_id}/kill-worker").status_code in {202, 409}
-    client.wait_until(task_id, "running")
+    queued = client.submit(delay_seconds=600)["task_id"]
+    assert client.http.post(f"/api/v1/tasks/{queued}/kill-worker").status_code == 409, "nobody has it"
+    task_id = a_probe_that_runs(windlass)
     attempt = client.get(task_id)["attempt"]
     killed = client.http.post(f"/api/v1/tasks/{task_id}/kill-worker", json={"reason": "to see"})
     assert killed.status_code == 202
@@ -62,17 +78,19 @@ def test_an_admin_kills_a_task_s_worker_in_a_drill_and_the_task_completes_once(w
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page calls curl, which is not installed")
 def test_who_tries_it_as_the_page_says_sees_what_it_says(windlass: Windlass) -> None:
-    """From the first task to the killed worker; the longer task is a little shorter."""
-    text = page("trying_it.md").replace('"seconds": 30', '"seconds": 2').replace("KEY=wl_…", f"KEY={KEY}")
+    """From the first task to the killed worker; the longer task is a little shorter, but for the one that is killed."""
+    text = page("trying_it.md").replace("KEY=wl_…", f"KEY={KEY}")
     first, longer, resumed, history = COMMANDS.findall(text.partition("## A first task")[2].partition("\n## ")[0])
     kill, *_ = COMMANDS.findall(text.partition("## Kill it and see")[2])
-    told = typed(windlass, first + longer + resumed + history)
+    assert '"seconds": 30' in longer
+    told = typed(windlass, first + longer.replace('"seconds": 30', '"seconds": 2') + resumed + history)
     assert told.count("event: complete") == 2
     assert '"echo":"hello"' in told
     assert [f"id: {number}\n" in told.partition("event: complete")[0] for number in (1, 2, 3)] == [True] * 3
-    submit = longer[: longer.index("curl -N")]
+    submit = longer[: longer.index("curl -N")].replace('"seconds": 30', '"seconds": 600')
     task_id = typed(windlass, f"KEY={KEY}\n{submit}echo $TASK").strip()
     windlass.client.wait_until(task_id, "running")
+    let_the_next_attempt_be_short(windlass, task_id)
     told = typed(windlass, f"KEY={KEY} TASK={task_id}\n{kill}")
     assert all(each in told for each in ('"status":"retrying"', "WorkerLost", '"attempt":2'))
     assert told.count("event: complete") == 1
@@ -81,7 +99,7 @@ def test_who_tries_it_as_the_page_says_sees_what_it_says(windlass: Windlass) -> 
 
 def typed(windlass: Windlass, commands: str) -> str:
     script = commands.replace("http://127.0.0.1:8800", windlass.url)
-    done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -89,8 +107,7 @@ def typed(windlass: Windlass, commands: str) -> str:
 def test_a_drained_worker_finishes_and_another_takes_its_place(windlass: Windlass) -> None:
     client = windlass.client
     (worker,) = windlass.workers()
-    short, long = (client.submit(payload={"seconds": seconds, "steps": 50})["task_id"] for seconds in (0.2, 2))
-    client.wait_until(long, "running")
+    short, long = client.submit(payload={"seconds": 0.2, "steps": 50})["task_id"], a_probe_that_runs(windlass)
     drained = client.http.post(f"/api/v1/workers/{worker['worker_id']}/drain", json={"reason": "it leaks"})
     assert drained.status_code == 202
     assert drained.json()["drain_requested_at"] is not None
@@ -98,7 +115,10 @@ def test_a_drained_worker_finishes_and_another_takes_its_place(windlass: Windlas
     assert_completed_once(client, long)
     task = client.get(long)
     assert (task["retry_count"], task["interrupt_count"]) == (0, 1), "what did not end in time is handed back, free"
-    (stopped,) = [each for each in client.workers("stopped") if each["worker_id"] == worker["worker_id"]]
+    (stopped,) = wait_until(
+        "it has left",
+        lambda: [each for each in client.workers("stopped") if each["worker_id"] == worker["worker_id"]],
+    )
     assert stopped["stop_reason"] == "drained: it leaks"
     again = client.http.post(f"/api/v1/workers/{worker['worker_id']}/drain")
     assert (again.status_code, again.json()["code"]) == (409, "worker-not-running")
@@ -119,11 +139,8 @@ def test_two_dispatchers_side_by_side_start_each_task_once_and_one_is_enough(win
 
 def test_a_killed_worker_and_guardian_s_task_completes_once(windlass: Windlass) -> None:
     client = windlass.client
-    task_id = client.submit(payload={"seconds": 1})["task_id"]
-    client.wait_until(task_id, "running")
-    pid = windlass.workers()[0]["pid"]
-    windlass.actors.kill()
-    windlass.kill(pid)
+    task_id = a_probe_that_runs(windlass)
+    kill_worker_and_guardian(windlass)
     windlass.actors = windlass.start("actors")
     assert_completed_once(client, task_id)
     assert client.get(task_id)["retry_count"] == 1
@@ -131,8 +148,7 @@ def test_a_killed_worker_and_guardian_s_task_completes_once(windlass: Windlass) 
 
 def test_a_worker_whose_guardian_is_killed_hands_its_task_back(windlass: Windlass) -> None:
     client = windlass.client
-    task_id = client.submit(payload={"seconds": 2})["task_id"]
-    client.wait_until(task_id, "running")
+    task_id = a_probe_that_runs(windlass)
     windlass.actors.kill()
     client.wait_until(task_id, "queued")
     windlass.actors = windlass.start("actors")
@@ -170,11 +186,8 @@ def test_a_stream_is_resumed_from_another_api_after_the_first_is_killed(windlass
 def test_a_lost_lease_is_recovered_with_rabbitmq_out_of_reach(windlass: Windlass) -> None:
     client = windlass.client
     windlass.janitor.kill()
-    task_id = client.submit(payload={"seconds": 20})["task_id"]
-    client.wait_until(task_id, "running")
-    pid = windlass.workers()[0]["pid"]
-    windlass.actors.kill()
-    windlass.kill(pid)
+    task_id = a_probe_that_runs(windlass)
+    kill_worker_and_guardian(windlass)
     nobody = "amqp://nobody:nothing@127.0.0.1:9/"
     windlass.start("janitor", WINDLASS_AMQP_URL=nobody)
     assert client.wait_until(task_id, "retrying")["error"]["type"] == "WorkerLost"

@@ -38,7 +38,8 @@ def test_killed_at_any_step_it_is_ordered_once_and_finished(studio: Studio, fail
     assert (task["status"], task["attempt"]) == ("completed", 2), task["error"]
     assert len(studio.orders_of(task_id)) == 1
     assert studio.client.story(task_id).count("complete") == 1
-    assert len(studio.files()) == len(before) + len(task["result"]["content_ids"])
+    number = len(before) + len(task["result"]["content_ids"])
+    wait_until("nothing else is left", lambda: len(studio.files()) == number)
     assert studio.fake.books("leonardo")["most_running"] == 1
 
 

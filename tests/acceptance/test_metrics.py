@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from tests.acceptance.conftest import a_windlass
+from tests.acceptance.conftest import a_windlass, let_the_next_attempt_be_short
 from tests.conftest import a_database, a_virtual_host
 from tests.support.a_project import run_a_project
 from tests.support.installation import Client, Windlass
@@ -90,6 +90,7 @@ def watched(
             WINDLASS_DATA_DIR=str(data),
             WINDLASS_QUEUES=QUEUES,
             WINDLASS_BREAKER_LEAST_RESULTS="3",
+            WINDLASS_BREAKER_OPEN_SECONDS="600",
             WINDLASS_FAKE_PROVIDERS_URL=fake.url,
         ) as windlass,
     ):
@@ -152,7 +153,7 @@ def things_happen_to_probes(client: Client) -> None:
     )
 
     dying = client.submit(
-        provider="sturdy", payload={"outcome": "permanent", "error_type": "InvalidInput", "seconds": 1}
+        provider="sturdy", payload={"outcome": "permanent", "error_type": "InvalidInput", "seconds": 5}
     )
     child = client.submit(provider="sturdy", depends_on=[dying["task_id"]])
     for task in (dying, child):
@@ -254,7 +255,7 @@ def assert_labels_are_bounded(said: Said) -> None:
 def test_with_a_port_of_its_own_the_api_says_nothing_to_the_world(watched: Watched) -> None:
     assert watched.client.http.get("/metrics").status_code == 200
     assert watched.client.http.get("/metrics", headers={"Authorization": ""}).status_code == 401
-    elsewhere = httpx.get(f"http://127.0.0.1:{watched.ports['api']}/api/v1/tasks", trust_env=False)
+    elsewhere = httpx.get(f"http://127.0.0.1:{watched.ports['api']}/api/v1/tasks", timeout=60, trust_env=False)
     assert elsewhere.status_code == 404
 
 
@@ -274,8 +275,9 @@ def test_without_postgres_every_endpoint_answers_and_nothing_old_is_said(watched
 
 def test_the_successor_of_a_killed_worker_answers_at_the_same_port(watched: Watched) -> None:
     client = watched.client
-    task = client.submit(provider="sturdy", payload={"seconds": 1})
+    task = client.submit(provider="sturdy", payload={"seconds": 600})
     client.wait_until(task["task_id"], "running")
+    let_the_next_attempt_be_short(watched.windlass, task["task_id"])
     (worker,) = client.workers()
     os.kill(worker["pid"], signal.SIGKILL)
     assert client.finished(task["task_id"])["status"] == "completed"

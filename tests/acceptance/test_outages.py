@@ -12,13 +12,14 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from tests.acceptance.conftest import let_the_next_attempt_be_short
 from tests.support.installation import SHORT_LEASES, Client, Windlass
 from tests.support.metrics import Said, ask
 from tests.support.servers.broker_alarm import memory_alarm
 from tests.support.servers.private_servers import Servers, new_directory
 from tests.support.up import READY, WindlassUp
 from tests.support.waiting import wait_until
-from windlass.shared.process.procfs import descendants
+from windlass.shared.process.procfs import ProcessIdentity, descendants
 
 
 @pytest.fixture(scope="module")
@@ -40,18 +41,29 @@ def up_client(up: WindlassUp) -> Iterator[Client]:
     client.close()
 
 
+@contextmanager
+def nobody_starts_it_again(up: WindlassUp) -> Iterator[None]:
+    """The supervisor is frozen: what was killed stays away until everything has been looked at."""
+    os.kill(up.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(up.pid, signal.SIGCONT)
+
+
 def test_tasks_are_accepted_while_rabbitmq_is_away_and_run_when_it_is_back(up: WindlassUp, up_client: Client) -> None:
     killed = up.pid_of("rabbitmq")
     running = up_client.submit(payload={"seconds": 2})["task_id"]
     up_client.wait_until(running, "running")
-    os.kill(killed, signal.SIGKILL)
-    ids = up_client.submit_many([{}] * 30)
-    waiting = up_client.submit()
-    assert waiting["status"] == "queued"
-    assert up_client.http.get("/health/ready").status_code == 200
-    wait_until("it is said", lambda: why(up_client, waiting["task_id"]) == "broker-away")
-    assert up_client.http.get("/health").json()["components"]["broker"]["status"] == "unhealthy"
-    wait_until("RabbitMQ is back", lambda: up.pid_of("rabbitmq") != killed, seconds=40)
+    with nobody_starts_it_again(up):
+        os.kill(killed, signal.SIGKILL)
+        ids = up_client.submit_many([{}] * 30)
+        waiting = up_client.submit()
+        assert waiting["status"] == "queued"
+        assert up_client.http.get("/health/ready").status_code == 200
+        wait_until("it is said", lambda: why(up_client, waiting["task_id"]) == "broker-away")
+        wait_until("also in its health", lambda: broker_of(up_client)["status"] == "unhealthy")
+    wait_until("RabbitMQ is back", lambda: up.pid_of("rabbitmq") != killed, seconds=150)
     for task_id in [running, *ids]:
         task = up_client.finished(task_id)
         assert (task["status"], task["retry_count"], task["attempt"]) == ("completed", 0, 1)
@@ -72,21 +84,27 @@ def test_a_rabbitmq_that_takes_no_messages_is_told_of_for_as_long_as_it_does(up:
     with memory_alarm(up.pid_of("rabbitmq")):
         task_id = up_client.submit()["task_id"]
         wait_until("it is said", lambda: why(up_client, task_id) == "broker-blocked")
+        wait_until("also in its health", lambda: broker_of(up_client)["status"] == "degraded")
         health = up_client.http.get("/health").json()
         broker = health["components"].pop("broker")
         assert (health["status"], broker["status"]) == ("degraded", "degraded")
         assert "short of memory" in broker["detail"]
         assert {component["status"] for component in health["components"].values()} == {"healthy"}
-        assert dispatcher_says(up).values("windlass_broker_blocked") == [1]
+        wait_until("it is measured", lambda: dispatcher_says(up).values("windlass_broker_blocked") == [1])
         assert up_client.get(task_id)["status"] == "queued"
     task = up_client.finished(task_id)
     assert (task["status"], task["attempt"], task["retry_count"]) == ("completed", 1, 0)
     up_client.wait_until_healthy()
-    assert dispatcher_says(up).values("windlass_broker_blocked") == [0]
+    wait_until("it is over", lambda: dispatcher_says(up).values("windlass_broker_blocked") == [0])
 
 
 def why(client: Client, task_id: str) -> str:
     return str(client.http.get(f"/api/v1/tasks/{task_id}/why").raise_for_status().json()["reason"])
+
+
+def broker_of(client: Client) -> dict[str, str]:
+    component: dict[str, str] = client.http.get("/health").json()["components"]["broker"]
+    return component
 
 
 def dispatcher_says(up: WindlassUp) -> Said:
@@ -99,17 +117,19 @@ def dispatcher_says(up: WindlassUp) -> Said:
 def test_a_restart_of_postgres_under_load_costs_no_retry(
     up: WindlassUp, up_client: Client, how: signal.Signals
 ) -> None:
-    ids = up_client.submit_many([{"payload": {"seconds": 1 + number / 20, "steps": 10}} for number in range(20)])
-    up_client.wait_until(ids[0], "running")
+    ids = up_client.submit_many([{"payload": {"seconds": 3 + number / 20, "steps": 10}} for number in range(20)])
+    wait_until("some of them run", lambda: up_client.tasks(status="running"))
     stopped = up.pid_of("postgres")
-    os.kill(stopped, how)
     answers: list[httpx.Response] = []
 
-    def is_back() -> bool:
+    def is_accepted() -> bool:
         answers.append(up_client.http.post("/api/v1/tasks", json={"actor": "probe"}))
-        return answers[-1].status_code == 201 and up.pid_of("postgres") != stopped
+        return answers[-1].status_code == 201
 
-    wait_until("Postgres is back", is_back, seconds=40)
+    with nobody_starts_it_again(up):
+        os.kill(stopped, how)
+        wait_until("it is missed", lambda: not is_accepted())
+    wait_until("Postgres is back", lambda: is_accepted() and up.pid_of("postgres") != stopped, seconds=150)
     refused = [answer for answer in answers if answer.status_code != 201]
     assert refused
     assert {answer.status_code for answer in refused} == {503}
@@ -123,34 +143,39 @@ def test_a_restart_of_postgres_under_load_costs_no_retry(
 
 @contextmanager
 def frozen(pid: int) -> Iterator[None]:
-    """A server that holds its connections and answers nothing."""
-    processes = [pid, *(process.pid for process in descendants(pid))]
-    for each in processes:
-        os.kill(each, signal.SIGSTOP)
+    """A server that holds its connections and answers nothing: first who could start more, and then all others. One
+    may end by itself just before."""
+    server = ProcessIdentity.of(pid)
+    assert server is not None
     try:
+        server.send(signal.SIGSTOP)
+        for each in descendants(pid):
+            each.send(signal.SIGSTOP)
         yield
     finally:
-        for each in processes:
-            os.kill(each, signal.SIGCONT)
+        for each in [server, *descendants(pid)]:
+            each.send(signal.SIGCONT)
 
 
 def test_an_outage_longer_than_the_lease_hands_work_back_for_free(stopped_windlass: Windlass, servers: Servers) -> None:
     """Postgres frozen past the lease: workers stop their work in time, and hand it back when it answers again."""
     windlass = stopped_windlass
-    # Two seconds between the worker's own stop and the guardian's deadline, which a busy machine may need.
-    windlass.environment |= {"WINDLASS_LEASE_SECONDS": "8", "WINDLASS_STOP_GRACE_SECONDS": "2"}
+    # Seconds between the worker's own stop and the guardian's deadline, which a busy machine may need.
+    lease_seconds = 12
+    windlass.environment |= {"WINDLASS_LEASE_SECONDS": str(lease_seconds), "WINDLASS_STOP_GRACE_SECONDS": "5"}
     windlass.start_all()
     client = windlass.client
-    ids = client.submit_many([{"payload": {"seconds": 12}} for _ in range(4)])
+    ids = client.submit_many([{"payload": {"seconds": 600}} for _ in range(4)])
     for task_id in ids:
         client.wait_until(task_id, "running")
+    let_the_next_attempt_be_short(windlass, *ids)
     worker = client.workers()[0]
     with frozen(servers.postgres_pid):
+        since = time.monotonic()
         # Frozen in the middle of a renewal, Postgres looks as if somebody had locked the rows.
         stopped = re.compile("their leases cannot be renewed|stopping it, for somebody keeps its row locked")
         wait_until("the work was stopped", lambda: stopped.search(windlass.log()))
-        since = time.monotonic()
-        wait_until("past every lease", lambda: time.monotonic() > since + 6)
+        wait_until("past every lease", lambda: time.monotonic() > since + lease_seconds + 1)
     for task_id in ids:
         task = client.finished(task_id)
         assert (task["status"], task["retry_count"]) == ("completed", 0)

@@ -162,7 +162,7 @@ def finished(client: Client, task_id: str) -> Task:
 def test_a_function_runs_and_returns_its_result(own: Windlass) -> None:
     task = finished(own.client, submit(own, "count", {"words": ["a", "b"]}))
     assert task["result"] == {"count": 2, "attempt": 1, "user_id": "ann"}
-    assert "counting for ann" in own.log()
+    wait_until("it is in the log", lambda: "counting for ann" in own.log())
 
 
 def test_a_coroutine_runs_inside_the_middleware_and_its_claim(own: Windlass, notes: Path) -> None:
@@ -217,16 +217,16 @@ def test_a_cancel_reaches_a_coroutine_where_it_awaits(own: Windlass, notes: Path
 
 def test_a_coroutine_whose_time_is_up_is_stopped(own: Windlass, notes: Path) -> None:
     payload = {"text": "hi", "notes": str(notes), "seconds": 300}
-    task = finished(own.client, submit(own, "translate", payload, timeout_seconds=0.5, max_retries=0))
+    task = finished(own.client, submit(own, "translate", payload, timeout_seconds=4, max_retries=0))
     assert (task["status"], task["error"]["type"]) == ("dead", "TimedOut")
     assert lines(notes)[2:] == ["stopped by CancelledError", "after translate: TimedOut"]
 
 
 def test_a_dramatiq_application_moves_with_one_table(own: Windlass) -> None:
-    done = own.client.submit(wait=30, actor="resize", payload={"url": "a.png"})
+    done = own.client.submit(wait=50, actor="resize", payload={"url": "a.png"})
     assert (done["status"], done["result"]) == ("completed", "a.png?width=64")
     assert (done["timeout_seconds"], done["max_retries"]) == (600, 4), "its time_limit and max_retries"
-    thrown = own.client.submit(wait=30, actor="resize", payload={"url": "a.txt"})
+    thrown = own.client.submit(wait=50, actor="resize", payload={"url": "a.txt"})
     assert (thrown["status"], thrown["attempt"], thrown["error"]["type"]) == ("dead", 1, "NoSuchPicture")
 
 
@@ -241,7 +241,13 @@ def test_a_dramatiq_application_moves_with_one_table(own: Windlass) -> None:
 def test_what_the_pages_send_arrives(own: Windlass, script: str, printed: list[str]) -> None:
     sender = {**os.environ, "WINDLASS_URL": own.url, "WINDLASS_API_KEY": KEY}
     done = subprocess.run(
-        [sys.executable, script], cwd=own.directory, env=sender, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, script],
+        cwd=own.directory,
+        env=sender,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
     )
     assert (done.stdout.splitlines(), done.stderr) == (printed, "")
 
@@ -257,7 +263,7 @@ def test_a_module_that_cannot_be_imported_takes_down_its_queue_alone(own: Windla
     told = [line for line in own.log().splitlines() if "painter.painter is not served" in line]
     assert len(told) == 1
     assert "ERROR" in told[0]
-    assert own.client.submit(wait=30, payload={})["status"] == "completed"
+    assert own.client.submit(wait=50, payload={})["status"] == "completed"
 
 
 def test_a_worker_that_can_serve_nothing_lives_and_says_so(own: Windlass) -> None:
@@ -270,10 +276,18 @@ def test_a_worker_that_can_serve_nothing_lives_and_says_so(own: Windlass) -> Non
     broken = wait_until("it says so", says_so)
     assert broken.keys() == {"painter.painter", "translate.nowhere"}
     assert broken["translate.nowhere"] == "WINDLASS_QUEUES names translate.nowhere, and no provider serves it"
-    told = Said(metrics.ask(port), own.client.http.get("/metrics").text)
+
+    def told() -> Said | None:
+        """Nothing while its endpoint is not open yet."""
+        try:
+            return Said(metrics.ask(port), own.client.http.get("/metrics").text)
+        except httpx.ConnectError:
+            return None
+
+    said = wait_until("it tells Prometheus", told)
     for queue in broken:
-        assert told.values("windlass_queue_broken", queue=queue) == [1]
-    assert told.values("windlass_actor_versions", actor="translate") == [1]
+        assert said.values("windlass_queue_broken", queue=queue) == [1]
+    assert said.values("windlass_actor_versions", actor="translate") == [1]
     with windlass.Client(str(own.client.http.base_url), KEY) as client:
         found = {each.name: each for each in look_there("here", client)}
     assert found["queue painter.painter"].state == "bad"
@@ -295,9 +309,9 @@ def test_after_kill_9_of_the_worker_it_is_finished_once_and_what_it_cost_is_kept
 
 def test_a_coroutine_that_does_not_stop_takes_its_process_along(own: Windlass, notes: Path) -> None:
     (before,) = wait_until("a worker", own.workers)
-    task_id = submit(own, "deaf", {"notes": str(notes)}, timeout_seconds=0.3, max_retries=0)
+    task_id = submit(own, "deaf", {"notes": str(notes)}, timeout_seconds=4, max_retries=0)
     task = finished(own.client, task_id)
     assert (task["status"], task["error"]["type"]) == ("dead", "TimedOut")
     assert lines(notes) == ["before deaf", "began", "does not care"]
-    (after,) = wait_until("another worker", own.workers)
-    assert after["pid"] != before["pid"]
+    wait_until("another worker", lambda: {each["pid"] for each in own.workers()} not in (set(), {before["pid"]}))
+    assert before["pid"] not in {each["pid"] for each in own.workers()}

@@ -37,7 +37,10 @@ def windlass(
 ) -> Iterator[Windlass]:
     directory: Path = tmp_path_factory.mktemp("projects")
     config = '[providers.nowhere]\nactor = "probe"\nlimit = 0\n'
-    with a_windlass_apart(servers, migrated_template, management, directory, config=config) as windlass:
+    # A worker that is frozen for as long as a test looks is not ended for it.
+    with a_windlass_apart(
+        servers, migrated_template, management, directory, config=config, WINDLASS_LEASE_SECONDS="20"
+    ) as windlass:
         windlass.start_all()
         yield windlass
 
@@ -73,7 +76,9 @@ class Project:
         return queue
 
     def until(self, state: str) -> dict[str, Any]:
-        return wait_until(f"the queue is {state}", lambda: queue if (queue := self.queue)["state"] == state else None)
+        return wait_until(
+            f"the queue is {state}", lambda: queue if (queue := self.queue)["state"] == state else None, seconds=150
+        )
 
 
 @pytest.fixture

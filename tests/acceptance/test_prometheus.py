@@ -152,7 +152,7 @@ def test_every_panel_shows_something(watched: Watched) -> None:
         return not missing
 
     try:
-        wait_until("every panel shows something", show, seconds=60)
+        wait_until("every panel shows something", show, seconds=150)
     finally:
         assert not [(each.where, filled(each)) for each in missing]
 

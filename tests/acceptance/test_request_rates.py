@@ -16,6 +16,7 @@ from tests.support.waiting import wait_until
 
 LIMIT, PER_SECONDS = 5, 3
 SLICE_SECONDS = PER_SECONDS / 20
+RATE_LIMITED = "rate-limited-until"
 PROVIDERS = f"""
 [providers.rated]
 actor = "probe"
@@ -69,7 +70,7 @@ def test_in_no_window_do_more_calls_come_than_the_rate_allows_though_a_worker_is
     (decision 0039), which a busy machine does to it: what it was late by is taken off the window."""
     client = windlass.client
     ids = client.submit_many(
-        [{"provider": "rated", "payload": {"seconds": seconds}} for seconds in [2] * LIMIT + [0.1] * LIMIT]
+        [{"provider": "rated", "payload": {"seconds": seconds}} for seconds in [8] * LIMIT + [0.1] * LIMIT]
     )
     wait_until("all that may start are under way", lambda: provider.open_calls == LIMIT)
     killed = client.get(ids[0])["worker_id"]
@@ -82,12 +83,14 @@ def test_in_no_window_do_more_calls_come_than_the_rate_allows_though_a_worker_is
     assert len({start["worker_id"] for start in starts}) >= 2, "several workers took part"
     came = {(call.task_id, call.attempt): call.came_at for call in provider.calls}
     started = {(start["task_id"], start["attempt"]): start["at"] for start in starts}
-    assert came.keys() == started.keys()
+    by = {(start["task_id"], start["attempt"]): start["worker_id"] for start in starts}
+    assert came.keys() <= started.keys()
+    assert {by[each] for each in started.keys() - came.keys()} <= {killed}, "only the dead make no call that was due"
     assert most_in(PER_SECONDS, list(started.values())) == LIMIT
-    delays = [came[each] - started[each] for each in started]  # and the two clocks' difference
+    delays = [came[each] - started[each] for each in came]  # and the two clocks' difference
     unequally_late = max(delays) - min(delays)
     assert most_in(PER_SECONDS - max(0, unequally_late - SLICE_SECONDS), list(came.values())) <= LIMIT
-    assert max(started.values()) - min(started.values()) < 5 * PER_SECONDS, "and it is used"
+    assert max(started.values()) - min(started.values()) < 10 * PER_SECONDS, "and it is used"
 
 
 def most_in(seconds: float, times: list[float]) -> int:
@@ -101,8 +104,7 @@ def test_who_waits_for_the_rate_is_queued_and_leaves_the_worker_to_others(windla
     ids = client.submit_many([{"provider": "slow", "timeout_seconds": 1}] * 8)
     assert client.submit(provider="probe", priority=0, wait=40)["status"] == "completed", "its worker has two threads"
     assert {client.get(each)["status"] for each in ids} == {"queued"}
-    answer = client.why(ids[0])
-    assert answer["reason"] == "rate-limited-until"
+    answer = wait_until("it is said", lambda: why if (why := client.why(ids[0]))["reason"] == RATE_LIMITED else None)
     waits_for = datetime.fromisoformat(answer["details"]["until"]) - datetime.fromisoformat(first["started_at"])
     assert 3600 < waits_for.total_seconds() < 3600 * 1.1
 

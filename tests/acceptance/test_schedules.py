@@ -295,12 +295,12 @@ def test_janitors_killed_and_frozen_while_times_come_due_double_nothing_and_leav
     names = [f"often {number}" for number in range(5)]
     for name in names:
         make(client, name, cron=None, every_seconds=10, overlap="allow", catch_up="all")
-    wait_until("the first due time", lambda: runs(client, names[0]), seconds=30)
+    wait_until("the first due time", lambda: runs(client, names[0]), seconds=90)
     os.kill(others[0].pid, signal.SIGSTOP)
     others[1].kill()
-    wait_until("the second", lambda: all(len(runs(client, name)) >= 2 for name in names), seconds=40)
+    wait_until("the second", lambda: all(len(runs(client, name)) >= 2 for name in names), seconds=90)
     os.kill(others[0].pid, signal.SIGCONT)
-    wait_until("the third", lambda: all(len(runs(client, name)) >= 3 for name in names), seconds=40)
+    wait_until("the third", lambda: all(len(runs(client, name)) >= 3 for name in names), seconds=90)
     for name in names:
         call(client, "POST", f"/{name}/pause")
         told = runs(client, name)

@@ -28,7 +28,9 @@ def issue(api: Windlass, task_id: UUID, key: str = KEY) -> Response:
 
 
 def without_key(api: Windlass, method: str, path: str, **headers: str) -> Response:
-    return httpx.request(method, f"http://127.0.0.1:{api.port}/api/v1/{path}", headers=headers, trust_env=False)
+    return httpx.request(
+        method, f"http://127.0.0.1:{api.port}/api/v1/{path}", headers=headers, timeout=60, trust_env=False
+    )
 
 
 async def status_with(api: Windlass, task_id: UUID, token: str) -> int:

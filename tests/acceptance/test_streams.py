@@ -187,7 +187,7 @@ async def test_a_client_that_does_not_read_is_cut_off_and_can_resume(api: Windla
     before = resident(api.api.pid)
     with ExitStack() as stack:
         clients = [stack.enter_context(silent_client(api.port, attempt.task_id)) for _ in range(8)]
-        await until(lambda: _is_true(all(map(is_cut_off, clients))), seconds=20)
+        await until(lambda: _is_true(all(map(is_cut_off, clients))))
     assert resident(api.api.pid, peak=True) - before < 32 * MEGABYTE, "20 MB were to be told to each of them"
     async with story_of(api.port, attempt.task_id) as stream:
         told = await stream.some(82)
@@ -220,8 +220,8 @@ def resident(pid: int, *, peak: bool = False) -> int:
 async def test_told_to_stop_an_api_ends_its_streams_in_time_also_the_stuck_ones(api: Windlass, engine: Engine) -> None:
     attempt = await engine.running()
     port = free_port()
-    leaving = api.start("api", WINDLASS_PORT=str(port), WINDLASS_STREAM_PATIENCE_SECONDS="60")
-    await until(lambda: _is_true(accepts(port)), seconds=30)
+    leaving = api.start("api", WINDLASS_PORT=str(port), WINDLASS_STREAM_PATIENCE_SECONDS="600")
+    await until(lambda: _is_true(accepts(port)), seconds=120)
     async with story_of(port, attempt.task_id) as stream:
         await stream.some(2)
         for _ in range(80):
@@ -232,7 +232,7 @@ async def test_told_to_stop_an_api_ends_its_streams_in_time_also_the_stuck_ones(
             leaving.send_signal(signal.SIGTERM)
             assert await stream.event() is None, "it ends in order"
             await until(lambda: _is_true(is_cut_off(stuck)))
-            assert time.monotonic() - told_at < 20, (
+            assert time.monotonic() - told_at < 60, (
                 "two seconds and some for a busy machine, and not a stream's patience"
             )
     await asyncio.to_thread(leaving.wait, 60)

@@ -52,14 +52,14 @@ def test_a_restart_of_postgres_is_a_pause_and_no_end(
             async with everybody_reading(postgres.url, attempt.task_id, readers=2):
                 await asyncio.to_thread(postgres.stop, how)
             pings = story.pings, many.pings
-            await until(lambda: _is(story.pings > pings[0] + 1 and many.pings > pings[1] + 1), seconds=30)
+            await until(lambda: _is(story.pings > pings[0] + 1 and many.pings > pings[1] + 1))
             async with story_of(api_on_it.port, attempt.task_id) as refused:
                 assert (refused.status, refused.headers["retry-after"]) == (503, "2")
             await asyncio.to_thread(postgres.start)
             async with an_engine(postgres.url) as engine:
                 await progress(engine, attempt, "back again")
                 await engine.finish(attempt)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(90):
                 assert [event.id for event in await listening[0]] == ["3", "4"]
                 assert [event.data["seq"] for event in await listening[1]] == [3, 4]
 
@@ -108,7 +108,7 @@ async def test_a_rolling_restart_of_the_api_loses_and_repeats_nothing(api: Windl
         while not told or told[-1].name != "complete":
             for port in ports:
                 position = told[-1].id if told else "0"
-                with suppress(ConnectionError):
+                with suppress(ConnectionError, asyncio.IncompleteReadError):
                     async with story_of(port, attempt.task_id, last_event_id=position) as stream:
                         assert stream.status in {200, 503}
                         if stream.status == 200:
@@ -130,7 +130,7 @@ async def test_a_rolling_restart_of_the_api_loses_and_repeats_nothing(api: Windl
 
 async def stop(process: Process) -> None:
     process.send_signal(signal.SIGTERM)
-    assert await asyncio.to_thread(process.wait, 10) == 0
+    assert await asyncio.to_thread(process.wait, 60) == 0
 
 
 def wait_until_ready(port: int) -> None:

@@ -266,7 +266,7 @@ def test_an_actor_that_is_registered_takes_tasks_within_moments_though_nobody_ru
     assert refusal(unknown) == (422, "unknown-actor", ["/actor"])
     ask_postgres(database, lambda connection: registry.register(connection, [definition()]))
     newest = definition().version
-    wait_until("known", lambda: {version_of(each, "translate") for each in apis} == {newest}, seconds=20)
+    wait_until("known", lambda: {version_of(each, "translate") for each in apis} == {newest})
     whole = post(client, {"actor": "translate", "payload": {"text": "hi"}})
     assert whole.status_code == 201, whole.text
     task = whole.json()
@@ -289,7 +289,7 @@ def test_an_actor_that_is_registered_takes_tasks_within_moments_though_nobody_ru
 
 def test_a_registered_actor_is_shown_wherever_one_looks(client: Client, database: str) -> None:
     ask_postgres(database, lambda connection: registry.register(connection, [definition()]))
-    wait_until("known", lambda: version_of(client, "translate") == definition().version, seconds=20)
+    wait_until("known", lambda: version_of(client, "translate") == definition().version)
     listed = {each["name"]: each for each in client.http.get("/api/v1/actors").json()["items"]}
     assert set(listed) == {"agent", "embed", "media", "probe", "summarize", "translate", "webhook"}
     assert (listed["probe"]["built_in"], listed["translate"]["built_in"]) == (True, False)
@@ -333,9 +333,7 @@ def test_while_two_versions_run_what_both_take_is_accepted(client: Client, datab
         await registry.register(connection, [new])
 
     ask_postgres(database, deploy)
-    wait_until(
-        "both known", lambda: len(client.http.get("/api/v1/actors/translate").json()["versions"]) == 2, seconds=20
-    )
+    wait_until("both known", lambda: len(client.http.get("/api/v1/actors/translate").json()["versions"]) == 2)
     assert version_of(client, "translate") == new.version
     assert post(client, {"text": "hi"}, path="/translate").status_code == 201
     refused = post(client, {"text": "hi", "tone": "dry"}, path="/translate")
@@ -353,7 +351,6 @@ def test_while_two_versions_run_what_both_take_is_accepted(client: Client, datab
     wait_until(
         "the old one forgotten",
         lambda: post(client, {"text": "hi", "tone": "dry"}, path="/translate").status_code == 201,
-        seconds=20,
     )
 
 

@@ -116,6 +116,7 @@ def test_a_successor_takes_back_at_once_what_worker_and_guardian_had(windlass: W
     for task_id, lease_end in zip(ids, lease_ends, strict=True):
         assert_proven_and_running_again(windlass, task_id, lease_end, "nothing that they had started is left")
     assert dead in [worker["worker_id"] for worker in client.workers("lost")]
+    wait_until("it is said", lambda: f"worker {dead} is proven dead" in windlass.log())
     assert windlass.log().count(f"worker {dead} is proven dead") == 1
 
 

@@ -5,6 +5,7 @@ import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -18,8 +19,8 @@ from tests.support.waiting import wait_until
 
 NAMES = ("openrouter", "stormy", "impatient", "metered", "wrong", "spent")
 MORE = {
-    "impatient": "call_timeout_seconds = 2",
-    "metered": "rate = {limit = 2, per_seconds = 1}",
+    "impatient": "call_timeout_seconds = 10",
+    "metered": "rate = {limit = 2, per_seconds = 3}",
     "wrong": 'base_url = "BASE_URL"\napi_key_env = "KEY_OF_NAME"',
     "spent": 'base_url = "BASE_URL"\napi_key_env = "KEY_OF_NAME"',
 }
@@ -175,7 +176,7 @@ def troubled(windlass: Windlass) -> dict[str, Task]:
 
 
 def test_words_come_as_they_are_written_and_the_result_says_what_they_cost(client: Client, fake: FakeProviders) -> None:
-    name, text = a_text(words="[[pace=0.15]]")
+    name, text = a_text(words="[[pace=0.3]]")
     task = summarize(client, text, model="vendor/large", max_words=40, instructions="Name the keeper first.")
     heard: list[str] = []
     with client.stream(task["task_id"]) as events:
@@ -244,7 +245,7 @@ def test_a_model_that_does_not_come_to_the_point_is_not_asked_for_ever(client: C
 
 def test_progress_says_which_part_is_read(client: Client, fake: FakeProviders) -> None:
     name, text = a_long_text()
-    fake.script("openrouter", "pace=0.08", match=name, times=None)
+    fake.script("openrouter", "pace=0.15", match=name, times=None)
     task = client.finished(summarize(client, text)["task_id"])
     said = [event["data"]["progress"] for event in client.events(task["task_id"]) if event["type"] == "progress"]
     parts = [f"Summarising part {number} of 4" for number in (1, 2, 3, 4)]
@@ -258,7 +259,10 @@ def test_the_calls_of_one_summary_keep_to_the_providers_rate(client: Client, fak
     assert task["status"] == "completed"
     times = [order["at"] for order in orders(fake, name)]
     assert len(times) >= 5
-    assert all(third - first > 0.85 for first, third in zip(times, times[2:], strict=False)), "two in a second"
+    # A call may come late, and then the next but one comes after it sooner; but it never comes early.
+    assert all(third - first > 1 for first, third in zip(times, times[2:], strict=False)), "two in three seconds"
+    begun = datetime.fromisoformat(task["started_at"]).timestamp()
+    assert all(at - begun > 0.85 * 3 * (number // 2) for number, at in enumerate(times)), "from the beginning on"
 
 
 # What goes wrong
@@ -298,7 +302,7 @@ def only_the_third_was_repeated(fake: FakeProviders, name: str) -> None:
 
 
 def test_a_429_pauses_the_provider_and_costs_no_retry(client: Client) -> None:
-    first = summarize(client, a_text(words="[[429=2 x1]]")[1], provider="stormy")
+    first = summarize(client, a_text(words="[[429=10 x1]]")[1], provider="stormy")
     client.wait_until(first["task_id"], "retrying")
     second = summarize(client, a_text()[1], provider="stormy")
     assert client.http.get(f"/api/v1/tasks/{second['task_id']}/why").json()["reason"] == "rate-limited-until"
@@ -346,7 +350,7 @@ def test_a_cancel_in_the_middle_hangs_up(client: Client, fake: FakeProviders) ->
 
 
 def test_a_summary_that_takes_too_long_is_timed_out_and_hung_up(client: Client, fake: FakeProviders) -> None:
-    task = summarize(client, a_text(words="[[pace=60]]")[1], timeout_seconds=2, max_retries=0)
+    task = summarize(client, a_text(words="[[pace=60]]")[1], timeout_seconds=8, max_retries=0)
     done = client.finished(task["task_id"])
     assert (done["status"], done["error"]["type"]) == ("dead", "TimedOut")
     wait_until("hung up", lambda: fake.books("openrouter")["open_streams"] == 0)
@@ -361,6 +365,7 @@ def test_a_worker_that_ends_in_the_middle_pays_for_no_part_twice(
     task = summarize(client, text)
     # A report brings both the progress and the checkpoint: two parts are paid for, and written down.
     wait_until("part 3", lambda: "part 3 of" in client.get(task["task_id"])["progress"]["message"])
+    wait_until("it is asked for", lambda: len(orders(fake, name)) == 3)
     if how == "stopped":
         windlass.actors.send_signal(signal.SIGTERM)
         windlass.actors.wait(60)

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -134,7 +135,8 @@ def test_one_trace_leads_from_the_client_through_a_retry_to_the_provider(
     assert provider.traceparents == [f"00-{TRACE_ID}-{call.span_id}-01" for call in calls]
     assert not [word for word in (SECRET, "lighthouse", "He wrote") if word.encode() in receiver.everything]
 
-    lines = [json.loads(line) for line in windlass.log().splitlines()]
+    whole = [line for line in windlass.log().splitlines(keepends=True) if line.endswith("\n")]
+    lines = [json.loads(line) for line in whole]
     of_task = [line for line in lines if line["service"] == "actors" and task_id in json.dumps(line)]
     worker = windlass.client.get(task_id)["worker_id"]
     assert of_task
@@ -146,7 +148,7 @@ def test_one_trace_leads_from_the_client_through_a_retry_to_the_provider(
     refused = windlass.client.http.get("/api/v1/workers", headers={"Authorization": "Bearer wl_nobody_at_all"})
     assert refused.status_code == 401
     windlass.api.terminate()
-    assert windlass.api.wait(timeout=30) == 0
+    assert windlass.api.wait(timeout=60) == 0
     answers = {span.name: span.attributes["http.response.status_code"] for span in receiver.spans if is_answer(span)}
     assert answers["GET /api/v1/workers"] == 401, "what was not sent yet is sent before the process ends"
     assert not [name for name in answers if "/health" in name]
@@ -157,8 +159,9 @@ def is_answer(span: ReceivedSpan) -> bool:
 
 
 def is_whole(receiver: TraceReceiver) -> bool:
-    names = [span.name for span in receiver.of_trace(TRACE_ID)]
-    return names.count("process summarize.chatty") == 2 and names.count("submit") == 1
+    """Each process sends its own when it pleases."""
+    kinds = Counter(span.kind for span in receiver.of_trace(TRACE_ID))
+    return kinds == {"server": 1, "producer": 1, "consumer": 2, "client": 2}
 
 
 def only(spans: list[ReceivedSpan], name: str) -> ReceivedSpan:

@@ -16,9 +16,10 @@ from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
 from windlass.shared.migrations.runner import migrate
+from windlass.shared.process.procfs import stat_of
 from windlass.shared.store.functions import schema
 
-ROUNDS_IN_EACH_STAGE = 3
+ROUNDS_IN_EACH_STAGE = 4
 Processes = list[Process]
 
 
@@ -96,8 +97,8 @@ def workers_of(database_url: str, service: Processes) -> set[str]:
 
 
 def parent_of(pid: int) -> int:
-    path = Path(f"/proc/{pid}/stat")
-    return int(path.read_text().rpartition(")")[2].split()[1]) if path.exists() else 0
+    stat = stat_of(pid)
+    return stat.parent if stat is not None else 0
 
 
 def test_an_upgrade_under_load_and_the_way_back(windlass: Windlass, empty_database_url: str) -> None:
@@ -126,7 +127,8 @@ def test_an_upgrade_under_load_and_the_way_back(windlass: Windlass, empty_databa
     load.go_on()
     load.end()
 
-    wait_until("all have ended", lambda: not ask(database_url, "SELECT 1 FROM tasks WHERE completed_at IS NULL"))
+    still = "SELECT 1 FROM tasks WHERE completed_at IS NULL"
+    wait_until("all have ended", lambda: not ask(database_url, still), seconds=120)
     became = {str(row["task_id"]): row["status"] for row in ask(database_url, "SELECT task_id, status FROM tasks")}
     assert became == load.expected
     assert len(became) > 200

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -50,6 +51,13 @@ def answer(client: httpx.Client, path: str, **parameters: Any) -> Any:
     return client.get(f"/api/v1/{path}", params=parameters).raise_for_status().json()
 
 
+def save(file: Path, content: str) -> None:
+    """Whole at once, as an editor does it: nobody reads half of it."""
+    draft = file.with_suffix(".draft")
+    draft.write_text(content)
+    draft.replace(file)
+
+
 def says(up: WindlassUp, words: str) -> list[str]:
     return [line for line in up.log.splitlines() if words in line]
 
@@ -63,7 +71,7 @@ def test_running_tasks_are_handed_back_and_run_by_the_new_code(up: WindlassUp) -
         before, version = up.run_file(), answer(client, "actors/greet")["version"]
 
         # A file that cannot be imported: the old code and what is known of it stay.
-        (own / "our_actors.py").write_text(NEW)
+        save(own / "our_actors.py", NEW)
         (said,) = wait_until("it complains", lambda: says(up, "the old code stays"), seconds=READY_SECONDS)
         assert "our_actors.py changed, and the old code stays until the next save: WINDLASS_ACTORS: " in said
         assert "needs words, which is not installed here" in said
@@ -72,10 +80,10 @@ def test_running_tasks_are_handed_back_and_run_by_the_new_code(up: WindlassUp) -
         assert answer(client, "actors/greet")["version"] == version
 
         # The next save mends it.
-        (own / "words.py").write_text('WORD = "Hello"\n')
+        save(own / "words.py", 'WORD = "Hello"\n')
         wait_until("it is ready again", lambda: says(up, "the actors are ready again"), seconds=READY_SECONDS)
         (said,) = says(up, "words.py changed: registered anew")
-        task = answer(client, f"tasks/{task_id}", wait=30)
+        task = answer(client, f"tasks/{task_id}", wait=50)
         assert (task["status"], task["result"], task["attempt"]) == ("completed", "Hello, you", 2), task["error"]
         assert task["retry_count"] == 0
         story = [event["type"] for event in answer(client, f"tasks/{task_id}/events")["items"]]
@@ -83,7 +91,7 @@ def test_running_tasks_are_handed_back_and_run_by_the_new_code(up: WindlassUp) -
             "claim", "interrupt", "claim", "complete",
         ]  # fmt: skip
         assert answer(client, "actors/greet")["version"] != version
-        later = client.post("/api/v1/tasks/greet", json={"name": "Ann"}, params={"wait": 30}).json()
+        later = client.post("/api/v1/tasks/greet", json={"name": "Ann"}, params={"wait": 50}).json()
         assert later["result"] == "Hello, Ann"
 
     after = up.run_file()

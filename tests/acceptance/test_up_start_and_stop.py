@@ -6,14 +6,16 @@ import re
 import shutil
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 
 import asyncpg
 import pytest
 
 from tests.support.servers.private_servers import new_directory
-from tests.support.up import WindlassUp, still_running
+from tests.support.up import START_SECONDS, WindlassUp, still_running
 from tests.support.waiting import wait_until
+from windlass.services.laptop.supervision.stop_signals import ASKED_AGAIN_SECONDS
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def test_uses_the_servers_that_are_named_though_nobody_reads_what_it_says(
     os.close(reading)
     up.begin(output=writing)
     os.close(writing)
-    wait_until("run.json", (up.directory / "run.json").exists)
+    wait_until("run.json", (up.directory / "run.json").exists, seconds=START_SECONDS)
     assert up.run_file()["postgres"] == {"pid": None, "url": database_url}
     assert up.run_file()["rabbitmq"] == {"pid": None, "url": amqp_url}
 
@@ -70,7 +72,10 @@ def draining(installation: Callable[..., WindlassUp], database_url: str, amqp_ur
 
 def test_asked_again_it_hands_back_at_once_what_runs(draining: WindlassUp, database_url: str) -> None:
     everyone = draining.everyone()
-    wait_until("it has heard", lambda: interrupted(draining) and "handing 1 back at once" in draining.log, every=0.3)
+    since = time.monotonic()
+    wait_until("what comes now is another wish", lambda: time.monotonic() > since + ASKED_AGAIN_SECONDS)
+    os.kill(draining.pid, signal.SIGINT)
+    wait_until("it has heard", lambda: "handing 1 back at once" in draining.log)
     assert draining.wait() == 0
     assert "killing everything" not in draining.log
     assert still_running(everyone) == []
@@ -85,13 +90,6 @@ def test_asked_a_third_time_it_kills_what_does_not_listen(draining: WindlassUp) 
     wait_until("it has ended", draining.has_ended_after_another_interrupt, every=0.3)
     assert "killing everything" in draining.log
     assert still_running(everyone) == []
-
-
-def interrupted(up: WindlassUp) -> bool:
-    """Ctrl-C once more, until it counts as another one: what comes within a second is the same wish."""
-    if "handing running tasks back at once" not in up.log:
-        os.kill(up.pid, signal.SIGINT)
-    return True
 
 
 async def only_row(database_url: str, query: str) -> tuple[object, ...]:
@@ -126,7 +124,7 @@ def test_a_start_after_a_clean_stop_is_quiet(
 def test_interrupted_while_it_starts_it_stops_what_it_had_started(installation: Callable[..., WindlassUp]) -> None:
     up = installation()
     up.begin()
-    wait_until("ready", lambda: "ready to accept connections" in up.log)
+    wait_until("ready", lambda: "ready to accept connections" in up.log, seconds=START_SECONDS)
     everyone = up.everyone()
     assert up.stop(signal.SIGHUP) == 0
     assert still_running(everyone) == []

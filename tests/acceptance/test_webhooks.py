@@ -130,7 +130,7 @@ class Hook:
 
 
 def greet(client: Client, tags: tuple[str, ...] = (), **payload: Any) -> dict[str, Any]:
-    return client.submit(actor="greet", payload={"name": "ann", **payload}, tags=tags, wait=30)
+    return client.submit(actor="greet", payload={"name": "ann", **payload}, tags=tags, wait=50)
 
 
 def whole(client: Client, delivery_id: str) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def test_a_task_s_webhook_url_makes_an_endpoint_whose_secret_is_said_once(ann: C
     made = ann.http.post("/api/v1/tasks", json={"actor": "probe", "webhook_url": url, "delay_seconds": 3600})
     assert made.status_code == 201
     receiver.secrets["/by-url"] = made.json()["webhook_secret"]
-    again = ann.submit(webhook_url=url, wait=30)
+    again = ann.submit(webhook_url=url, wait=50)
     assert "webhook_secret" not in again
     batch = ann.http.post("/api/v1/tasks/batch", json={"tasks": [{"actor": "probe", "webhook_url": url}]}).json()
     assert "webhook_secret" not in batch["tasks"][0]

@@ -8,8 +8,10 @@ from typing import Any, Self
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, expect
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
 class Visitor:

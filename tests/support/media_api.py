@@ -32,7 +32,7 @@ def api(servers: Servers, migrated_template: str, tmp_path_factory: pytest.TempP
     config.write_text(CONFIG)
     settings = {
         "WINDLASS_CONFIG": str(config),
-        "WINDLASS_STREAM_PATIENCE_SECONDS": "5",
+        "WINDLASS_STREAM_PATIENCE_SECONDS": "2",
         "WINDLASS_TRUSTED_PROXIES": "127.0.0.1",
         "STUDIO_CALLBACK_KEY": CALLBACK_KEY,
     }
