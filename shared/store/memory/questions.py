@@ -37,9 +37,11 @@ async def vector_of(
     if (vector := await _kept(db, model.model_id, asked)) is not None:
         return vector
     await tasks.submit_keyed(db, [_task(model, question, asked, user_id)])
-    while (vector := await _kept(db, model.model_id, asked)) is None and time.monotonic() < until:
+    while True:
+        vector, is_over = await _kept(db, model.model_id, asked), time.monotonic() >= until
+        if vector is not None or is_over:
+            return vector
         await asyncio.sleep(LOOK_SECONDS)
-    return vector
 
 
 def _task(model: EmbeddingModelRow, question: str, asked: bytes, user_id: str) -> Submission:
