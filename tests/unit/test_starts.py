@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from windlass.services.actors.worker.starting import starts as module
+from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.services.actors.worker.starting.starts import Starts
 from windlass.shared import db
@@ -94,7 +95,7 @@ class Process:
         self.running: list[Claimed] = []
         self.starts = Starts(
             postgres,
-            places=places,
+            capacity=Capacity(places),
             queues=queues,
             on_granted=lambda claimed, _sent_at: self.running.extend(claimed),
             on_suspect=lambda: None,
@@ -176,12 +177,12 @@ async def test_nothing_is_asked_for_without_a_place(postgres: Postgres) -> None:
     process.starts.ring(Bell("probe.a", 64))
     await process.settle()
     assert postgres.asked == [{"probe.a": 5}], "all places are asked for"
-    assert process.starts.free == 0
+    assert process.starts.free() == 0
     postgres.open.set()
     await process.settle()
     assert len(process.running) == 5
     await process.end_and_ask(2)
-    assert (len(process.running), process.starts.free) == (5, 0)
+    assert (len(process.running), process.starts.free()) == (5, 0)
 
 
 @played
@@ -193,7 +194,7 @@ async def test_a_call_that_was_not_answered_is_recalled_before_anything_else_is_
     assert [len(tokens) for tokens in postgres.recalled] == [3]
     assert process.count("probe.a") == 5, "what had been granted, and then for the places that were left"
     assert len({each.claim_token for each in process.running}) == 5
-    assert process.starts.free == 0
+    assert process.starts.free() == 0
 
 
 @played
@@ -206,7 +207,7 @@ async def test_a_call_that_was_rolled_back_leaves_its_places_and_its_credit(post
     ask = process.starts.ask_with(ending)
     assert ask is not None
     process.starts.undone(ask)
-    assert (process.starts.free, postgres.recalled) == (0, []), "who wanted to end still runs"
+    assert (process.starts.free(), postgres.recalled) == (0, []), "who wanted to end still runs"
     process.running.clear()
     process.starts.ended(ending)
     await process.settle()
@@ -227,7 +228,7 @@ def test_what_the_end_of_a_subjects_task_makes_may_start_in_the_same_call(
         process.starts.ring(Bell("probe.a"))
         await process.settle()
         (running,) = process.running
-        process.starts._held[running.claim_token] = replace(running, concerns=int(concerns))
+        process.starts._places._held[running.claim_token] = replace(running, concerns=int(concerns))
         ask = process.starts.ask_with([running.claim_token])
         assert (ask and ask.places) == asks, "nothing more was due when it began"
 

@@ -21,9 +21,28 @@ class AsyncAttempt:
         await asyncio.sleep(seconds)
         self._context.check()
 
+    async def sleep_until_nudged(self, seconds: float) -> bool:
+        """As `sleep`, but returns early, and true, when somebody has news for this attempt."""
+        loop, context, heard = asyncio.get_running_loop(), self._context, asyncio.Event()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(heard.set)
+
+        context.listen(tell)
+        try:
+            async with asyncio.timeout(seconds):
+                while not (nudged := context.take_nudge()):
+                    heard.clear()
+                    await heard.wait()
+        except TimeoutError:
+            nudged = context.take_nudge()
+        finally:
+            context.listen_no_more(tell)
+        context.check()
+        return nudged
+
     async def rate(self) -> None:
-        """By a thread, which ends when the attempt is told to stop."""
-        await asyncio.to_thread(self._context.rate)
+        await self._context.rate_async()
 
     async def step(self, name: str, fn: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
         return await self._context.steps.run_async(name, fn, *arguments, **options)
