@@ -261,9 +261,9 @@ class WorkerProcess:
                 pid=os.getpid(),
                 # What must run alone is found in the rows: for everybody else there is no room here.
                 queues=[] if self.alone else self.queues,
-                capacity=max(1, self.capacity.in_all),
+                capacity=1 if self.alone else max(1, self.capacity.in_all),
                 async_queues=[] if self.alone else sorted(self.capacity.queues_of_loop),
-                async_capacity=self.capacity.loop,
+                async_capacity=0 if self.alone else self.capacity.loop,
                 actor_versions={name: self.loaded.actors[name].definition.version for name in self.actors},
                 broken=self.broken,
                 whereabouts=self.whereabouts.as_document() if self.whereabouts is not None else None,

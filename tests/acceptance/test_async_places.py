@@ -125,7 +125,9 @@ def windlass(
         "WINDLASS_LOG_FORMAT": "json",
         "PYTHONPATH": str(directory),
     }
-    with a_windlass_apart(servers, migrated_template, management, directory, config=CONFIG, **settings) as windlass:
+    with a_windlass_apart(
+        servers, migrated_template, management, directory, config=CONFIG, actors=("probe",), **settings
+    ) as windlass:
         windlass.api, windlass.dispatcher, windlass.actors, windlass.janitor = map(
             windlass.start, ("api", "dispatcher", "actors", "janitor")
         )

@@ -1,12 +1,12 @@
 """An attempt's order when the adapter does what nobody foresaw: refused, in doubt, and never left as a mere intent."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from ipaddress import ip_network
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 import httpx
@@ -19,8 +19,10 @@ from windlass.services.actors.media.counted_provider import CountedProvider
 from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.media.polling import Polling
+from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.coroutines.tether import to_its_end
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.actors.payloads import MediaPayload
@@ -53,6 +55,7 @@ HOSTILE = "http://xn--a-:9/"
 ONE = {"actor": "media", "limit": 1, "poll_seconds": 0.01}
 
 Http = httpx.AsyncClient
+T = TypeVar("T")
 
 
 class Odd:
@@ -94,12 +97,20 @@ async def orders_for(
     writer, calls = Writer(settings, "worker-1", on_claim=lambda _tokens, _until: None), Calls(patience_seconds=0.2)
     writer.start()
     calls.start()
-    context = Context(attempt, "worker-1", on_report=lambda _: None, calls=calls, store=writer.call)
+    context = Context(
+        attempt,
+        "worker-1",
+        on_report=lambda _: None,
+        calls=calls,
+        store=writer.call,
+        begin_asking=writer.begin_call,
+        settings=settings,
+    )
     context.begin()
     try:
         yield Orders(
             settings,
-            context,
+            AsyncAttempt(context),
             payload,
             CountedProvider("one", provider),
             Failpoints(settings),
@@ -109,6 +120,11 @@ async def orders_for(
         calls.close()
         await asyncio.to_thread(writer.close, timeout=10)
         writer._loop.close()
+
+
+async def ending_in_time(orders: Orders, work: Coroutine[Any, Any, T]) -> T:
+    """As an attempt does that is told to stop, or whose time is up."""
+    return await to_its_end(orders._context._context, work)
 
 
 async def take_up(
@@ -127,7 +143,7 @@ async def take_up(
     payload = MediaPayload.model_construct(action=action, prompt="a boat", source_image=source, params=params or {})
     async with orders_for(engine, attempt, provider, payload) as orders:
         try:
-            return attempt, await asyncio.to_thread(orders.take_up, source)
+            return attempt, await ending_in_time(orders, orders.take_up(source))
         except Exception as error:  # noqa: BLE001 - it is what the test is about
             return attempt, error
 
@@ -267,11 +283,11 @@ async def test_polls_grow_at_a_provider_that_was_heard_to_call_back_and_no_longe
         nudges: list[Callable[[], None]] = []
         async with orders_for(engine, attempt, Slow(nudges), payload, polling=polling) as orders:
             nudges.extend([orders._context.nudge] if called_back else [])
-            await asyncio.to_thread(lambda: orders.wait(orders.take_up(None)))
+            await orders.wait(await orders.take_up(None))
         pauses = polling.pauses("one", 3)
         return [pauses.pause() for _ in range(4)]
 
-    assert await wait_for_a_job(called_back=True) == [3, 6, 10, 10]
+    assert await wait_for_a_job(called_back=True) == [10, 20, 40, 60]
     assert await wait_for_a_job(called_back=False) == [3, 3, 3, 3]
 
 
@@ -317,7 +333,7 @@ async def test_the_callback_is_waited_for_also_by_the_next_attempt_and_nothing_i
         return await status_of(engine, attempt) == "intended"
 
     async with orders_for(engine, attempt, provider, A_BOAT) as first:
-        waiting = asyncio.create_task(asyncio.to_thread(first.take_up, None))
+        waiting = asyncio.create_task(ending_in_time(first, first.take_up(None)))
         await until(has_ordered)
         first._context.stop()
         with pytest.raises(Stopped):
@@ -327,7 +343,7 @@ async def test_the_callback_is_waited_for_also_by_the_next_attempt_and_nothing_i
     assert not isinstance(await engine.claim(await engine.submit(provider="one")), Claimed), "the slot is held"
     second = replace(await engine.start(attempt.task_id), timeout_seconds=1)
     async with orders_for(engine, second, provider, A_BOAT) as orders:
-        going_on = asyncio.create_task(asyncio.to_thread(orders.take_up, None))
+        going_on = asyncio.create_task(ending_in_time(orders, orders.take_up(None)))
         await call_back(engine, attempt.task_id, "forged")
         await asyncio.wait([going_on], timeout=1.2)
         assert not going_on.done(), "neither is somebody else's word believed, nor is its own time up"
@@ -342,7 +358,7 @@ async def test_who_is_not_called_back_in_time_gives_up(engine: Engine) -> None:
     attempt = await engine.running(provider="one")
     async with orders_for(engine, attempt, Forgetful(), A_BOAT, wait_seconds=0.1) as orders:
         with pytest.raises(SubmitUnknown, match="has not called back"):
-            await asyncio.to_thread(orders.take_up, None)
+            await orders.take_up(None)
     assert await status_of(engine, attempt) == "unknown"
 
 

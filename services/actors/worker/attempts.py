@@ -73,8 +73,8 @@ class Attempts:
             ]
 
     def _told_at(self, claim_token: UUID, context: Context, now: float) -> float:
-        """When it was told to end, or should have known; who is on the loop is told by that, and not before it can."""
-        if context.is_on_the_loop:
+        """When it was told to end, or should have known; who is told by the loop cannot know before."""
+        if context.is_told_by_the_loop:
             return now if context.cancelled_at is None else context.cancelled_at
         return min(self._asked_to_stop.get(claim_token, now), context.deadline)
 

@@ -80,8 +80,8 @@ class Context:
         self._news = threading.Condition()
         self._nudges = 0
         self._listeners: tuple[Callable[[], None], ...] = ()
-        self.is_on_the_loop = False
-        """It holds no thread; that it should end it is told by the loop, at `cancelled_at`."""
+        self.is_told_by_the_loop = False
+        """That it should end, which happens at `cancelled_at`: it holds no thread."""
         self.cancelled_at: float | None = None
         self.stop_reason: StopReason | None = None
         self._lock = threading.Lock()
@@ -377,6 +377,15 @@ class Context:
             raise Stopped
         if time.monotonic() >= self.deadline:
             raise TimedOut(f"the attempt took longer than its {self.task.timeout_seconds:g} s")
+
+    def should_end(self) -> bool:
+        return self.stop_reason is not None or time.monotonic() >= self.deadline
+
+    @property
+    def patience_seconds(self) -> float:
+        """What must not be cut in the middle may take so long when the attempt should end."""
+        assert self._calls is not None, "an attempt that a worker runs is given the process' calls"
+        return self._calls.patience_seconds
 
     def stop(self, reason: StopReason = "stopping") -> None:
         """Called from outside; the first reason stays."""

@@ -4,6 +4,7 @@ import logging
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from windlass.services.actors.worker.coroutines.belongings import Belongings
@@ -28,18 +29,26 @@ class LoopWatch:
     """Looked at again and again by one thread. A loop that has much to do answers late, but its steps go on: one that
     is stuck is in the same step for all of the grace."""
 
-    def __init__(self, loop: ActorsLoop, thread_id: int, *, grace_seconds: float) -> None:
+    def __init__(
+        self,
+        loop: ActorsLoop,
+        thread_id: int,
+        *,
+        grace_seconds: float,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._loop = loop
         self._thread_id = thread_id
         self._grace_seconds = grace_seconds
         self._is_answered = True
         self._step = loop.gate.seen()
         self._silent_seconds = 0.0
-        self._looked_at = time.monotonic()
+        self._now = now
+        self._looked_at = now()
 
     def look(self) -> Stuck | None:
         """Closes the gate, for good, when the loop is stuck."""
-        now = time.monotonic()
+        now = self._now()
         passed, self._looked_at = min(now - self._looked_at, LONGEST_COUNTED_SECONDS), now
         step = self._loop.gate.seen()
         if self._is_answered:

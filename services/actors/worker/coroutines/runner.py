@@ -44,7 +44,6 @@ class LoopRunner:
         return len(self._under_way)
 
     def run(self, running: Running) -> None:
-        running.context.is_on_the_loop = True
         one = OnTheLoop(running)
         self._under_way[running.context.task.claim_token] = one
         self._loop.call_soon_threadsafe(self._begin, one, context=contextvars.Context())

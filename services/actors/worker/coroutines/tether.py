@@ -38,10 +38,12 @@ class Tether:
         self._working = working
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
+        context.is_told_by_the_loop = True
         context.listen(self._heard)
         self._look()
 
     def let_go(self) -> None:
+        self._context.is_told_by_the_loop = False
         self._context.listen_no_more(self._heard)
         self._disarm()
 
