@@ -21,7 +21,7 @@ from windlass.services.actors.succession.succession import Succession
 from windlass.services.actors.succession.whereabouts import mark_all_that_starts, of_this_worker
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.coroutines.loop_watch import LoopWatch, Stuck
+from windlass.services.actors.worker.coroutines.loop_guard import LoopGuard
 from windlass.services.actors.worker.coroutines.runner import LoopRunner
 from windlass.services.actors.worker.desk import Desk
 from windlass.services.actors.worker.dramatiq_worker import DeskWorker
@@ -95,15 +95,6 @@ class WorkerProcess:
             guests=self.guests,
             condemn=self.condemn,
         )
-        self.heartbeat = Heartbeat(
-            settings,
-            self.worker_id,
-            self.attempts,
-            watch=self.lease_watch,
-            condemn=self.condemn,
-            drain=self.stop_wish.say,
-            look_at_the_loop=self._look_at_the_loop,
-        )
         served = {queue.partition(".")[0] for queue in settings.consumed_queues(self.loaded.actors)}
         self.actors = make(self.loaded, settings, served)
         unknown = unknown_queues(settings)
@@ -116,7 +107,18 @@ class WorkerProcess:
         self.loop_runner = LoopRunner(
             self.executor, self.calls.loop, self.actors, patience_seconds=settings.stop_grace_seconds / 2
         )
-        self.loop_watch: LoopWatch | None = None
+        self.loop_guard = LoopGuard(
+            self.calls, self.loop_runner, grace_seconds=settings.stop_grace_seconds, condemn=self._condemn_at_once
+        )
+        self.heartbeat = Heartbeat(
+            settings,
+            self.worker_id,
+            self.attempts,
+            watch=self.lease_watch,
+            condemn=self.condemn,
+            drain=self.stop_wish.say,
+            look_at_the_loop=self.loop_guard.look,
+        )
         self.capacity = Capacity.for_queues(
             self.queues,
             [queue for queue in self.queues if not self.actors[queue.partition(".")[0]].holds_a_thread],
@@ -136,9 +138,6 @@ class WorkerProcess:
             log.error("%s is not served: %s", place, reason)
         self.writer.start()
         self.calls.start()
-        self.loop_watch = LoopWatch(
-            self.calls.loop, self.calls.thread_id, grace_seconds=self.settings.stop_grace_seconds
-        )
         asyncio.run(self._register())
         if self.whereabouts is not None:
             Succession(self.settings, self.worker_id, self.whereabouts).start()
@@ -228,21 +227,10 @@ class WorkerProcess:
             log.error("this process has to go: %s", reason)
             self.stop_wish.say(f"condemned: {reason}")
 
-    def _look_at_the_loop(self) -> None:
-        """By the heartbeat's thread. While nobody is on the loop, nobody can be held up."""
-        if self.loop_watch is not None and len(self.loop_runner) and (stuck := self.loop_watch.look()):
-            self._give_up_the_loop(stuck)
-
-    def _give_up_the_loop(self, stuck: Stuck) -> None:
-        """Whoever holds it up is left to the guardian, as one who does not stop. The others cannot go on, and have done
-        nothing wrong."""
-        task_id = self.loop_runner.of(stuck.culprit)
-        reason = "the actors' event loop does not go on" if task_id is None else workers.stuck_reason(task_id)
-        with log_context.about(**({} if task_id is None else {"task_id": task_id})):
-            log.error("%s: it is in %s", reason, stuck.where)
-            self.condemn(reason)
+    def _condemn_at_once(self, reason: str) -> None:
+        """The same, and nobody waits for what runs to end by itself: it cannot."""
+        self.condemn(reason)
         self.stop_wish.say(reason, at_once=True)
-        self.loop_runner.hand_back_all_but(stuck.culprit)
 
     async def _register(self) -> None:
         settings = self.settings

@@ -90,12 +90,15 @@ class Bell:
 class Process:
     """Its places, and what it runs."""
 
-    def __init__(self, postgres: Postgres, *, places: int, queues: Sequence[str] = ("probe.a", "probe.b")) -> None:
+    def __init__(
+        self, postgres: Postgres, *, places: int, queues: Sequence[str] = ("probe.a", "probe.b"), on_the_loop: int = 0
+    ) -> None:
+        """`probe.b` is served on the loop, if there are places there."""
         self.postgres = postgres
         self.running: list[Claimed] = []
         self.starts = Starts(
             postgres,
-            capacity=Capacity(places),
+            capacity=Capacity(places, on_the_loop, {"probe.b"} if on_the_loop else frozenset()),
             queues=queues,
             on_granted=lambda claimed, _sent_at: self.running.extend(claimed),
             on_suspect=lambda: None,
@@ -341,3 +344,41 @@ async def test_what_was_used_is_told_so_that_it_is_rung_for_again(postgres: Post
     process.starts.ring(Bell("probe.a", 40))
     await process.settle()
     assert postgres.used == {"probe.a": 40}
+
+
+def test_each_kind_of_place_is_asked_for_by_a_call_of_its_own() -> None:
+    @played
+    async def scene(postgres: Postgres) -> None:
+        process = Process(postgres, places=2, on_the_loop=5)
+        postgres.due.update({"probe.a": 9, "probe.b": 9})
+        for queue in ("probe.a", "probe.b"):
+            process.starts.ring(Bell(queue, starts=9))
+        await process.settle()
+        assert sorted(map(sorted, (each.items() for each in postgres.asked))) == [[("probe.a", 2)], [("probe.b", 5)]]
+        assert Counter(each.provider for each in process.running) == {"a": 2, "b": 5}
+        assert (process.starts.free(), process.starts.free("loop")) == (0, 0)
+
+        process.running.sort(key=lambda each: each.provider)
+        ask = await process.end_and_ask(2)
+        assert ask is not None
+        assert ask.places == {"probe.a": 2}, "what has ended leaves two threads, and nothing on the loop"
+
+    scene()
+
+
+def test_of_ends_of_both_kinds_the_most_are_asked_for_and_then_the_others() -> None:
+    @played
+    async def scene(postgres: Postgres) -> None:
+        process = Process(postgres, places=2, on_the_loop=5)
+        postgres.due.update({"probe.a": 9, "probe.b": 20})
+        for queue in ("probe.a", "probe.b"):
+            process.starts.ring(Bell(queue, starts=20))
+        await process.settle()
+        process.running.sort(key=lambda each: each.provider)
+        ask = await process.end_and_ask(6)
+        assert ask is not None
+        assert ask.places == {"probe.b": 4}
+        await process.settle()
+        assert postgres.asked[-1] == {"probe.a": 2}
+
+    scene()

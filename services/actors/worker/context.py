@@ -15,6 +15,7 @@ from uuid import UUID
 
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.children import Children
+from windlass.services.actors.worker.rate_turn import RateTurn
 from windlass.services.actors.worker.steps import Steps
 from windlass.services.actors.worker.stored_files import StoredFiles
 from windlass.services.actors.worker.stored_steps import StoredSteps
@@ -25,7 +26,6 @@ from windlass.shared.errors import TimedOut
 from windlass.shared.scrubbing import withhold
 from windlass.shared.settings import Settings
 from windlass.shared.storable import storable
-from windlass.shared.store.flow_control import rates
 from windlass.shared.store.tasks import Claimed, Report, owner_of
 from windlass.shared.usage import added, figures_in
 
@@ -41,8 +41,6 @@ Answer = TypeVar("Answer")
 Intent = Callable[[db.Database], Coroutine[Any, Any, Any]]
 
 ASK_AGAIN_SECONDS = 0.25
-LONGEST_WAIT_FOR_RATE_SECONDS = 0.5
-"""What an operator changes is in force within a second, also for those who wait."""
 
 
 class Context:
@@ -71,7 +69,7 @@ class Context:
         self._begin_asking = begin_asking
         self._user_id: str | None = task.user_id
         self._settings = settings
-        self._claims_place_is_left = not task.job_open
+        self._rate = RateTurn(self)
         self.exit_code: int | None = None
         self.proof: dict[str, Any] | None = None
         self.deadline = math.inf
@@ -322,43 +320,11 @@ class Context:
 
     def rate(self, *, sleep: Callable[[float], None] | None = None) -> None:
         """Takes a place in the provider's rate; an actor that may make several calls in one attempt, each of which
-        orders work, calls it before each. The first place is the claim's; who goes on waiting for an open job has none.
-
-        The attempt's time stands still meanwhile: waiting is not failing, and must not end in `TimedOut`.
-        `sleep` is how to wait, for who has somebody else to look after.
-        """
-        if self._takes_the_claims_place():
-            return
-        said = ""
-        with self.waiting_for_others():
-            while wait := self.ask(rates.take, self.task.provider):
-                said = self._tell_of_rate(wait, said)
-                (sleep or self.sleep)(_until_the_next_look(wait))
-        if said:
-            self.progress("Processing")
+        orders work, calls it before each. `sleep` is how to wait, for who has somebody else to look after."""
+        self._rate.take(sleep or self.sleep)
 
     async def rate_async(self) -> None:
-        """The same from an event loop."""
-        if self._takes_the_claims_place():
-            return
-        said = ""
-        with self.waiting_for_others():
-            while wait := await self.ask_async(rates.take, self.task.provider):
-                said = self._tell_of_rate(wait, said)
-                await asyncio.sleep(_until_the_next_look(wait))
-                self.check()
-        if said:
-            self.progress("Processing")
-
-    def _takes_the_claims_place(self) -> bool:
-        is_left, self._claims_place_is_left = self._claims_place_is_left, False
-        return is_left
-
-    def _tell_of_rate(self, wait: rates.Wait, said: str) -> str:
-        reason = f"Waiting for the provider's rate ({wait.rate_limit} in {wait.per_seconds} s)"
-        if reason != said:
-            self.progress(reason)
-        return reason
+        await self._rate.take_async()
 
     @contextmanager
     def waiting_for_others(self) -> Iterator[None]:
@@ -416,8 +382,3 @@ class Context:
             events.append({"type": "progress", "data": {"status": "running", "progress": progress}})
         task = self.task
         return Report(task.task_id, task.attempt, task.claim_token, number, progress, checkpoint, events, usage)
-
-
-def _until_the_next_look(wait: rates.Wait) -> float:
-    again = LONGEST_WAIT_FOR_RATE_SECONDS if wait.again_seconds is None else wait.again_seconds
-    return min(again, LONGEST_WAIT_FOR_RATE_SECONDS)
