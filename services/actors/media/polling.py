@@ -7,7 +7,10 @@ from windlass.shared.backoff import Backoff
 
 FIRST_PAUSE_SECONDS: Final = 10
 LONGEST_PAUSE_SECONDS: Final = 60
-"""Where callbacks are known to arrive: one that is lost costs so much, once."""
+"""Where callbacks are known to arrive: one that is lost costs so much."""
+
+MOST_HEARD: Final = 4
+"""After so many ends that nobody called for, at the latest, a provider is asked as often as any other."""
 
 
 class Pauses:
@@ -27,18 +30,17 @@ class Pauses:
 
 class Polling:
     """Made once per worker process. Whether callbacks arrive depends on networks that we cannot see: a provider is
-    believed to call back while the ends of its jobs are learned that way, and no longer."""
+    believed to call back while the ends of its jobs are mostly learned that way. A poll may be quicker than a callback
+    that is on its way, so one that was is not the last word."""
 
     def __init__(self) -> None:
-        self._callers: set[str] = set()
+        self._heard: dict[str, int] = {}
 
     def pauses(self, provider: str, poll_seconds: float) -> Pauses:
         """For one job."""
-        return Pauses(poll_seconds, calls_back=lambda: provider in self._callers)
+        return Pauses(poll_seconds, calls_back=lambda: self._heard.get(provider, 0) > 0)
 
     def learned(self, provider: str, *, by_callback: bool) -> None:
         """That a job has ended, after a wait: because it was called for, or because it was asked about by itself."""
-        if by_callback:
-            self._callers.add(provider)
-        else:
-            self._callers.discard(provider)
+        heard = self._heard.get(provider, 0) + (1 if by_callback else -1)
+        self._heard[provider] = min(max(heard, 0), MOST_HEARD)
