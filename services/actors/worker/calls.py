@@ -65,7 +65,8 @@ class Calls:
         return self._thread.ident
 
     def lives(self) -> bool:
-        return self._thread.is_alive()
+        """One that has not been started is not late."""
+        return self._thread.ident is None or self._thread.is_alive()
 
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
