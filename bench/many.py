@@ -1,9 +1,11 @@
-"""A thousand tasks at once in one process: how soon all run, what they take, and how soon they stop or run again."""
+"""A thousand tasks at once in one process, each on a thread, and two thousand that hold none: how soon all run, what
+they take, and how soon they stop or run again."""
 
 import os
 import signal
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,18 +25,35 @@ from tests.support.servers.private_servers import Servers, throw_away_servers
 from tests.support.waiting import wait_until
 
 MANY = int(os.environ.get("MANY", "1000"))
+MANY_ASYNC = int(os.environ.get("MANY_ASYNC", "2000"))
 MEGABYTE = 1024 * 1024
 PATIENCE_SECONDS = 120
 """For each step: what takes longer has failed."""
 
 SETTINGS = {"WINDLASS_ACTOR_THREADS": str(MANY), "WINDLASS_DRAIN_SECONDS": "0"}
 """Nobody waits for tasks of an hour to end by themselves."""
+ASYNC_SETTINGS = {
+    "WINDLASS_ASYNC_PLACES": str(MANY_ASYNC),
+    "WINDLASS_QUEUES": "own",
+    "WINDLASS_DRAIN_SECONDS": "0",
+}
+ASYNC_ACTOR = """
+from windlass import AsyncContext, actor
+
+
+@actor
+async def waiting(seconds: float, *, context: AsyncContext) -> None:
+    await context.sleep(seconds)
+"""
+ASYNC_TASK = {"actor": "waiting", "payload": {"seconds": 3600}, "timeout_seconds": 7200}
 REPORT_SECONDS = 5
 TASK = {"payload": {"seconds": 3600, "steps": 3600 // REPORT_SECONDS}, "timeout_seconds": 7200}
 
 STEADY_SECONDS = float(os.environ.get("STEADY_SECONDS", "20"))
 WORKER_SHARE, POSTGRES_SHARE = 0.10, 0.15
 """Of a core, while a thousand run and nothing else happens."""
+ASYNC_WORKER_SHARE = 0.05
+"""Of a core, while two thousand wait on one loop."""
 OLDEST_HEARTBEAT_SECONDS = 10.0
 """Twice as old as a heartbeat may become; the lease is three times as long."""
 
@@ -57,9 +76,11 @@ class Steady:
 class Crowd:
     """Very many long tasks in one worker, and what is done to them."""
 
-    def __init__(self, windlass: Windlass, servers: Servers) -> None:
+    def __init__(self, windlass: Windlass, servers: Servers, task: Mapping[str, object], number: int) -> None:
         self.windlass = windlass
         self.servers = servers
+        self.task = dict(task)
+        self.number = number
         self.client = windlass.client
         self.url = windlass.environment["WINDLASS_DATABASE_URL"]
 
@@ -69,9 +90,9 @@ class Crowd:
     def start(self) -> float:
         """Seconds from the submit of all until the last one runs."""
         began = time.monotonic()
-        for begin in range(0, MANY, 1000):
-            self.client.submit_many([TASK] * min(1000, MANY - begin))
-        self.wait_for(MANY, "running")
+        for begin in range(0, self.number, 1000):
+            self.client.submit_many([self.task] * min(1000, self.number - begin))
+        self.wait_for(self.number, "running")
         return time.monotonic() - began
 
     def steadily(self, worker: int) -> Steady:
@@ -123,12 +144,12 @@ class Crowd:
     def cancel_all(self) -> float:
         """Seconds from the request until the last of them has stopped."""
         self.windlass.start("actors")
-        self.wait_for(MANY - 1, "running")
+        self.wait_for(self.number - 1, "running")
         began = time.monotonic()
         self.client.http.post(
             "/api/v1/tasks/bulk", json={"action": "cancel", "filter": {"status": ["running"]}}
         ).raise_for_status()
-        self.wait_for(MANY, "cancelled")
+        self.wait_for(self.number, "cancelled")
         return time.monotonic() - began
 
     def wait_for(self, number: int, status: str) -> None:
@@ -164,10 +185,10 @@ def measure(crowd: Crowd) -> list[Figure]:
         within("from submit to all of them running", ramp, 5),
         Figure(
             "memory of the worker",
-            f"{idle / MEGABYTE:.0f} MB idle, {busy / MEGABYTE:.0f} MB with {MANY:,} running",
+            f"{idle / MEGABYTE:.0f} MB idle, {busy / MEGABYTE:.0f} MB with {crowd.number:,} running",
             "< 0.2 MB for each",
             {"idle_mb": idle / MEGABYTE, "busy_mb": busy / MEGABYTE},
-            reached=(busy - idle) / MEGABYTE < 0.2 * MANY,
+            reached=(busy - idle) / MEGABYTE < 0.2 * crowd.number,
         ),
         *of_the_steady(steady),
         within("from the cancel of one to its end", one, 1),
@@ -175,6 +196,35 @@ def measure(crowd: Crowd) -> list[Figure]:
         within("from that one to the last", rest, 5),
         within("from SIGTERM to all handed back and the processes gone", handed_back, 10),
         within("from the cancel of all to the end of the last", everything, 10),
+    ]
+
+
+def measure_async(crowd: Crowd) -> list[Figure]:
+    """The same of those that hold no thread."""
+    worker, number = crowd.worker(), f"{crowd.number:,}"
+    idle = proportional_bytes(worker)
+    ramp = crowd.start()
+    busy = proportional_bytes(worker)
+    steady = crowd.steadily(worker)
+    handed_back = crowd.terminate()
+    return [
+        within(f"without a thread: from submit to {number} running", ramp, 10),
+        Figure(
+            "without a thread: memory of the worker",
+            f"{idle / MEGABYTE:.0f} MB idle, {busy / MEGABYTE:.0f} MB with {number} running",
+            "< 0.05 MB for each",
+            {"idle_mb": idle / MEGABYTE, "busy_mb": busy / MEGABYTE},
+            reached=(busy - idle) / MEGABYTE < 0.05 * crowd.number,
+        ),
+        Figure(
+            f"without a thread: CPU while {number} wait",
+            f"worker {steady.worker:.1%}, Postgres {steady.postgres:.1%} of a core",
+            f"worker <= {ASYNC_WORKER_SHARE:.0%}",
+            {"worker_share": steady.worker, "postgres_share": steady.postgres},
+            reached=steady.worker <= ASYNC_WORKER_SHARE,
+        ),
+        within("without a thread: oldest heartbeat meanwhile", steady.heartbeat, OLDEST_HEARTBEAT_SECONDS),
+        within("without a thread: from SIGTERM to all handed back", handed_back, 10),
     ]
 
 
@@ -206,4 +256,15 @@ def figures() -> list[Figure]:
         url = new_database(servers, "many")
         with a_windlass(url, servers, Path(directory), **SETTINGS) as windlass:
             start_all(windlass)
-            return measure(Crowd(windlass, servers))
+            found = measure(Crowd(windlass, servers, TASK, MANY))
+    return found + async_figures()
+
+
+def async_figures() -> list[Figure]:
+    with throw_away_servers() as servers, tempfile.TemporaryDirectory() as directory:
+        url = new_database(servers, "many_async")
+        (module := Path(directory) / "waiting_actor.py").write_text(ASYNC_ACTOR)
+        settings = {**ASYNC_SETTINGS, "WINDLASS_ACTORS": str(module)}
+        with a_windlass(url, servers, Path(directory), **settings) as windlass:
+            start_all(windlass)
+            return measure_async(Crowd(windlass, servers, ASYNC_TASK, MANY_ASYNC))

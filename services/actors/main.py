@@ -21,9 +21,11 @@ from windlass.services.actors.succession.succession import Succession
 from windlass.services.actors.succession.whereabouts import mark_all_that_starts, of_this_worker
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.coroutines.loop_guard import LoopGuard
+from windlass.services.actors.worker.coroutines.runner import LoopRunner
 from windlass.services.actors.worker.desk import Desk
 from windlass.services.actors.worker.dramatiq_worker import DeskWorker
-from windlass.services.actors.worker.executor import Executor
+from windlass.services.actors.worker.executor import Executor, Running
 from windlass.services.actors.worker.guests import invite
 from windlass.services.actors.worker.leases.heartbeat import Heartbeat
 from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
@@ -32,6 +34,7 @@ from windlass.services.actors.worker.loner import Loner
 from windlass.services.actors.worker.metrics import begin, watch_threads
 from windlass.services.actors.worker.mirror import StateMirror
 from windlass.services.actors.worker.runners import boot, make_runners
+from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db, tracing
 from windlass.shared.actors.loading import load
@@ -45,6 +48,7 @@ from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import providers
 from windlass.shared.store.operating import registry, workers
+from windlass.shared.store.tasks import Claimed
 
 log = logging.getLogger("actors")
 
@@ -91,14 +95,6 @@ class WorkerProcess:
             guests=self.guests,
             condemn=self.condemn,
         )
-        self.heartbeat = Heartbeat(
-            settings,
-            self.worker_id,
-            self.attempts,
-            watch=self.lease_watch,
-            condemn=self.condemn,
-            drain=self.stop_wish.say,
-        )
         served = {queue.partition(".")[0] for queue in settings.consumed_queues(self.loaded.actors)}
         self.actors = make(self.loaded, settings, served)
         unknown = unknown_queues(settings)
@@ -108,6 +104,27 @@ class WorkerProcess:
         if not self.queues and not self.broken:
             raise SystemExit(f"WINDLASS_QUEUES names no queue of the actors there are: {', '.join(self.loaded.actors)}")
         self.alone = alone
+        self.loop_runner = LoopRunner(
+            self.executor, self.calls.loop, self.actors, patience_seconds=settings.stop_grace_seconds / 2
+        )
+        self.loop_guard = LoopGuard(
+            self.calls, self.loop_runner, grace_seconds=settings.stop_grace_seconds, condemn=self._condemn_at_once
+        )
+        self.heartbeat = Heartbeat(
+            settings,
+            self.worker_id,
+            self.attempts,
+            watch=self.lease_watch,
+            condemn=self.condemn,
+            drain=self.stop_wish.say,
+            look_at_the_loop=self.loop_guard.look,
+        )
+        self.capacity = Capacity.for_queues(
+            self.queues,
+            [queue for queue in self.queues if not self.actors[queue.partition(".")[0]].holds_a_thread],
+            threads=settings.actor_threads,
+            loop=settings.async_places,
+        )
         self.worker = self._loner() if alone else self._dramatiq_worker()
         self.exit_code = 0
         self.pulse = Pulse(settings, lives=self.lives)
@@ -147,21 +164,36 @@ class WorkerProcess:
             on_doorbell=self.writer.hear,
             on_connected=self.writer.ask_for_all,
         )
-        worker = DeskWorker(broker, desk=desk, queues=set(self.queues), worker_threads=settings.actor_threads)
-        self.writer.serve_places(
-            settings.actor_threads,
-            self.queues,
-            run=lambda task, lease_end: worker.run(self.executor.grant(task, lease_end)),
-            on_suspect=self.lease_watch.ask_for_quarantine,
-        )
+        worker = DeskWorker(broker, desk=desk, queues=set(self.queues), worker_threads=max(1, self.capacity.threads))
+
+        def run(task: Claimed, lease_end: float) -> None:
+            running = self.executor.grant(task, lease_end)
+            if not self._run_async(task.actor, running):
+                worker.run(running)
+
+        self.writer.serve_places(self.capacity, self.queues, run=run, on_suspect=self.lease_watch.ask_for_quarantine)
         return worker
+
+    def _run_async(self, actor: str, running: Running) -> bool:
+        """Whether it needs no thread, and has been begun."""
+        if self.actors[actor].holds_a_thread:
+            return False
+        self.loop_runner.run(running)
+        return True
 
     def _loner(self) -> Loner:
         def find() -> tuple[UUID, str] | None:
             row = self.writer.call(lambda pool: tasks.next_alone(pool, self.queues))
             return None if row is None else (row.task_id, row.actor)
 
-        return Loner(self.executor, self.actors, find=find, claim=self.writer.claim_alone, on_idle=self._not_needed)
+        return Loner(
+            self.executor,
+            self.actors,
+            run_async=self._run_async,
+            find=find,
+            claim=self.writer.claim_alone,
+            on_idle=self._not_needed,
+        )
 
     def _not_needed(self) -> None:
         self.exit_code = NO_LONGER_NEEDED
@@ -170,13 +202,13 @@ class WorkerProcess:
     def lives(self) -> bool:
         """Its threads and its heartbeat, whatever Postgres and RabbitMQ do. On its way out they end one by one."""
         at_work = self.worker.lives() if isinstance(self.worker, Loner) else threads_live(self.worker)
-        return self.stop_wish.reason is not None or (at_work and self.heartbeat.is_watching())
+        return self.stop_wish.reason is not None or (at_work and self.calls.lives() and self.heartbeat.is_watching())
 
     def _tell_how_it_is(self) -> None:
         serving.serve(self.settings, "actors")
         begin(self.queues, self.broken)
         watch_threads(
-            all_of_them=self.settings.actor_threads,
+            all_of_them=self.capacity.in_all,
             busy=self.attempts.__len__,
             heartbeat_age=self.heartbeat.seconds_since_renewal,
         )
@@ -195,6 +227,11 @@ class WorkerProcess:
             log.error("this process has to go: %s", reason)
             self.stop_wish.say(f"condemned: {reason}")
 
+    def _condemn_at_once(self, reason: str) -> None:
+        """The same, and nobody waits for what runs to end by itself: it cannot."""
+        self.condemn(reason)
+        self.stop_wish.say(reason, at_once=True)
+
     async def _register(self) -> None:
         settings = self.settings
         pool = await db.open_pool(settings, "actors", most=1)
@@ -212,7 +249,9 @@ class WorkerProcess:
                 pid=os.getpid(),
                 # What must run alone is found in the rows: for everybody else there is no room here.
                 queues=[] if self.alone else self.queues,
-                capacity=settings.actor_threads,
+                capacity=1 if self.alone else max(1, self.capacity.in_all),
+                async_queues=[] if self.alone else sorted(self.capacity.queues_of_loop),
+                async_capacity=0 if self.alone else self.capacity.loop,
                 actor_versions={name: self.loaded.actors[name].definition.version for name in self.actors},
                 broken=self.broken,
                 whereabouts=self.whereabouts.as_document() if self.whereabouts is not None else None,
@@ -293,7 +332,9 @@ def main() -> None:
     settings.take_secrets_out_of_the_environment()
     if alone:
         # One task at a time; the port and the pulse are those of the worker beside it.
-        settings = settings.model_copy(update={"actor_threads": 1, "metrics_port": None, "pulse_file": None})
+        settings = settings.model_copy(
+            update={"actor_threads": 1, "async_places": 1, "metrics_port": None, "pulse_file": None}
+        )
     logs.start(settings, "actors")
     tracing.start(settings, "actors")
     WorkerProcess(settings, guardian_pid, guardian_pipe, predecessors, alone=alone).run()

@@ -42,47 +42,66 @@ class Worker:
     heard_within_seconds: float
     """So long ago a worker of another version may have been heard of last, and lives."""
 
+    @property
+    def holds_a_thread(self) -> bool:
+        return not self.is_async
+
     def run(self, context: Context) -> Any:
         """One attempt, to its result."""
-        arguments = self._arguments(context)
-        if self.payload.context is not None:
-            arguments[self.payload.context] = self._seen_from_inside(context)
         try:
-            answer = self.call(**arguments)
-            return plain(context.run_to_its_end(answer) if self.is_async else answer)
+            arguments = self._arguments(context, context)
+        except Misfit as error:
+            raise self._refusal(context, error) from None
+        try:
+            return plain(self.call(**arguments))
         except self.throws as error:
             raise Thrown(error) from error
 
-    def _arguments(self, context: Context) -> dict[str, Any]:
-        """It was accepted by what was known of the actor then, which may have been another version. What stands in it
-        of others' results has been held against its schema by nobody yet."""
-        payload = context.task.payload
+    async def run_async(self, context: Context) -> Any:
+        """The same of a coroutine, on the loop."""
         try:
-            if context.task.concerns & Concern.REFERENCES:
-                check(payload, self.version)
-            return self.payload.arguments(payload)
+            arguments = self._arguments(context, AsyncAttempt(context))
         except Misfit as error:
-            raise refusal_of(
-                context,
-                self.version.name,
-                str(error),
-                heard_within_seconds=self.heard_within_seconds,
-                pointer=error.pointer,
-            ) from None
+            raise await context.in_a_thread(self._refusal, context, error) from None
+        try:
+            return plain(await self.call(**arguments))
+        except self.throws as error:
+            raise Thrown(error) from error
 
-    def _seen_from_inside(self, context: Context) -> Any:
-        if not self.is_async:
-            return context
-        context.know_its_user()
-        return AsyncAttempt(context)
+    def _arguments(self, context: Context, seen_from_inside: Any) -> dict[str, Any]:
+        """It was accepted by what was known of the actor then, which may have been another version. What stands in it
+        of others' results has been held against its schema by nobody yet. Raises Misfit."""
+        payload = context.task.payload
+        if context.task.concerns & Concern.REFERENCES:
+            check(payload, self.version)
+        arguments = self.payload.arguments(payload)
+        if self.payload.context is not None:
+            arguments[self.payload.context] = seen_from_inside
+        return arguments
+
+    def _refusal(self, context: Context, error: Misfit) -> BaseException:
+        return refusal_of(
+            context,
+            self.version.name,
+            str(error),
+            heard_within_seconds=self.heard_within_seconds,
+            pointer=error.pointer,
+        )
 
 
 @dataclass(frozen=True)
 class IsolatedWorker(Worker):
-    """One whose attempts have processes of their own: `call` starts them."""
+    """One whose attempts have processes of their own, which threads wait for: `call` starts them."""
+
+    @property
+    def holds_a_thread(self) -> bool:
+        return True
 
     def run(self, context: Context) -> Any:
-        self._arguments(context)  # what it does not take is refused here, where another version can be asked for
+        try:
+            self._arguments(context, context)
+        except Misfit as error:  # refused here, where another version can be asked for
+            raise self._refusal(context, error) from None
         return self.call(context)
 
 

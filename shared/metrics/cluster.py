@@ -32,7 +32,7 @@ QUEUE_WORKERS = gauge(
 )
 QUEUE_CAPACITY = gauge(
     "windlass_queue_capacity",
-    "Threads of the workers that serve this queue; a worker of many queues counts for each",
+    "Places of the workers that serve this queue; a worker of many queues counts for each",
     ["queue", "actor", "provider"],
     of=[API],
 )

@@ -73,7 +73,10 @@ BROKER_BLOCKED = gauge(
 )
 
 WORKER_THREADS = gauge(
-    "windlass_worker_threads", "Threads of this worker; `state` is busy or idle", ["state"], of=[ACTORS]
+    "windlass_worker_threads",
+    "Places of this worker, on threads and on its loop; `state` is busy or idle",
+    ["state"],
+    of=[ACTORS],
 )
 HEARTBEAT_AGE_SECONDS = gauge(
     "windlass_worker_heartbeat_age_seconds", "How long ago this worker last renewed its leases", [], of=[ACTORS]

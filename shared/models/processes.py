@@ -31,6 +31,7 @@ class Worker(SQLModel, table=True):
     pid: int
     queues: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
     capacity: int
+    """All its places together."""
     state: str = Field(default="active", sa_column_kwargs={"server_default": "active"})
     started_at: datetime = moment(optional=False)
     heartbeat_at: datetime = moment(optional=False)
@@ -44,6 +45,10 @@ class Worker(SQLModel, table=True):
     """Raised when it recalls a call whose answer was lost: what it asked for in an earlier one is void."""
     whereabouts: dict[str, Any] = document(optional=False)
     """Machine, namespaces, container and process numbers: by these who starts in its place can prove its death."""
+    async_capacity: int = counter()
+    """How many of them are for attempts that hold no thread."""
+    async_queues: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")))
+    """Those of its queues that these serve; all others are served by the rest."""
 
 
 class ServiceReport(SQLModel, table=True):

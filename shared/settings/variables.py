@@ -99,7 +99,10 @@ class Variables(BaseSettings):
     body_seconds: Seconds = Field(30, description="How long its body may take.")
 
     actor_processes: int = Field(1, ge=1, description="Workers that `make up` starts.")
-    actor_threads: int = Field(8, ge=1, description="Tasks at once in each worker.")
+    actor_threads: int = Field(8, ge=1, description="Tasks at once in each worker, each on a thread.")
+    async_places: int = Field(
+        200, ge=1, description="Tasks of `async def` actors at once in each worker, beside those: they hold no thread."
+    )
     queues: Names = Field(
         (),
         description="The queues that a worker serves, with commas between; all if left out. `own` stands for those of "

@@ -565,6 +565,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "drain_reason": "varchar",
         "claim_epoch": "integer",
         "whereabouts": "jsonb",
+        "async_capacity": "integer",
+        "async_queues": "text[]",
     },
     "workflow_events": {
         "workflow_id": "uuid",

@@ -709,6 +709,8 @@ class WorkerRow(Record):
     drain_reason: str | None
     claim_epoch: int
     whereabouts: dict[str, Any]
+    async_capacity: int
+    async_queues: list[str]
 
 
 class WorkflowRow(Record):

@@ -70,7 +70,8 @@ def test_every_pool_is_scaled_by_the_demand_for_its_own_queue(overlay: str, tmp_
 def test_the_target_of_scaling_is_what_one_pod_does_at_once(overlay: str, tmp_path: Path) -> None:
     for pod in pools(overlay):
         (trigger,) = of_kind(overlay, "ScaledObject")[pod.name]["spec"]["triggers"]
-        assert int(trigger["metadata"]["targetQueryValue"]) == settings_of(pod, tmp_path).actor_threads
+        settings = settings_of(pod, tmp_path)
+        assert int(trigger["metadata"]["targetQueryValue"]) == settings.actor_threads == settings.async_places
         assert trigger["metadata"]["activationTargetQueryValue"] == "0"
 
 

@@ -3,11 +3,11 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from ipaddress import ip_network
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 import httpx
@@ -20,8 +20,10 @@ from windlass.services.actors.media.counted_provider import CountedProvider
 from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.media.polling import Polling
+from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.coroutines.tether import to_its_end
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.actors.payloads import MediaPayload
@@ -56,6 +58,7 @@ A_BOAT = MediaPayload.model_construct(action="txt2img", prompt="a boat", params=
 ONE = {"actor": "media", "limit": 1, "poll_seconds": 0.01}
 
 Http = httpx.AsyncClient
+T = TypeVar("T")
 
 
 class Odd:
@@ -97,12 +100,20 @@ async def orders_for(
     writer, calls = Writer(settings, "worker-1", on_claim=lambda _tokens, _until: None), Calls(patience_seconds=2)
     writer.start()
     calls.start()
-    context = Context(attempt, "worker-1", on_report=lambda _: None, calls=calls, store=writer.call)
+    context = Context(
+        attempt,
+        "worker-1",
+        on_report=lambda _: None,
+        calls=calls,
+        store=writer.call,
+        begin_asking=writer.begin_call,
+        settings=settings,
+    )
     context.begin()
     try:
         yield Orders(
             settings,
-            context,
+            AsyncAttempt(context),
             payload,
             CountedProvider("one", provider),
             Failpoints(settings),
@@ -112,6 +123,17 @@ async def orders_for(
         calls.close()
         await asyncio.to_thread(writer.close, timeout=60)
         writer._loop.close()
+
+
+async def ending_in_time(orders: Orders, work: Coroutine[Any, Any, T]) -> T:
+    """As an attempt does that is told to stop, or whose time is up."""
+    return await to_its_end(attempt_of(orders), work)
+
+
+def attempt_of(orders: Orders) -> Context:
+    """Whose time it is; the orders see it as an `async` actor does."""
+    context: Context = orders._context._context
+    return context
 
 
 async def take_up(
@@ -129,7 +151,7 @@ async def take_up(
     payload = MediaPayload.model_construct(action=action, prompt="a boat", source_image=source, params=params or {})
     async with orders_for(engine, attempt, provider, payload) as orders:
         try:
-            return attempt, await asyncio.to_thread(orders.take_up, source)
+            return attempt, await ending_in_time(orders, orders.take_up(source))
         except Exception as error:  # noqa: BLE001 - it is what the test is about
             return attempt, error
 
@@ -147,8 +169,8 @@ async def is_free(engine: Engine, attempt: Claimed) -> bool:
 
 def leave_seconds(orders: Orders, seconds: float) -> None:
     """The attempt's time is up so soon, however long the machine took to come this far."""
-    orders._context.deadline = time.monotonic() + seconds
-    orders._context.nudge()
+    attempt_of(orders).deadline = time.monotonic() + seconds
+    attempt_of(orders).nudge()
 
 
 @asynccontextmanager
@@ -243,7 +265,7 @@ async def test_an_attempt_whose_time_is_up_in_the_middle_leaves_the_intent_to_be
         await engine.provide("one", limit=1)
         attempt = await engine.running(provider="one")
         async with orders_for(engine, attempt, Odd(order, CannotTell()), A_BOAT) as orders:
-            taking_up = asyncio.create_task(asyncio.to_thread(orders.take_up, None))
+            taking_up = asyncio.create_task(ending_in_time(orders, orders.take_up(None)))
             async with asyncio.timeout(60):
                 await arrived.wait()
             leave_seconds(orders, 0)
@@ -288,11 +310,11 @@ async def test_polls_grow_at_a_provider_that_was_heard_to_call_back_and_no_longe
         nudges: list[Callable[[], None]] = []
         async with orders_for(engine, attempt, Slow(nudges), payload, polling=polling) as orders:
             nudges.extend([orders._context.nudge] if called_back else [])
-            await asyncio.to_thread(lambda: orders.wait(orders.take_up(None)))
+            await orders.wait(await orders.take_up(None))
         pauses = polling.pauses("one", 3)
         return [pauses.pause() for _ in range(4)]
 
-    assert await wait_for_a_job(called_back=True) == [3, 6, 10, 10]
+    assert await wait_for_a_job(called_back=True) == [10, 20, 40, 60]
     assert await wait_for_a_job(called_back=False) == [3, 3, 3, 3]
 
 
@@ -340,7 +362,7 @@ async def test_the_callback_is_waited_for_also_by_the_next_attempt_and_nothing_i
         return provider.taken == 1
 
     async with orders_for(engine, attempt, provider, A_BOAT) as first:
-        waiting = asyncio.create_task(asyncio.to_thread(first.take_up, None))
+        waiting = asyncio.create_task(ending_in_time(first, first.take_up(None)))
         await until(has_ordered)
         assert await status_of(engine, attempt) == "intended"
         first._context.stop()
@@ -352,10 +374,10 @@ async def test_the_callback_is_waited_for_also_by_the_next_attempt_and_nothing_i
     async with orders_for(engine, await engine.start(attempt.task_id), provider, A_BOAT) as orders:
 
         async def waits_for_others() -> bool:
-            return orders._context.deadline == math.inf
+            return attempt_of(orders).deadline == math.inf
 
         provider.when_asked = lambda: leave_seconds(orders, 1)
-        going_on = asyncio.create_task(asyncio.to_thread(orders.take_up, None))
+        going_on = asyncio.create_task(ending_in_time(orders, orders.take_up(None)))
         await until(waits_for_others)
         await call_back(engine, attempt.task_id, "forged")
         await asyncio.wait([going_on], timeout=1.2)
@@ -371,7 +393,7 @@ async def test_who_is_not_called_back_in_time_gives_up(engine: Engine) -> None:
     attempt = await engine.running(provider="one")
     async with orders_for(engine, attempt, Forgetful(), A_BOAT, wait_seconds=0.1) as orders:
         with pytest.raises(SubmitUnknown, match="has not called back"):
-            await asyncio.to_thread(orders.take_up, None)
+            await orders.take_up(None)
     assert await status_of(engine, attempt) == "unknown"
 
 

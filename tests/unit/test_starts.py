@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from windlass.services.actors.worker.starting import starts as module
+from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.services.actors.worker.starting.starts import Starts
 from windlass.shared import db
@@ -89,12 +90,15 @@ class Bell:
 class Process:
     """Its places, and what it runs."""
 
-    def __init__(self, postgres: Postgres, *, places: int, queues: Sequence[str] = ("probe.a", "probe.b")) -> None:
+    def __init__(
+        self, postgres: Postgres, *, places: int, queues: Sequence[str] = ("probe.a", "probe.b"), on_the_loop: int = 0
+    ) -> None:
+        """`probe.b` is served on the loop, if there are places there."""
         self.postgres = postgres
         self.running: list[Claimed] = []
         self.starts = Starts(
             postgres,
-            places=places,
+            capacity=Capacity(places, on_the_loop, {"probe.b"} if on_the_loop else frozenset()),
             queues=queues,
             on_granted=lambda claimed, _sent_at: self.running.extend(claimed),
             on_suspect=lambda: None,
@@ -176,12 +180,12 @@ async def test_nothing_is_asked_for_without_a_place(postgres: Postgres) -> None:
     process.starts.ring(Bell("probe.a", 64))
     await process.settle()
     assert postgres.asked == [{"probe.a": 5}], "all places are asked for"
-    assert process.starts.free == 0
+    assert process.starts.free() == 0
     postgres.open.set()
     await process.settle()
     assert len(process.running) == 5
     await process.end_and_ask(2)
-    assert (len(process.running), process.starts.free) == (5, 0)
+    assert (len(process.running), process.starts.free()) == (5, 0)
 
 
 @played
@@ -193,7 +197,7 @@ async def test_a_call_that_was_not_answered_is_recalled_before_anything_else_is_
     assert [len(tokens) for tokens in postgres.recalled] == [3]
     assert process.count("probe.a") == 5, "what had been granted, and then for the places that were left"
     assert len({each.claim_token for each in process.running}) == 5
-    assert process.starts.free == 0
+    assert process.starts.free() == 0
 
 
 @played
@@ -206,7 +210,7 @@ async def test_a_call_that_was_rolled_back_leaves_its_places_and_its_credit(post
     ask = process.starts.ask_with(ending)
     assert ask is not None
     process.starts.undone(ask)
-    assert (process.starts.free, postgres.recalled) == (0, []), "who wanted to end still runs"
+    assert (process.starts.free(), postgres.recalled) == (0, []), "who wanted to end still runs"
     process.running.clear()
     process.starts.ended(ending)
     await process.settle()
@@ -227,7 +231,7 @@ def test_what_the_end_of_a_subjects_task_makes_may_start_in_the_same_call(
         process.starts.ring(Bell("probe.a"))
         await process.settle()
         (running,) = process.running
-        process.starts._held[running.claim_token] = replace(running, concerns=int(concerns))
+        process.starts._places._held[running.claim_token] = replace(running, concerns=int(concerns))
         ask = process.starts.ask_with([running.claim_token])
         assert (ask and ask.places) == asks, "nothing more was due when it began"
 
@@ -347,3 +351,41 @@ async def test_what_was_used_is_told_so_that_it_is_rung_for_again(postgres: Post
     process.starts.ring(Bell("probe.a", 40))
     await process.settle()
     assert postgres.used == {"probe.a": 40}
+
+
+def test_each_kind_of_place_is_asked_for_by_a_call_of_its_own() -> None:
+    @played
+    async def scene(postgres: Postgres) -> None:
+        process = Process(postgres, places=2, on_the_loop=5)
+        postgres.due.update({"probe.a": 9, "probe.b": 9})
+        for queue in ("probe.a", "probe.b"):
+            process.starts.ring(Bell(queue, starts=9))
+        await process.settle()
+        assert sorted(map(sorted, (each.items() for each in postgres.asked))) == [[("probe.a", 2)], [("probe.b", 5)]]
+        assert Counter(each.provider for each in process.running) == {"a": 2, "b": 5}
+        assert (process.starts.free(), process.starts.free("loop")) == (0, 0)
+
+        process.running.sort(key=lambda each: each.provider)
+        ask = await process.end_and_ask(2)
+        assert ask is not None
+        assert ask.places == {"probe.a": 2}, "what has ended leaves two threads, and nothing on the loop"
+
+    scene()
+
+
+def test_of_ends_of_both_kinds_the_most_are_asked_for_and_then_the_others() -> None:
+    @played
+    async def scene(postgres: Postgres) -> None:
+        process = Process(postgres, places=2, on_the_loop=5)
+        postgres.due.update({"probe.a": 9, "probe.b": 20})
+        for queue in ("probe.a", "probe.b"):
+            process.starts.ring(Bell(queue, starts=20))
+        await process.settle()
+        process.running.sort(key=lambda each: each.provider)
+        ask = await process.end_and_ask(6)
+        assert ask is not None
+        assert ask.places == {"probe.b": 4}
+        await process.settle()
+        assert postgres.asked[-1] == {"probe.a": 2}
+
+    scene()

@@ -1,5 +1,6 @@
 """What the model is told, and what is found out before anybody is asked."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.test_context import TASK
 from windlass.services.actors.summarize.actor import Summarize
 from windlass.services.actors.summarize.prompts import for_a_part, for_the_whole
+from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.context import Context
 from windlass.shared.actors.payloads import SummarizePayload
 from windlass.shared.errors import InvalidInput, Unauthorized
@@ -22,7 +24,8 @@ def a_payload(content: str = "A text.", **fields: Any) -> SummarizePayload:
 
 def attempt(settings: Settings, payload: SummarizePayload, provider: str = "openrouter") -> Any:
     task = replace(TASK, actor="summarize", provider=provider, checkpoint=None)
-    return Summarize(settings)(Context(task, "worker-1", on_report=lambda _: None), payload)
+    context = AsyncAttempt(Context(task, "worker-1", on_report=lambda _: None))
+    return asyncio.run(Summarize(settings)(context, payload))
 
 
 @given(text=st.text(min_size=1))

@@ -1,5 +1,6 @@
 """Embeddings: one call for the vectors of a job's events, or for that of a text."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -7,7 +8,7 @@ from uuid import UUID
 import httpx
 
 from windlass.actors import actor
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.metrics import provider_call
 from windlass.shared.actors.payloads import EmbedPayload
 from windlass.shared.errors import ContentRejected, InvalidInput, NotFound
@@ -32,55 +33,58 @@ class Embed:
         self._allowances = Allowances.of(settings)
         self._tls = httpx.create_ssl_context(trust_env=False)
 
-    def __call__(self, context: Context, payload: EmbedPayload) -> dict[str, Any]:
+    async def __call__(self, context: AsyncAttempt, payload: EmbedPayload) -> dict[str, Any]:
         if payload.job_id is not None:
-            return self._do_job(context, payload.job_id)
+            return await self._do_job(context, payload.job_id)
         if payload.text is None:
             raise InvalidInput("name a job_id or a text")
         if payload.model_id is not None:
-            return self._answer(context, payload.model_id, payload.text)
-        return self._embed(context, payload.text)
+            return await self._answer(context, payload.model_id, payload.text)
+        return await self._embed(context, payload.text)
 
-    def _do_job(self, context: Context, job_id: UUID) -> dict[str, Any]:
+    async def _do_job(self, context: AsyncAttempt, job_id: UUID) -> dict[str, Any]:
         """What the provider refuses is halved until what it means stands alone."""
-        job = context.ask(jobs.of_model, job_id)
-        texts = [] if job is None else context.ask(jobs.texts, job)
+        job = await context.ask(jobs.of_model, job_id)
+        texts = [] if job is None else await context.ask(jobs.texts, job)
         if job is None or not texts:
             return {"embedded": 0}
         try:
-            vectors = self._vectors(context, job.model, job.dimensions, [each.text for each in texts])
+            vectors = await self._vectors(context, job.model, job.dimensions, [each.text for each in texts])
         except REFUSALS:
             if len(job.event_ids) == 1:
                 raise
-            context.ask(jobs.split, context.task, job_id)
+            await context.ask(jobs.split, context.task, job_id)
             return {"embedded": 0, "split": True}
-        context.ask(jobs.keep_vectors, job.model_id, [each.event_id for each in texts], vectors)
+        await context.ask(jobs.keep_vectors, job.model_id, [each.event_id for each in texts], vectors)
         return {"embedded": len(texts)}
 
-    def _answer(self, context: Context, model_id: UUID, question: str) -> dict[str, Any]:
-        model = context.ask(models.get, model_id)
+    async def _answer(self, context: AsyncAttempt, model_id: UUID, question: str) -> dict[str, Any]:
+        model = await context.ask(models.get, model_id)
         if model is None:
             raise NotFound("the model is gone")
-        (vector,) = self._vectors(context, model.name, model.dimensions, [question])
-        context.ask(questions.keep, model_id, question, vector)
+        (vector,) = await self._vectors(context, model.name, model.dimensions, [question])
+        await context.ask(questions.keep, model_id, question, vector)
         return {"embedded": 1}
 
-    def _embed(self, context: Context, text: str) -> dict[str, Any]:
+    async def _embed(self, context: AsyncAttempt, text: str) -> dict[str, Any]:
         """For who wants the vector itself: of the active model, if it is this provider's, else of its newest."""
-        model = context.ask(models.of_provider, context.task.provider)
+        model = await context.ask(models.of_provider, context.task.provider)
         if model is None:
             raise NotFound(f"no embedding model is of {context.task.provider}")
-        (vector,) = self._vectors(context, model.name, model.dimensions, [text])
+        (vector,) = await self._vectors(context, model.name, model.dimensions, [text])
         return {"model": model.name, "vector": vector}
 
-    def _vectors(self, context: Context, model: str, dimensions: int, texts: Sequence[str]) -> list[list[float]]:
+    async def _vectors(
+        self, context: AsyncAttempt, model: str, dimensions: int, texts: Sequence[str]
+    ) -> list[list[float]]:
         """Of unit length: then a product is all it takes to compare two."""
         provider = context.task.provider
         if provider == HASH_PROVIDER:
-            return [hashed(text, dimensions) for text in texts]
-        context.rate()
+            # Arithmetic: on a thread it holds up nobody else on the loop.
+            return await asyncio.to_thread(lambda: [hashed(text, dimensions) for text in texts])
+        await context.rate()
         with provider_call(provider, "embed"):
-            embedded = context.run(self._call(provider, model, texts))
+            embedded = await self._call(provider, model, texts)
         price = self._settings.providers[provider].price_per_call
         context.usage(cost_usd=price if embedded.cost is None else embedded.cost, prompt_tokens=embedded.prompt_tokens)
         widths = {len(vector) for vector in embedded.vectors}
@@ -88,7 +92,7 @@ class Embed:
             # Nobody's text is at fault, and halving would not help.
             told = ", ".join(map(str, sorted(widths)))
             raise NotFound(f"{provider}'s {model} makes vectors of {told} dimensions, and {dimensions} were declared")
-        return [unit(list(vector)) for vector in embedded.vectors]
+        return await asyncio.to_thread(lambda: [unit(list(vector)) for vector in embedded.vectors])
 
     async def _call(self, provider: str, model: str, texts: Sequence[str]) -> Embedded:
         seconds = self._settings.providers[provider].call_timeout_seconds

@@ -79,6 +79,9 @@ class IsolatedContext:
         self.deadline = math.inf
         self._line.ask("rate")
 
+    async def rate_async(self) -> None:
+        await self.in_a_thread(self.rate)
+
     def sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds
         with self._news:

@@ -13,7 +13,7 @@ from windlass.services.actors.media.fetching import Fetching
 from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.media.polling import Polling
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.db import Database
@@ -42,20 +42,20 @@ class Media:
         self._clients: dict[str, httpx.AsyncClient] = {}
         self._polling = Polling()
 
-    def __call__(self, context: Context, payload: MediaPayload) -> dict[str, Any]:
-        url_secret = context.ask(secrets.ensure, MEDIA_URLS)
-        source_image = self._source_image(context, payload, url_secret)
+    async def __call__(self, context: AsyncAttempt, payload: MediaPayload) -> dict[str, Any]:
+        url_secret = await context.ask(secrets.ensure, MEDIA_URLS)
+        source_image = await self._source_image(context, payload, url_secret)
         provider = context.task.provider
         orders = Orders(
             self._settings, context, payload, self._provider(provider), self._failpoints, polling=self._polling
         )
-        order = orders.take_up(source_image)
+        order = await orders.take_up(source_image)
         if order.status != OrderState.COMPLETED:
-            done = orders.wait(order)
-            orders.begin_to_fetch(order, done)
+            done = await orders.wait(order)
+            await orders.begin_to_fetch(order, done)
             fetching = Fetching(self._settings, context, self._client(provider), self._storage, self._failpoints)
-            orders.complete(order, fetching.fetch(order, done.urls))
-        return self._result(context, order, url_secret)
+            await orders.complete(order, await fetching.fetch(order, done.urls))
+        return await self._result(context, order, url_secret)
 
     async def prepare(self, pool: Database) -> None:
         try:
@@ -68,21 +68,21 @@ class Media:
         names = [queue.partition(".")[2] for queue in queues]
         await OpenJobs(self._settings, self._storage, names, self._provider, ask).run()
 
-    def _result(self, context: Context, order: GenerationRow, url_secret: bytes) -> dict[str, Any]:
-        kept = context.ask(orders.contents, order.generation_id)
+    async def _result(self, context: AsyncAttempt, order: GenerationRow, url_secret: bytes) -> dict[str, Any]:
+        kept = await context.ask(orders.contents, order.generation_id)
         return {
             "generation_id": str(order.generation_id),
             "content_ids": [str(content.content_id) for content in kept],
             "urls": [self._url(url_secret, content.content_id) for content in kept],
         }
 
-    def _source_image(self, context: Context, payload: MediaPayload, url_secret: bytes) -> str | None:
+    async def _source_image(self, context: AsyncAttempt, payload: MediaPayload, url_secret: bytes) -> str | None:
         """The URL that the provider is to begin with: the client's, or that of a file which Windlass keeps."""
         given = payload.source_image
         if given is None or "://" in given:
             return given
         content_id = UUID(given)
-        if context.ask(orders.picture_for, context.task_id, content_id) is None:
+        if await context.ask(orders.picture_for, context.task_id, content_id) is None:
             raise InvalidInput(f"there is no content {content_id}", source_image=given)
         return self._url(url_secret, content_id)
 

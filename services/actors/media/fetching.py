@@ -1,5 +1,6 @@
 """From a provider's URLs to files of our own: each under a name that no other attempt uses, safe before it is known."""
 
+import asyncio
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from uuid import UUID
 import httpx
 import uuid_utils.compat as uuid_utils
 
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.metrics import provider_call
 from windlass.shared.metrics.providers import MEDIA_BYTES
@@ -25,7 +26,7 @@ class Fetching:
     def __init__(
         self,
         settings: Settings,
-        context: Context,
+        context: AsyncAttempt,
         http: httpx.AsyncClient,
         storage: MediaStorage,
         failpoints: Failpoints,
@@ -36,33 +37,31 @@ class Fetching:
         self._storage = storage
         self._failpoints = failpoints
 
-    def fetch(self, order: GenerationRow, urls: Sequence[str]) -> list[NewContent]:
+    async def fetch(self, order: GenerationRow, urls: Sequence[str]) -> list[NewContent]:
         generation_id = order.generation_id
-        self._context.run(sweep(self._settings, self._storage, generation_id))
+        await sweep(self._settings, self._storage, generation_id)
         directory = downloads_of(self._settings, generation_id)
         directory.mkdir(parents=True)
         try:
-            return [self._keep(generation_id, directory, index, url, len(urls)) for index, url in enumerate(urls)]
+            return [await self._keep(generation_id, directory, index, url, len(urls)) for index, url in enumerate(urls)]
         finally:
-            shutil.rmtree(directory, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 
-    def _keep(self, generation_id: UUID, directory: Path, index: int, url: str, number: int) -> NewContent:
+    async def _keep(self, generation_id: UUID, directory: Path, index: int, url: str, number: int) -> NewContent:
         context = self._context
         context.progress(f"Fetching file {index + 1} of {number}", percent=100 * index / number)
         file = directory / str(index)
         with provider_call(context.task.provider, "download"):
-            got = context.run(
-                download(
-                    self._http,
-                    url,
-                    file,
-                    largest_bytes=self._settings.largest_media_bytes,
-                    seconds=context.task.timeout_seconds,
-                )
+            got = await download(
+                self._http,
+                url,
+                file,
+                largest_bytes=self._settings.largest_media_bytes,
+                seconds=context.task.timeout_seconds,
             )
         self._failpoints.reach("media-downloaded")
         place = f"{generation_id}/{context.task.attempt}-{index}.{got.extension}"
-        context.run(self._storage.put(place, file))
+        await self._storage.put(place, file)
         MEDIA_BYTES.labels(context.task.provider).inc(got.size_bytes)
         self._failpoints.reach("media-file-kept")
         return NewContent(

@@ -1,5 +1,6 @@
 """One task's order at its provider: placed once, found again after a crash, and known to have ended before it ends."""
 
+import asyncio
 import hashlib
 import logging
 import secrets
@@ -9,7 +10,8 @@ from uuid import UUID
 import uuid_utils.compat as uuid_utils
 
 from windlass.services.actors.media.polling import Polling
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.async_context import AsyncAttempt
+from windlass.services.actors.worker.context import Stopped
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.errors import (
@@ -55,7 +57,7 @@ class Orders:
     def __init__(
         self,
         settings: Settings,
-        context: Context,
+        context: AsyncAttempt,
         payload: MediaPayload,
         provider: MediaProvider,
         failpoints: Failpoints,
@@ -70,38 +72,38 @@ class Orders:
         self._failpoints = failpoints
         self._polling = polling
 
-    def take_up(self, source_image: str | None) -> GenerationRow:
+    async def take_up(self, source_image: str | None) -> GenerationRow:
         """The task's order as it stands: the one that an earlier attempt placed, or a new one."""
-        before = self._latest()
+        before = await self._latest()
         if before is None or before.status in {OrderState.FAILED, OrderState.REFUSED}:
-            return self._place(source_image)
-        if before.status in {OrderState.INTENDED, OrderState.UNKNOWN} and not self._is_found(before):
-            return self._place(source_image)
-        return self._known()
+            return await self._place(source_image)
+        if before.status in {OrderState.INTENDED, OrderState.UNKNOWN} and not await self._is_found(before):
+            return await self._place(source_image)
+        return await self._known()
 
-    def wait(self, order: GenerationRow) -> Done:
+    async def wait(self, order: GenerationRow) -> Done:
         """Asks until the job has ended; the provider's callback only makes the next question come sooner."""
         try:
-            return self._poll_to_the_end(order)
-        except Stopped:
+            return await self._poll_to_the_end(order)
+        except (Stopped, asyncio.CancelledError):
             if self._context.stop_reason == "cancelled":
-                self._call_off(order)
+                await self._call_off(order)
             raise
 
-    def begin_to_fetch(self, order: GenerationRow, done: Done) -> None:
-        self._move(order.generation_id, "fetch", response=done.response)
+    async def begin_to_fetch(self, order: GenerationRow, done: Done) -> None:
+        await self._move(order.generation_id, "fetch", response=done.response)
         self._failpoints.reach("media-job-done")
 
-    def complete(self, order: GenerationRow, contents: list[NewContent]) -> None:
-        self._move(order.generation_id, "complete", contents=contents)
+    async def complete(self, order: GenerationRow, contents: list[NewContent]) -> None:
+        await self._move(order.generation_id, "complete", contents=contents)
         self._failpoints.reach("media-contents-kept")
 
-    def _place(self, source_image: str | None) -> GenerationRow:
+    async def _place(self, source_image: str | None) -> GenerationRow:
         context, payload = self._context, self._payload
         self._refuse_what_it_does_not_take()
         token, generation_id = secrets.token_urlsafe(TOKEN_BYTES), UUID(bytes=uuid_utils.uuid7().bytes)
-        order = context.run(prepared(self._provider, self._order(generation_id, source_image, token)))
-        context.rate()
+        order = await prepared(self._provider, self._order(generation_id, source_image, token))
+        await context.rate()
         context.check()
         intent = Intent(
             generation_id=generation_id,
@@ -113,24 +115,24 @@ class Orders:
             prompt_id=payload.prompt_id,
             source_data=payload.source_data,
         )
-        if not context.ask(orders.intend, context.task, intent):
+        if not await context.ask(orders.intend, context.task, intent):
             self._lost()
         self._failpoints.reach("media-intended")
         # An attempt that is told to stop here, or whose time is up, leaves the intent as it is: the next one asks.
-        match context.run(place(self._provider, order), finish=True):
+        match await context.finish(place(self._provider, order)):
             case NotTaken(error):
-                self._move(generation_id, "refuse", response=_said(error))
+                await self._move(generation_id, "refuse", response=_said(error))
                 raise error
             case InDoubt(doubt):
                 log.warning("task %s: nobody can tell whether the order was taken (%s)", context.task_id, doubt)
-                if not self._is_found(self._known()):
+                if not await self._is_found(await self._known()):
                     kind = ServiceUnavailable if isinstance(doubt.__cause__, ServiceUnavailable) else NetworkTimeout
                     raise kind(f"the order did not arrive at {context.task.provider}: {doubt}") from doubt
             case Ordered(job_id, response):
                 self._failpoints.reach("media-ordered")
-                self._move(generation_id, "place", job_id=job_id, response=response)
+                await self._move(generation_id, "place", job_id=job_id, response=response)
                 self._failpoints.reach("media-job-known")
-        return self._known()
+        return await self._known()
 
     def _refuse_what_it_does_not_take(self) -> None:
         """The api has looked already, unless the task is older than what it knows or the adapter is not there."""
@@ -139,26 +141,26 @@ class Orders:
             where = {"/".join(map(str, fault.path)): fault.detail for fault in faults}
             raise InvalidInput("; ".join(f"{path}: {detail}" for path, detail in where.items()), faults=where)
 
-    def _is_found(self, order: LatestOrder) -> bool:
+    async def _is_found(self, order: LatestOrder) -> bool:
         """Finds out whether an order arrived whose answer was lost. Where that is impossible its callback is
         waited for, and then the policy decides."""
         generation_id = order.generation_id
-        if self._is_named_by_callback(order):
+        if await self._is_named_by_callback(order):
             return True
         wanted = self._order(generation_id, order.request.get("source_image"), token=None)
-        match self._context.run(self._provider.find(wanted, order.created_at)):
-            case Found(job_id) if not self._is_anothers(job_id, generation_id):
+        match await self._provider.find(wanted, order.created_at):
+            case Found(job_id) if not await self._is_anothers(job_id, generation_id):
                 log.info("task %s: its order had arrived as job %s", self._context.task_id, job_id)
-                self._move(generation_id, "place", job_id=job_id)
+                await self._move(generation_id, "place", job_id=job_id)
                 return True
             case NotThere():
-                self._move(generation_id, "refuse")
+                await self._move(generation_id, "refuse")
                 return False
         if order.status == OrderState.UNKNOWN:
             return False  # somebody revived the task, or the policy did: both say that it is to be ordered again
-        if calls_back(self._provider) and self._is_called_back_for(order):
+        if calls_back(self._provider) and await self._is_called_back_for(order):
             return True
-        self._move(generation_id, "lose")
+        await self._move(generation_id, "lose")
         error = SubmitUnknown(
             f"{self._context.task.provider} may or may not have taken the order, cannot be asked and has not called "
             "back; see there before you retry the task",
@@ -168,48 +170,48 @@ class Orders:
             error.kind = "transient"
         raise error
 
-    def _is_anothers(self, job_id: str, generation_id: UUID) -> bool:
-        return self._context.ask(orders.is_anothers, self._context.task.provider, job_id, generation_id)
+    async def _is_anothers(self, job_id: str, generation_id: UUID) -> bool:
+        return await self._context.ask(orders.is_anothers, self._context.task.provider, job_id, generation_id)
 
-    def _is_called_back_for(self, order: LatestOrder) -> bool:
+    async def _is_called_back_for(self, order: LatestOrder) -> bool:
         """Waits for the callback, which names the job, as long as the provider's jobs may take. A later attempt goes on
         where this one has to stop."""
         context, patience, mistaken = self._context, self._configured.callback_wait_seconds, order.provider_job_id
         context.progress("Waiting for the provider's callback")
         with context.waiting_for_others():
             while (left := patience - order.intended_seconds_ago) > 0:
-                context.sleep_until_nudged(min(left, self._configured.poll_seconds))
-                order = self._known()
-                if order.provider_job_id != mistaken and self._is_named_by_callback(order):
+                await context.sleep_until_nudged(min(left, self._configured.poll_seconds))
+                order = await self._known()
+                if order.provider_job_id != mistaken and await self._is_named_by_callback(order):
                     return True
                 mistaken = order.provider_job_id
         return False
 
-    def _is_named_by_callback(self, order: GenerationRow) -> bool:
+    async def _is_named_by_callback(self, order: GenerationRow) -> bool:
         """A callback named the job: anybody can say that, so the provider is asked."""
         job_id = order.provider_job_id
-        if job_id is None or not self._knows(job_id) or self._is_anothers(job_id, order.generation_id):
+        if job_id is None or not await self._knows(job_id) or await self._is_anothers(job_id, order.generation_id):
             return False
         log.info("task %s: its provider has called back about its order, job %s", self._context.task_id, job_id)
-        self._move(order.generation_id, "place", job_id=job_id)
+        await self._move(order.generation_id, "place", job_id=job_id)
         return True
 
-    def _knows(self, job_id: str) -> bool:
+    async def _knows(self, job_id: str) -> bool:
         try:
-            answer = self._context.run(self._provider.poll(job_id))
+            answer = await self._provider.poll(job_id)
         except NotFound:
             return False
         return not (isinstance(answer, Failed) and isinstance(answer.error, NotFound))
 
-    def _poll_to_the_end(self, order: GenerationRow) -> Done:
+    async def _poll_to_the_end(self, order: GenerationRow) -> Done:
         context, missed, job_id = self._context, 0, _job_of(order)
         provider, nudged = context.task.provider, None
         pauses = self._polling.pauses(provider, self._configured.poll_seconds)
         while True:
             try:
-                answer = context.run(self._provider.poll(job_id))
+                answer = await self._provider.poll(job_id)
             except NotFound:
-                self._move(order.generation_id, "fail")
+                await self._move(order.generation_id, "fail")
                 raise
             except TaskError as error:
                 missed += 1
@@ -225,18 +227,18 @@ class Orders:
                 case Done():
                     return answer
                 case Failed(reason, response):
-                    self._move(order.generation_id, "fail", response=response)
+                    await self._move(order.generation_id, "fail", response=response)
                     raise reason
                 case Pending(percent):
                     context.progress("Generating", percent=percent)
-                    nudged = context.sleep_until_nudged(pauses.pause())
+                    nudged = await context.sleep_until_nudged(pauses.pause())
 
-    def _call_off(self, order: GenerationRow) -> None:
+    async def _call_off(self, order: GenerationRow) -> None:
         """The task is cancelled, and so is its job, if the provider can do that; else it keeps its slot to its end."""
         try:
-            if self._context.run(self._provider.cancel(_job_of(order)), finish=True):
-                self._move(order.generation_id, "fail")
-        except Stopped:
+            if await self._context.finish(self._provider.cancel(_job_of(order))):
+                await self._move(order.generation_id, "fail")
+        except (Stopped, asyncio.CancelledError):
             log.warning("task %s: its job could not be called off (no time)", self._context.task_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the task is cancelled all the same
             why = words_of(error)
@@ -252,20 +254,20 @@ class Orders:
             callback_url=token and f"{self._settings.address}/api/v1/callbacks/{token}",
         )
 
-    def _latest(self) -> LatestOrder | None:
-        return self._context.ask(orders.latest, self._context.task_id)
+    async def _latest(self) -> LatestOrder | None:
+        return await self._context.ask(orders.latest, self._context.task_id)
 
-    def _known(self) -> LatestOrder:
-        order = self._latest()
+    async def _known(self) -> LatestOrder:
+        order = await self._latest()
         assert order is not None, "an order that was written down stays"
         return order
 
-    def _move(self, generation_id: UUID, move: str, **facts: Any) -> None:
+    async def _move(self, generation_id: UUID, move: str, **facts: Any) -> None:
         if move == "place":
             facts["cost_usd"] = self._configured.price_per_call
         if "response" in facts:
             facts["response"] = redact(storable(facts["response"]))
-        if not self._context.ask(orders.move, self._context.task, generation_id, move, **facts):
+        if not await self._context.ask(orders.move, self._context.task, generation_id, move, **facts):
             self._lost()
 
     def _lost(self) -> None:

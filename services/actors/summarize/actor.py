@@ -11,7 +11,7 @@ import httpx
 from windlass.actors import actor
 from windlass.services.actors.summarize import prompts
 from windlass.services.actors.summarize.splitting import split
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.metrics import paid, provider_call
 from windlass.shared.actors.payloads import SummarizePayload
 from windlass.shared.errors import InvalidInput, ServiceUnavailable, Unauthorized
@@ -34,10 +34,10 @@ class Summarize:
         self._allowances = Allowances.of(settings)
         self._tls = httpx.create_ssl_context(trust_env=False)
 
-    def __call__(self, context: Context, payload: SummarizePayload) -> dict[str, Any]:
+    async def __call__(self, context: AsyncAttempt, payload: SummarizePayload) -> dict[str, Any]:
         if not payload.content.strip():
             raise InvalidInput("the content has nothing but white space in it")
-        return Summary(context, payload, self._settings, self._open_client).make()
+        return await Summary(context, payload, self._settings, self._open_client).make()
 
     def _open_client(self, timeout_seconds: float) -> httpx.AsyncClient:
         return open_client(self._allowances, timeout_seconds=timeout_seconds, tls=self._tls)
@@ -48,7 +48,7 @@ class Summary:
 
     def __init__(
         self,
-        context: Context,
+        context: AsyncAttempt,
         payload: SummarizePayload,
         settings: Settings,
         open_client: Callable[[float], httpx.AsyncClient],
@@ -65,17 +65,17 @@ class Summary:
         self._ledger = Ledger(context)
         self._percent: float | None = None
 
-    def make(self) -> dict[str, Any]:
+    async def make(self) -> dict[str, Any]:
         text = self._payload.content
         in_parts = False
         while len(text) > self._part_characters:
-            before, text = text, self._in_parts(text, again=in_parts)
+            before, text = text, await self._in_parts(text, again=in_parts)
             in_parts = True
             if len(text) >= len(before):
                 break  # a model that does not come to the point would keep us here for ever
         messages = prompts.for_the_whole(self._payload, text, is_made_of_summaries=in_parts)
         message = "Writing the summary of the whole" if in_parts else "Summarising"
-        summary, finished = self._call(messages, message, on_text=self._context.output)
+        summary, finished = await self._call(messages, message, on_text=self._context.output)
         if finished.is_cut_short:
             self._context.progress("The model reached its limit: the summary is cut short", percent=self._percent)
         return {
@@ -85,7 +85,7 @@ class Summary:
             **({"cut_short": True} if finished.is_cut_short else {}),
         }
 
-    def _in_parts(self, text: str, *, again: bool) -> str:
+    async def _in_parts(self, text: str, *, again: bool) -> str:
         """The summaries of the text's parts, one after the other. What an earlier attempt has paid for is not made
         again."""
         parts = split(text, self._part_characters)
@@ -97,26 +97,26 @@ class Summary:
             messages = prompts.for_a_part(
                 self._payload, part, number=number, count=len(parts), part_characters=self._part_characters
             )
-            summaries.append(self._part(messages, f"{verb} part {number} of {len(parts)}"))
+            summaries.append(await self._part(messages, f"{verb} part {number} of {len(parts)}"))
         self._percent = start + (100 - start) * SHARE_OF_A_ROUND
         return "\n\n".join(summaries)
 
-    def _part(self, messages: Sequence[Message], message: str) -> str:
+    async def _part(self, messages: Sequence[Message], message: str) -> str:
         name = sha256(json.dumps([self._model, *messages]).encode()).hexdigest()[:32]
         kept = self._ledger.part(name)
         if kept is not None:
             return kept
-        summary, _ = self._call(messages, message, on_text=lambda _: None)
+        summary, _ = await self._call(messages, message, on_text=lambda _: None)
         self._ledger.keep_part(name, summary)
         return summary
 
-    def _call(
+    async def _call(
         self, messages: Sequence[Message], message: str, *, on_text: Callable[[str], None]
     ) -> tuple[str, Finished]:
-        self._context.rate()
+        await self._context.rate()
         self._context.progress(message, percent=self._percent)
         with provider_call(self._provider, "chat"):
-            summary, finished = self._context.run(self._chat(messages, on_text))
+            summary, finished = await self._chat(messages, on_text)
         self._ledger.pay(finished)
         self._context.usage(
             cost_usd=self._price_per_call if finished.cost is None else finished.cost,
@@ -159,7 +159,7 @@ class Ledger:
     A part is known by what the model was told: with another model, or cut elsewhere, it is another part.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: AsyncAttempt) -> None:
         self._context = context
         kept = context.checkpoint or {}
         self._parts: dict[str, str] = dict(kept.get("parts", {}))

@@ -8,7 +8,7 @@ import httpx
 
 from windlass.actors import actor
 from windlass.services.actors.webhook.sending import Answer, send
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.refusals import HandedBack
 from windlass.shared.actors.payloads import WebhookPayload
@@ -38,9 +38,9 @@ class Webhook:
         self._tls = httpx.create_ssl_context(trust_env=False)
         self._failpoints = Failpoints(settings)
 
-    async def __call__(self, context: Context, payload: WebhookPayload) -> dict[str, Any]:
+    async def __call__(self, context: AsyncAttempt, payload: WebhookPayload) -> dict[str, Any]:
         turn = await self._turn(context, payload)
-        key = await context.ask_async(secrets.ensure, WEBHOOK_SECRETS)
+        key = await context.ask(secrets.ensure, WEBHOOK_SECRETS)
         sealed = [each for each in (turn.secret, turn.previous_secret) if each is not None]
         self._failpoints.reach("webhook-before-sending")
         answer = await send(
@@ -58,13 +58,13 @@ class Webhook:
         DELIVERY_SECONDS.labels(answer.outcome).observe(answer.seconds)
         return result_of(answer)
 
-    async def _turn(self, context: Context, payload: WebhookPayload) -> Turn:
+    async def _turn(self, context: AsyncAttempt, payload: WebhookPayload) -> Turn:
         """Raises where nothing is to be sent: a delivery that has to wait for another is given back, and held."""
         try:
             delivery_id = UUID(payload.delivery_id)
         except ValueError:
             raise DeliveryDropped("the task names no delivery") from None
-        turn = await context.ask_async(webhooks.begin, context.task_id, delivery_id)
+        turn = await context.ask(webhooks.begin, context.task_id, delivery_id)
         if turn is None:
             raise DeliveryDropped("the task carries no delivery")
         if turn.word in DROPPED:

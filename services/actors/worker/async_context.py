@@ -1,15 +1,20 @@
 """The context of an `async def` actor: whatever waits is awaited, and holds up nobody else on the loop."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from windlass.services.actors.worker.context import Context
 
+Answer = TypeVar("Answer")
+
 
 class AsyncAttempt:
     """What does not wait is the attempt's own. Told to stop, the actor is cancelled where it awaits something."""
+
+    is_given_to_actors = True
+    """To those that come with Windlass, which name it."""
 
     def __init__(self, context: "Context") -> None:
         self._context = context
@@ -17,13 +22,56 @@ class AsyncAttempt:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
 
+    async def ask(self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any) -> Answer:
+        """A call of the store, made again until it is answered or the attempt should end; it is not left half done."""
+        return await self.finish(self._context.ask_async(intent, *arguments, **options))
+
+    async def finish(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Waits for what must not be left half done: it is given some time to come to its end although the attempt
+        should end, and the actor is cancelled where it awaits something next."""
+        context, doing = self._context, asyncio.ensure_future(work)
+        patience, is_cancelled = context.patience_seconds, False
+        try:
+            await asyncio.wait({doing}, timeout=patience if context.should_end() else None)
+        except asyncio.CancelledError:
+            is_cancelled = True
+            await asyncio.wait({doing}, timeout=patience)
+        if not doing.done():
+            doing.cancel()
+            await asyncio.wait({doing}, timeout=patience / 2)
+            context.check()
+            raise asyncio.CancelledError
+        if is_cancelled and (this := asyncio.current_task()) is not None:
+            this.uncancel()
+            this.cancel()
+        return doing.result()
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
         self._context.check()
 
+    async def sleep_until_nudged(self, seconds: float) -> bool:
+        """As `sleep`, but returns early, and true, when somebody has news for this attempt."""
+        loop, context, heard = asyncio.get_running_loop(), self._context, asyncio.Event()
+
+        def tell() -> None:
+            loop.call_soon_threadsafe(heard.set)
+
+        context.listen(tell)
+        try:
+            async with asyncio.timeout(seconds):
+                while not (nudged := context.take_nudge()):
+                    heard.clear()
+                    await heard.wait()
+        except TimeoutError:
+            nudged = context.take_nudge()
+        finally:
+            context.listen_no_more(tell)
+        context.check()
+        return nudged
+
     async def rate(self) -> None:
-        """By a thread, which ends when the attempt is told to stop."""
-        await asyncio.to_thread(self._context.rate)
+        await self._context.rate_async()
 
     async def step(self, name: str, fn: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
         return await self._context.steps.run_async(name, fn, *arguments, **options)

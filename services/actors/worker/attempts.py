@@ -69,9 +69,14 @@ class Attempts:
             return [
                 context
                 for token, context in self._contexts.items()
-                if not context.is_over
-                and now > min(self._asked_to_stop.get(token, now), context.deadline) + grace_seconds
+                if not context.is_over and now > self._told_at(token, context, now) + grace_seconds
             ]
+
+    def _told_at(self, claim_token: UUID, context: Context, now: float) -> float:
+        """When it was told to end, or should have known; who is told by the loop cannot know before."""
+        if context.is_told_by_the_loop:
+            return now if context.cancelled_at is None else context.cancelled_at
+        return min(self._asked_to_stop.get(claim_token, now), context.deadline)
 
     def any_work(self) -> bool:
         """Whether an actor is still at work; an attempt that only waits for its end to be written is not."""

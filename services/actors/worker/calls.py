@@ -1,4 +1,5 @@
-"""An event loop on a thread of its own for the actors' requests: whoever waits for one can be told to stop."""
+"""An event loop on a thread of its own: for `async def` actors, and for the requests of the others, who can be told to
+stop while they wait."""
 
 import asyncio
 import threading
@@ -6,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-import uvloop
+from windlass.services.actors.worker.coroutines.loop import ActorsLoop
 
 Answer = TypeVar("Answer")
 
@@ -49,35 +50,44 @@ class Calls:
     """One per worker process. `patience_seconds` is what a call that must not be cut in the middle may still take."""
 
     def __init__(self, *, patience_seconds: float) -> None:
-        self._patience_seconds = patience_seconds
+        self.patience_seconds = patience_seconds
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="asking")
         """Of our own: the actors' loop has some, too, which an actor may keep busy for as long as it likes."""
-        self._loop = uvloop.new_event_loop()
+        self.loop = ActorsLoop()
         self._thread = threading.Thread(target=self._run, name="calls", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
+    @property
+    def thread_id(self) -> int:
+        assert self._thread.ident is not None, "it has been started"
+        return self._thread.ident
+
+    def lives(self) -> bool:
+        """One that has not been started is not late."""
+        return self._thread.ident is None or self._thread.is_alive()
+
     def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(self._patience_seconds)
-        self._loop.close()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(self.patience_seconds)
+        self.loop.close()
         self.threads.shutdown(wait=False)
 
     def begin(self, work: Coroutine[Any, Any, Answer], *, on_end: Callable[[], None]) -> Call[Answer]:
         call: Call[Answer] = Call(on_end)
-        self._loop.call_soon_threadsafe(call.begin, work)
+        self.loop.call_soon_threadsafe(call.begin, work)
         return call
 
     def let_finish(self, call: Call[Any]) -> None:
         """Returns when it is over, or the patience is."""
-        call.wait(self._patience_seconds)
+        call.wait(self.patience_seconds)
 
     def cancel(self, call: Call[Any]) -> None:
         """Returns when what it had open is closed: an attempt that has ended leaves no request behind."""
-        self._loop.call_soon_threadsafe(call.cancel)
-        call.wait(self._patience_seconds / 2)
+        self.loop.call_soon_threadsafe(call.cancel)
+        call.wait(self.patience_seconds / 2)
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
@@ -14,6 +15,7 @@ from uuid import UUID
 
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.children import Children
+from windlass.services.actors.worker.rate_turn import RateTurn
 from windlass.services.actors.worker.steps import Steps
 from windlass.services.actors.worker.stored_files import StoredFiles
 from windlass.services.actors.worker.stored_steps import StoredSteps
@@ -24,7 +26,6 @@ from windlass.shared.errors import TimedOut
 from windlass.shared.scrubbing import withhold
 from windlass.shared.settings import Settings
 from windlass.shared.storable import storable
-from windlass.shared.store.flow_control import rates
 from windlass.shared.store.tasks import Claimed, Report, owner_of
 from windlass.shared.usage import added, figures_in
 
@@ -37,9 +38,9 @@ StopReason = Literal["cancelled", "lost", "stopping"]
 
 Answer = TypeVar("Answer")
 
+Intent = Callable[[db.Database], Coroutine[Any, Any, Any]]
+
 ASK_AGAIN_SECONDS = 0.25
-LONGEST_WAIT_FOR_RATE_SECONDS = 0.5
-"""What an operator changes is in force within a second, also for those who wait."""
 
 
 class Context:
@@ -55,7 +56,8 @@ class Context:
         *,
         on_report: Callable[["Context"], None],
         calls: Calls | None = None,
-        store: Callable[[Callable[[db.Database], Coroutine[Any, Any, Any]]], Any] | None = None,
+        store: Callable[[Intent], Any] | None = None,
+        begin_asking: Callable[[Intent], "Future[Any]"] | None = None,
         settings: Settings | None = None,
         largest_output_bytes: int = 10_000_000,
         largest_output_event_bytes: int = 65_536,
@@ -64,9 +66,10 @@ class Context:
         self.worker_id = worker_id
         self._calls = calls
         self._store = store
-        self._user_id: str | None = None
+        self._begin_asking = begin_asking
+        self._user_id: str | None = task.user_id
         self._settings = settings
-        self._claims_place_is_left = not task.job_open
+        self._rate = RateTurn(self)
         self.exit_code: int | None = None
         self.proof: dict[str, Any] | None = None
         self.deadline = math.inf
@@ -74,6 +77,10 @@ class Context:
         self._on_report = on_report
         self._news = threading.Condition()
         self._nudges = 0
+        self._listeners: tuple[Callable[[], None], ...] = ()
+        self.is_told_by_the_loop = False
+        """That it should end, which happens at `cancelled_at`: it holds no thread."""
+        self.cancelled_at: float | None = None
         self.stop_reason: StopReason | None = None
         self._lock = threading.Lock()
         self._progress: dict[str, Any] | None = None
@@ -102,14 +109,10 @@ class Context:
 
     @property
     def user_id(self) -> str:
-        """Who has submitted the task; looked up for those who ask."""
+        """Who has submitted the task."""
         if self._user_id is None:
             self._user_id = self.ask(owner_of, self.task_id)
         return self._user_id
-
-    def know_its_user(self) -> None:
-        """Before the actor begins, where it must not wait for the answer later."""
-        self._user_id = self.user_id
 
     @property
     def log(self) -> logging.Logger:
@@ -230,6 +233,10 @@ class Context:
         """As `sleep`, but returns early, and true, when somebody has news for this attempt: a provider called back."""
         self._wait(seconds, lambda: self._nudges > 0)
         self.check()
+        return self.take_nudge()
+
+    def take_nudge(self) -> bool:
+        """Whether there was one since the last time."""
         with self._news:
             nudged, self._nudges = self._nudges > 0, 0
         return nudged
@@ -250,23 +257,6 @@ class Context:
             self.check()
         return call.result()
 
-    def run_to_its_end(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        """Waits for an actor that is a coroutine. When the attempt should end it is cancelled, once, and the attempt is
-        over when the actor is: one that does not stop is found deaf, as a thread is."""
-        assert self._calls is not None, "an attempt that a worker runs is given the process' calls"
-        call = self._calls.begin(work, on_end=self._tell)
-        self._wait(math.inf, call.done)
-        if call.done():
-            return call.result()
-        self._calls.cancel(call)
-        while not call.done():
-            self._calls.let_finish(call)
-        try:
-            return call.result()
-        except BaseException:
-            self.check()
-            raise
-
     def ask(self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any) -> Answer:
         """A call of the store, `ask(intent, …)` for `intent(db, …)`, made again until it is answered or the attempt
         should end: only for what may be repeated."""
@@ -281,17 +271,23 @@ class Context:
     async def ask_async(
         self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any
     ) -> Answer:
-        """The same from an event loop, which goes on meanwhile: the waiting is done by a thread that is kept for it."""
-        assert self._store is not None, "an attempt that a worker runs is given the process' store"
+        """The same from an event loop, which goes on meanwhile."""
         while True:
             try:
-                answer: Answer = await self.in_a_thread(
-                    self._store, lambda database: intent(database, *arguments, **options)
-                )
+                answer: Answer = await self._asked(lambda database: intent(database, *arguments, **options))
                 return answer
             except db.AWAY_OR_BUSY:
                 self.check()
                 await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    async def _asked(self, intent: Intent) -> Any:
+        """Waited for as long as by a thread. What is under way is not cancelled with who asks it, for the driver would
+        wait for the server's consent."""
+        if self._begin_asking is None:
+            assert self._store is not None, "an attempt that a worker runs is given the process' store"
+            return await self.in_a_thread(self._store, intent)
+        async with asyncio.timeout(self.settings.stop_grace_seconds / 2):
+            return await asyncio.shield(asyncio.wrap_future(self._begin_asking(intent)))
 
     async def in_a_thread(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
         """Waits for what cannot be awaited, on a thread that no actor can keep busy."""
@@ -307,31 +303,28 @@ class Context:
                     return
                 self._news.wait(min(left, threading.TIMEOUT_MAX))
 
+    def listen(self, listener: Callable[[], None]) -> None:
+        """It is called, from any thread, when there is news for whoever works on the attempt."""
+        with self._news:
+            self._listeners = (*self._listeners, listener)
+
+    def listen_no_more(self, listener: Callable[[], None]) -> None:
+        with self._news:
+            self._listeners = tuple(each for each in self._listeners if each != listener)
+
     def _tell(self) -> None:
         with self._news:
             self._news.notify_all()
+        for listener in self._listeners:
+            listener()
 
     def rate(self, *, sleep: Callable[[float], None] | None = None) -> None:
         """Takes a place in the provider's rate; an actor that may make several calls in one attempt, each of which
-        orders work, calls it before each. The first place is the claim's; who goes on waiting for an open job has none.
+        orders work, calls it before each. `sleep` is how to wait, for who has somebody else to look after."""
+        self._rate.take(sleep or self.sleep)
 
-        The attempt's time stands still meanwhile: waiting is not failing, and must not end in `TimedOut`.
-        `sleep` is how to wait, for who has somebody else to look after.
-        """
-        if self._claims_place_is_left:
-            self._claims_place_is_left = False
-            return
-        said = ""
-        with self.waiting_for_others():
-            while wait := self.ask(rates.take, self.task.provider):
-                reason = f"Waiting for the provider's rate ({wait.rate_limit} in {wait.per_seconds} s)"
-                if reason != said:
-                    self.progress(reason)
-                said = reason
-                again = LONGEST_WAIT_FOR_RATE_SECONDS if wait.again_seconds is None else wait.again_seconds
-                (sleep or self.sleep)(min(again, LONGEST_WAIT_FOR_RATE_SECONDS))
-        if said:
-            self.progress("Processing")
+    async def rate_async(self) -> None:
+        await self._rate.take_async()
 
     @contextmanager
     def waiting_for_others(self) -> Iterator[None]:
@@ -351,17 +344,26 @@ class Context:
         if time.monotonic() >= self.deadline:
             raise TimedOut(f"the attempt took longer than its {self.task.timeout_seconds:g} s")
 
+    def should_end(self) -> bool:
+        return self.stop_reason is not None or time.monotonic() >= self.deadline
+
+    @property
+    def patience_seconds(self) -> float:
+        """What must not be cut in the middle may take so long when the attempt should end."""
+        assert self._calls is not None, "an attempt that a worker runs is given the process' calls"
+        return self._calls.patience_seconds
+
     def stop(self, reason: StopReason = "stopping") -> None:
         """Called from outside; the first reason stays."""
         with self._news:
             self.stop_reason = self.stop_reason or reason
-            self._news.notify_all()
+        self._tell()
 
     def nudge(self) -> None:
         """Called from outside: there is news, look now instead of later."""
         with self._news:
             self._nudges += 1
-            self._news.notify_all()
+        self._tell()
 
     def take_report(self) -> Report | None:
         """Everything said since the last time, or none when nothing was."""

@@ -1,7 +1,7 @@
 """An attempt from its grant to its end, in the order in which it happens.
 
-`grant`, `take_up`, `run` and `end` are called by whoever has it at the time; nobody waits for the answer to its end,
-which comes on the writer's loop.
+`grant`, `take_up`, `run` and `end` are called by whoever has it at the time: a thread of Dramatiq's, or, for who holds
+none, the actors' loop. Nobody waits for the answer to its end, which comes on the writer's.
 """
 
 import logging
@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.coroutines.tether import to_its_end
 from windlass.services.actors.worker.exhaustion import lack_behind
 from windlass.services.actors.worker.guests import Guests
-from windlass.services.actors.worker.inputs import take_input
+from windlass.services.actors.worker.inputs import take_input, take_input_async
 from windlass.services.actors.worker.leases.lease_limiter import LeaseLimiter
 from windlass.services.actors.worker.metrics import attempt_ended
 from windlass.services.actors.worker.refusals import HandedBack
-from windlass.services.actors.worker.results import fitting
+from windlass.services.actors.worker.results import fitting, fitting_async
 from windlass.services.actors.worker.retries import (
     ending_of_failure,
     ending_of_hand_back,
@@ -47,6 +48,12 @@ class Actor(Protocol):
     def run(self, context: Context) -> Any: ...
 
 
+class AsyncActor(Protocol):
+    """The same on the loop."""
+
+    async def run_async(self, context: Context) -> Any: ...
+
+
 def _nobody() -> None: ...
 
 
@@ -57,6 +64,7 @@ class Running:
     limiter: LeaseLimiter
     context: Context
     slot: AbstractContextManager[bool] = field(default_factory=nullcontext)  # type: ignore[arg-type]
+    is_taken_up: bool = False
     span: tracing.Span = tracing.NO_SPAN
     result: Any = None
     exception: BaseException | None = None
@@ -98,6 +106,7 @@ class Executor:
             on_report=self._writer.report,
             calls=self._calls,
             store=self._writer.call,
+            begin_asking=self._writer.begin_call,
             settings=self._settings,
             largest_output_bytes=self._settings.largest_output_bytes,
             largest_output_event_bytes=self._settings.largest_output_event_bytes,
@@ -112,6 +121,7 @@ class Executor:
         if self.closed or not running.slot.__enter__():
             self._hand_back(running)
             return False
+        running.is_taken_up = True
         self._speak_of(running)
         return True
 
@@ -122,6 +132,17 @@ class Executor:
         take_input(context, self._settings)
         with self._guests.around(context.task) as tell:
             running.result = fitting(actor.run(context), self._settings)
+            tell(running.result)
+
+    async def run_async(self, running: Running, actor: AsyncActor) -> None:
+        """The same on the loop, where whatever waits is awaited. The actor is cancelled when it should end, and over
+        when all is that it has begun."""
+        context = running.context
+        context.begin()
+        await take_input_async(context, self._settings)
+        async with self._guests.around_async(context.task) as tell:
+            result = await to_its_end(context, actor.run_async(context))
+            running.result = await fitting_async(context, result, self._settings)
             tell(running.result)
 
     def end(self, running: Running, exception: BaseException | None) -> None:
@@ -140,6 +161,16 @@ class Executor:
             self._hand_over(running, ending)
         finally:
             log_context.lay_down()
+
+    def take_away(self, running: Running) -> None:
+        """Ends it in its stead, from another thread: where it was, it never goes on. It has done nothing wrong."""
+        if not running.is_taken_up:
+            self._hand_back(running)
+            return
+        running.exception = Stopped()
+        running.seconds = time.monotonic() - running.granted_at
+        self._attempts.over(running.context)
+        self._hand_over(running, before_the_end(running.context.take_report(), self._judge(running)))
 
     # Its parts
 

@@ -1,8 +1,12 @@
 """Dramatiq middleware of the user's own: it sees each attempt from inside its claim, and what it may not be."""
 
+import asyncio
+import contextvars
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, cast
 
 import dramatiq
@@ -15,6 +19,9 @@ from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Claimed
 
 log = logging.getLogger("actors")
+
+THREADS = 4
+"""For the middleware of attempts on the loop; each is started when it is first needed."""
 
 REFUSED = {
     "AgeLimit": "a task's greatest age is `max_age_seconds`",
@@ -45,6 +52,7 @@ class Guests:
     def __init__(self, guests: list[dramatiq.Middleware]) -> None:
         self._guests = guests
         self.broker: Any = None
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="middleware")
 
     def beside(self) -> list[dramatiq.Middleware]:
         """For the broker, which tells them of the process and its threads."""
@@ -70,6 +78,33 @@ class Guests:
             self._after(came, message, exception=error)
             raise
         self._after(came, message, result=next(iter(results), None))
+
+    @asynccontextmanager
+    async def around_async(self, task: Claimed) -> AsyncIterator[Callable[[Any], None]]:
+        """The same for an attempt on the loop. They may wait for something: each is called on a thread, in the
+        attempt's own context."""
+        if not self._guests:
+            yield lambda _result: None
+            return
+        inside = self.around(task)
+        tell = await self._on_a_thread(inside.__enter__)
+        try:
+            yield tell
+        except BaseException as error:
+            await self._on_a_thread(inside.__exit__, type(error), error, error.__traceback__)
+            raise
+        await self._on_a_thread(inside.__exit__, None, None, None)
+
+    async def _on_a_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What it changes of the context is changed here, too: a guest may leave something there for the actor."""
+        context = contextvars.copy_context()
+        call = partial(context.run, function, *arguments)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        finally:
+            for variable, value in context.items():
+                if variable.get(None) is not value:
+                    variable.set(value)
 
     def _before(self, guest: dramatiq.Middleware, message: Any) -> None:
         try:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid4
 
-from windlass.services.actors.worker.executor import Actor, Executor
+from windlass.services.actors.worker.executor import Actor, Executor, Running
 from windlass.shared import db
 from windlass.shared.errors import words_of
 from windlass.shared.store.tasks import Claim, Claimed, Refused
@@ -23,6 +23,8 @@ IDLE_SECONDS = 10.0
 class Loner:
     """A thread that looks for the next task that must run alone, and runs it to its end.
 
+    What needs no thread (`run_async` says so, and begins it) it waits for.
+
     It takes no messages: a message has no say in who gets it, and the others would not wait for this one.
     """
 
@@ -31,12 +33,14 @@ class Loner:
         executor: Executor,
         actors: Mapping[str, Actor],
         *,
+        run_async: Callable[[str, Running], bool],
         find: Callable[[], tuple[UUID, str] | None],
         claim: Callable[[Claim], tuple[Claimed | Refused, float]],
         on_idle: Callable[[], None],
     ) -> None:
         self._executor = executor
         self._actors = actors
+        self._run_async = run_async
         self._find = find
         self._claim = claim
         self._on_idle = on_idle
@@ -84,6 +88,9 @@ class Loner:
         running = self._executor.grant(answer, lease_end)
         is_over = threading.Event()
         running.on_answered = is_over.set
+        if self._run_async(actor, running):
+            is_over.wait()
+            return True
         if not self._executor.take_up(running):
             is_over.wait()
             return False  # it is handed back

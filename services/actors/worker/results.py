@@ -1,11 +1,46 @@
 """What can be kept of an actor's result: mended where Postgres needs it, and neither too large nor too deep."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from windlass.services.actors.worker.context import Context
 from windlass.shared import db
 from windlass.shared.errors import ResultTooDeep, ResultTooLarge
 from windlass.shared.settings import Settings
 from windlass.shared.storable import is_deeper_than, storable
+
+LITTLE_PIECES = 500
+LITTLE_CHARACTERS = 50_000
+"""What has no more than this is written in less than a millisecond."""
+
+
+async def fitting_async(context: Context, result: Any, settings: Settings) -> Any:
+    """The same on an event loop, which a large result does not hold up."""
+    if is_little(result):
+        return fitting(result, settings)
+    return await context.in_a_thread(fitting, result, settings)
+
+
+def is_little(result: Any) -> bool:
+    """Whether it is soon looked through, however deep it is."""
+    waiting, pieces, characters = [iter((result,))], 0, 0
+    while waiting:
+        for piece in waiting.pop():
+            pieces += 1
+            characters += len(piece) if isinstance(piece, str | bytes) else 0
+            if pieces > LITTLE_PIECES or characters > LITTLE_CHARACTERS:
+                return False
+            if isinstance(piece, dict | list | tuple):
+                waiting.append(_pieces_of(piece))
+    return True
+
+
+def _pieces_of(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value.keys()
+        yield from value.values()
+    else:
+        yield from value
 
 
 def fitting(result: Any, settings: Settings) -> Any:

@@ -62,8 +62,8 @@ async def look(db: Database, *, heard_within_seconds: float, only: Collection[st
     rows = await db.fetch(
         f"""
         WITH live AS MATERIALIZED (
-            SELECT w.queues, w.capacity, greatest(0, w.capacity - {named("running_by")}(w.worker_id)) AS idle
-            FROM workers w
+            SELECT place.queues, place.capacity, greatest(0, place.capacity - place.taken) AS idle
+            FROM workers w CROSS JOIN LATERAL {named("places_of")}(w) AS place
             WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)
         )
         SELECT p.name, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,

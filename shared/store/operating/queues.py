@@ -43,7 +43,10 @@ async def status(
         QueueStatus,
         f"""
         WITH serving AS (
-            SELECT queue, count(*) AS workers, sum(w.capacity)::bigint AS capacity
+            SELECT queue, count(*) AS workers, sum(
+                CASE WHEN w.async_queues = '{{}}' OR w.queues <@ w.async_queues THEN w.capacity
+                     WHEN queue = ANY (w.async_queues) THEN w.async_capacity
+                     ELSE w.capacity - w.async_capacity END)::bigint AS capacity
             FROM workers w, unnest(w.queues) AS queue
             WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $2) GROUP BY queue
         )

@@ -32,7 +32,7 @@ async def count_unaccounted(
         served AS MATERIALIZED (
             SELECT q.queue, q.provider, w.heartbeat_at FROM workers w JOIN queues q ON q.queue = ANY (w.queues), late
             WHERE w.state = 'active' AND w.heartbeat_at > late.since AND w.started_at < late.since
-              AND w.capacity > (SELECT count(*) FROM tasks t WHERE t.status = 'running' AND t.worker_id = w.worker_id)
+              AND {named("has_a_place")}(w, q.queue)
         ), idle AS (
             SELECT p.name, ARRAY(
                 SELECT q.queue::text FROM queues q WHERE q.provider = p.name AND EXISTS (

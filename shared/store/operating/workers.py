@@ -54,16 +54,20 @@ async def register(
     pid: int,
     queues: Sequence[str],
     capacity: int,
+    async_queues: Sequence[str] = (),
+    async_capacity: int = 0,
     actor_versions: Mapping[str, str] | None = None,
     broken: Mapping[str, str] | None = None,
     whereabouts: Mapping[str, Any] | None = None,
 ) -> None:
-    """`broken` are the queues that it was to serve and cannot, with the sentence that says why; by its `whereabouts`
-    who starts in its place can prove its death."""
+    """`async_capacity` of its places serve `async_queues`, whose attempts hold no thread, and the rest the others.
+    `broken` are the queues that it was to serve and cannot, with the sentence that says why; by its `whereabouts` who
+    starts in its place can prove its death."""
     await db.execute(
         """
-        INSERT INTO workers (worker_id, hostname, pid, queues, capacity, actor_versions, broken, whereabouts)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        INSERT INTO workers (worker_id, hostname, pid, queues, capacity, actor_versions, broken, whereabouts,
+                             async_queues, async_capacity)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
         ON CONFLICT (worker_id) DO UPDATE SET state = 'active', heartbeat_at = clock_timestamp()
         """,
         worker_id,
@@ -74,6 +78,8 @@ async def register(
         dict(actor_versions or {}),
         dict(broken or {}),
         dict(whereabouts or {}),
+        list(async_queues),
+        async_capacity,
     )
     await db.execute(f"SELECT {named('wake_dispatcher')}(), pg_notify('{registry.CHANNEL}', '')")
 
@@ -96,6 +102,11 @@ def hung_reason(task_id: UUID) -> str:
     """Why a worker is condemned whose attempt at this task does not stop when its time is over: `stall_tasks` knows it
     by these words, and the task has timed out."""
     return f"task {task_id} ignores its deadline"
+
+
+def stuck_reason(task_id: UUID) -> str:
+    """Why a worker is condemned where one attempt lets no other go on; `stall_tasks` knows it by these words, too."""
+    return f"task {task_id} holds up its event loop"
 
 
 async def leave(db: Database, worker_id: str, *, state: str, reason: str) -> None:

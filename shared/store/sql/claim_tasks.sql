@@ -15,7 +15,8 @@ CREATE FUNCTION claim_tasks(
 RETURNS TABLE (
     task_id uuid, refusal text, actor text, provider text, payload jsonb, checkpoint jsonb, attempt int,
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
-    timeout_seconds float, waited_seconds float, retry_delays jsonb, concerns int, job_open boolean
+    timeout_seconds float, waited_seconds float, retry_delays jsonb, concerns int, job_open boolean,
+    user_id text
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -109,7 +110,7 @@ BEGIN
            -- started by nobody now, and from infinity nothing can be subtracted.
            extract(
                epoch FROM t.started_at - CASE WHEN t.available_at <> 'infinity' THEN :startable_since(t) END)::float,
-           t.retry_delays, t.concerns, t.job_open
+           t.retry_delays, t.concerns, t.job_open, t.user_id::text
     FROM unnest(wanted, tokens) AS claim(task_id, token) LEFT JOIN tasks t ON t.task_id = claim.task_id;
 END $$;
 

@@ -80,35 +80,62 @@ BEGIN
     RETURN later + CASE WHEN kept IS NULL THEN 0 ELSE cardinality(still_running(kept)) END;
 END $$;
 
-CREATE FUNCTION running_by(of_worker text) RETURNS bigint
+-- By a worker: all that it runs, or those of some queues alone.
+
+CREATE FUNCTION running_by(of_worker text, of_queues text[] DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql STABLE SET enable_sort = off AS $$
 DECLARE
     kept   jsonb := CASE WHEN current_setting('windlass.running', true) <> ''
                           THEN current_setting('windlass.running')::jsonb -> ('worker ' || of_worker) END;
     before bigint := pg_stat_get_xact_tuples_returned('tasks_of_worker'::regclass);
     later  bigint;
+    theirs bigint;
 BEGIN
-    later := (
-        SELECT count(*) FROM (
-            SELECT 1 FROM tasks t
-            WHERE t.worker_id = of_worker AND t.status = 'running'
-              AND t.claim_xid >= coalesce((kept ->> 'since')::xid8, '0')
-            ORDER BY t.claim_xid OFFSET 0
-        ) AS one);
+    SELECT count(*), count(*) FILTER (WHERE of_queues IS NULL OR one.queue = ANY (of_queues)) INTO later, theirs FROM (
+        SELECT t.queue FROM tasks t
+        WHERE t.worker_id = of_worker AND t.status = 'running'
+          AND t.claim_xid >= coalesce((kept ->> 'since')::xid8, '0')
+        ORDER BY t.claim_xid OFFSET 0
+    ) AS one;
     IF pg_stat_get_xact_tuples_returned('tasks_of_worker'::regclass) - before > later + walked_over_many() THEN
         PERFORM remember_running('worker', of_worker, kept);
     END IF;
-    RETURN later + CASE WHEN kept IS NULL THEN 0 ELSE cardinality(still_running(kept)) END;
+    RETURN theirs + CASE WHEN kept IS NULL THEN 0 ELSE cardinality(still_running(kept, of_queues)) END;
+END $$;
+
+-- A worker's places, by kind: those on threads and those on its loop, with the queues that they serve and how many of
+-- them are taken. A worker of one kind is counted as a whole.
+
+CREATE FUNCTION places_of(w workers) RETURNS TABLE (queues text[], capacity int, taken bigint)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    on_threads text[] := ARRAY(SELECT q FROM unnest(w.queues) AS q WHERE q <> ALL (w.async_queues));
+BEGIN
+    IF w.async_queues = '{}' OR on_threads = '{}' THEN
+        RETURN QUERY SELECT w.queues, w.capacity, running_by(w.worker_id);
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT kind.queues, kind.capacity, running_by(w.worker_id, kind.queues)
+    FROM (VALUES (on_threads, w.capacity - w.async_capacity), (w.async_queues, w.async_capacity))
+         AS kind(queues, capacity);
+END $$;
+
+CREATE FUNCTION has_a_place(w workers, of_queue text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT 1 FROM places_of(w) AS p WHERE of_queue = ANY (p.queues) AND p.capacity > p.taken);
 END $$;
 
 -- Who is known to have run. OFFSET 0: each is found by its id.
 
-CREATE FUNCTION still_running(kept jsonb) RETURNS uuid[] LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION still_running(kept jsonb, of_queues text[] DEFAULT NULL) RETURNS uuid[]
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN ARRAY(
         SELECT t.task_id FROM jsonb_array_elements_text(kept -> 'known') AS one(task_id)
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id::uuid OFFSET 0) AS t
-        WHERE t.status = 'running' AND t.claim_xid < (kept ->> 'since')::xid8);
+        WHERE t.status = 'running' AND t.claim_xid < (kept ->> 'since')::xid8
+          AND (of_queues IS NULL OR t.queue = ANY (of_queues)));
 END $$;
 
 -- Walks once more, as `remember_floors` does and for the same reason. The snapshot is the caller's own.

@@ -56,6 +56,8 @@ class Claimed:
     """It goes on waiting for a job at its provider, and has taken no place in the provider's rate."""
     is_guarded: bool = False
     """Something guards its provider, which whoever ends it and asks for the next has to lock."""
+    user_id: str | None = None
+    """Who has submitted it."""
     has_input: bool = False
     """What its payload refers to stands in it already."""
 

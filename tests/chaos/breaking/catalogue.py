@@ -71,7 +71,7 @@ MUTATIONS = (
         "order-repeated-after-a-kill",
         ORDERED_TWICE,
         "an attempt does not look for what an earlier one has ordered",
-        SourceChange("windlass.services.actors.media.orders", "before = self._latest()", "before = None"),
+        SourceChange("windlass.services.actors.media.orders", "before = await self._latest()", "before = None"),
     ),
     Mutation(
         "stream-skips-a-seq",

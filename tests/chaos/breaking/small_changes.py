@@ -16,13 +16,13 @@ TEST_FAILED = 1
 THE_ENDS = """    RETURN QUERY
     SELECT e.claim_token, e.status, e.actor, e.provider, e.age_seconds, NULL::uuid, NULL::jsonb, NULL::jsonb, NULL::int,
            NULL::int, NULL::int, NULL::int, NULL::int, NULL::int, NULL::float, NULL::float, NULL::jsonb, NULL::int,
-           NULL::boolean, NULL::boolean, NULL, NULL
+           NULL::boolean, NULL::boolean, NULL, NULL, NULL
     FROM end_tasks(endings, rules, locked.judged, asked) AS e;
 """
 THE_CLAIM = """    RETURN QUERY
     SELECT c.claim_token, NULL, c.actor, c.provider, NULL::float, c.task_id, c.payload, c.checkpoint, c.attempt,
            c.retry_count, c.max_retries, c.interrupt_count, c.stall_count, c.rate_limited_count, c.timeout_seconds,
-           c.waited_seconds, c.retry_delays, c.concerns, c.job_open, c.is_guarded, c.queue, c.word
+           c.waited_seconds, c.retry_delays, c.concerns, c.job_open, c.is_guarded, c.user_id, c.queue, c.word
     FROM claim_next(of_queues, places, tokens, aside, claimant, epoch, lease_seconds, locked.guarded) AS c;
 """
 
@@ -76,6 +76,27 @@ def small_mutations() -> tuple[SmallMutation, ...]:
                 "windlass.services.actors.worker.starting.ring", "                self._credit.move_to_end(queue)\n", ""
             ),
             "tests/integration/test_end_and_next.py::test_while_ten_thousand_wait_one_of_another_queue_starts_soon",
+        ),
+        SmallMutation(
+            "places-of-any-kind",
+            "a place on the loop is given to a task that needs a thread",
+            SourceChange(
+                "windlass.services.actors.worker.starting.starts",
+                "            if kind_of(queue) != kind:\n                return 0\n",
+                "",
+            ),
+            "tests/unit/test_starts.py::test_each_kind_of_place_is_asked_for_by_a_call_of_its_own",
+        ),
+        SmallMutation(
+            "siblings-step-on",
+            "who was handed back because its loop was stuck goes on when that goes round again",
+            SourceChange(
+                "windlass.services.actors.worker.coroutines.gate",
+                "        if self._is_closed:\n            self._wait_until_it_is_open(owner)\n",
+                "",
+            ),
+            "tests/unit/test_coroutines.py::test_who_is_in_the_same_step_for_all_of_the_grace_is_the_culprit_and_nobody_"
+            "steps_after_it",
         ),
         SmallMutation(
             "ringing-forgets-resumes",

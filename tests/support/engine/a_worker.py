@@ -8,6 +8,7 @@ from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.executor import Executor, Running
 from windlass.services.actors.worker.guests import Guests
+from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.settings import Settings
 
@@ -29,7 +30,7 @@ class Worker:
             condemn=lambda _reason: None,
         )
         self.writer.serve_places(
-            places,
+            Capacity(places),
             ["probe.probe", "probe.narrow"],
             run=lambda task, lease_end: self.granted.put(self.executor.grant(task, lease_end)),
             on_suspect=lambda: None,

@@ -123,7 +123,7 @@ def why() -> list[Panel]:
             "What is lowest is the bottleneck: the limit (the provider), or the threads of the workers (more pods).",
             Query(of_the_cluster(f"windlass_provider_slots_held{{{PROVIDER}}}"), "slots in use"),
             Query(of_the_cluster(f"windlass_provider_slots_limit{{{PROVIDER}}}"), "limit"),
-            Query(of_the_cluster(f"windlass_queue_capacity{{{QUEUE}}}"), "threads of its workers"),
+            Query(of_the_cluster(f"windlass_queue_capacity{{{QUEUE}}}"), "places of its workers"),
         ),
         graph(
             "Starts that were refused, by reason",

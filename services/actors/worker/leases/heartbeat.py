@@ -38,6 +38,7 @@ class Heartbeat:
         watch: LeaseWatch,
         condemn: Callable[[str], None],
         drain: Callable[[str], None],
+        look_at_the_loop: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._worker_id = worker_id
@@ -45,6 +46,7 @@ class Heartbeat:
         self._lease_watch = watch
         self._condemn = condemn
         self._drain = drain
+        self._look_at_the_loop = look_at_the_loop
         self._is_wished_for = False
         self._renewed_at = self._watched_at = boot_time()
         self._loop = asyncio.new_event_loop()
@@ -135,11 +137,13 @@ class Heartbeat:
         return self._settings.heartbeat_seconds / (SOONER_AFTER_SKIPPING if skipped else 1)
 
     async def _keep_watch(self) -> None:
-        """Beside the beats, one of which may hang: looks for overdue leases and for work that does not listen."""
+        """Beside the beats, one of which may hang: looks for overdue leases, whether the actors' loop goes round, and
+        for work that does not listen."""
         while True:
             await asyncio.sleep(WATCH_SECONDS if len(self._attempts) else IDLE_WATCH_SECONDS)
             self._watched_at = boot_time()
             self._stop_in_time()
+            self._look_at_the_loop()
             for context in self._attempts.deaf(self._settings.stop_grace_seconds):
                 with log_context.about(task_id=context.task_id, attempt=context.task.attempt):
                     is_late = context.deadline + self._settings.stop_grace_seconds < time.monotonic()

@@ -15,6 +15,7 @@ from uuid_utils.compat import uuid4
 
 from windlass.services.actors.worker.leases.clock import boot_time
 from windlass.services.actors.worker.starting.aside import Aside
+from windlass.services.actors.worker.starting.places import Capacity, Kind, Places, queue_of
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.shared import db
 from windlass.shared.admission import CREDIT_OF_A_DOORBELL
@@ -74,25 +75,23 @@ class Store(Protocol):
 
 
 class Starts:
-    """One counter of places: those that nobody runs in, has been granted, or asks for. Nothing is asked for without."""
+    """Nothing is asked for without a place, of the kind that its queue needs."""
 
     def __init__(
         self,
         store: Store,
         *,
-        places: int,
+        capacity: Capacity,
         queues: Collection[str],
         on_granted: Callable[[Sequence[Claimed], float], None],
         on_suspect: Callable[[], None],
     ) -> None:
         self._store = store
-        self._places = places
+        self._places = Places(capacity)
         self._queues = queues
         self._on_granted = on_granted
         self._on_suspect = on_suspect
         self._ring = Ring(most=MOST_REMEMBERED)
-        self._held: dict[UUID, Claimed] = {}
-        self._asked = 0
         self._full: set[str] = set()
         """Queues where more is due than may start: asked for again when an attempt of their provider has ended here, or
         when they are rung for."""
@@ -109,7 +108,7 @@ class Starts:
         self._ended_at = -math.inf
         self._wake = asyncio.Event()
         self._has_begun = asyncio.Event()
-        self._unanswered: list[Sequence[UUID]] = []
+        self._unanswered: list[Ask] = []
         self._is_closed = False
         self._is_quiet = asyncio.Event()
         self._is_quiet.set()
@@ -126,7 +125,7 @@ class Starts:
         self._ring.add(doorbell.queue, doorbell.starts)
         self._doorbells.setdefault(doorbell.queue, []).append(doorbell)
         loop = asyncio.get_running_loop()
-        if self.free > 0 or doorbell.was_elsewhere:
+        if self._places.free_for(doorbell.queue) > 0 or doorbell.was_elsewhere:
             loop.call_later(REMEMBERED_AFTER_SECONDS, self._settle, doorbell)
         else:
             loop.call_later(HIDDEN_SECONDS, self._let_others_have, doorbell)
@@ -136,33 +135,32 @@ class Starts:
         """The ends of these are written: their places are free."""
         self._ended_at = asyncio.get_running_loop().time()
         for token in claim_tokens:
-            if attempt := self._held.pop(token, None):
+            if attempt := self._places.leave(token):
                 self._unfill(attempt.provider)
         self._wake.set()
 
     def ask_for_all(self) -> None:
         """By itself: at its start, when a connection is back, and now and then."""
-        if self.free > 0 and not self._is_closed and self._has_begun.is_set():
+        if self._places.any_free() and not self._is_closed and self._has_begun.is_set():
             self._full.clear()
             for queue in self._queues:
-                self._ring.add(queue, max(1, self.free))
+                self._ring.add(queue, self._places.free_for(queue))
             self._wake.set()
 
     # What is asked
 
-    @property
-    def free(self) -> int:
-        return self._places - len(self._held) - self._asked
+    def free(self, kind: Kind = "thread") -> int:
+        return self._places.free(kind)
 
     def of(self, claim_token: UUID) -> Claimed | None:
-        return self._held.get(claim_token)
+        return self._places.held(claim_token)
 
     async def serve(self) -> None:
         """Asks whenever there is a place and credit for it. Until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._unanswered or (not self._is_closed and self.free > 0 and await self._ask_once()):
+            while self._unanswered or (not self._is_closed and await self._ask_once()):
                 if self._unanswered:
                     await self._recall(self._unanswered[0])
                     self._unanswered.pop(0)
@@ -190,15 +188,15 @@ class Starts:
     def ask_with(self, ending: Sequence[UUID]) -> Ask | None:
         """What a call that ends these may ask for as well, for the places that they leave and those that are free: the
         next of the ring, but for guarded providers only if one of these ends is of a guarded one, since the call has to
-        wait for their locks. Of a full provider as many as end of it."""
+        wait for their locks. Of a full provider as many as end of it. What ends of the other kind is asked for next."""
         if self._is_closed or self._unanswered:
             return None
-        attempts = [attempt for token in ending if (attempt := self._held.get(token))]
+        attempts = [attempt for token in ending if (attempt := self._places.held(token))]
         self._keep_credit_of_subjects(attempts)
         of_provider = Counter(attempt.provider for attempt in attempts)
         with_guarded = any(attempt.is_guarded for attempt in attempts)
-        free = self.free + len(attempts)
-        shares = self._ring.share(free, lambda queue: of_provider[provider_of(queue)] if queue in self._full else None)
+        kind, free = self._places.left_by(attempts)
+        shares = self._share(kind, free, lambda queue: of_provider[provider_of(queue)])
         asked = {queue: places for queue, places in shares.items() if with_guarded or queue not in self._guarded}
         if not asked:
             return None
@@ -214,16 +212,30 @@ class Starts:
         """A run's end, or a graph's, may make its next task in the same call: the doorbell that the one was started by
         is good for the other."""
         for attempt in ending:
-            queue = f"{attempt.actor}.{attempt.provider}"
+            queue = queue_of(attempt)
             if attempt.concerns & LOCKS_A_SUBJECT and self._ring.of(queue) == 0:
                 self._ring.add(queue, 1)
 
     async def _ask_once(self) -> bool:
         """Whether something was asked for, and answered."""
-        shares = self._ring.share(self.free, lambda queue: 0 if queue in self._full else None)
-        if not shares:
-            return False
-        ask = self._ask_for(shares, self.free)
+        for kind, free in self._places.in_turn():
+            if shares := self._share(kind, free, lambda _queue: 0):
+                await self._ask_store(self._ask_for(shares, free))
+                return True
+        return False
+
+    def _share(self, kind: Kind, places: int, of_full: Callable[[str], int]) -> Mapping[str, int]:
+        """Deals places of a kind out to its queues; those that are full are given what is said of them."""
+        kind_of = self._places.capacity.kind_of
+
+        def enough(queue: str) -> int | None:
+            if kind_of(queue) != kind:
+                return 0
+            return of_full(queue) if queue in self._full else None
+
+        return self._ring.share(places, enough)
+
+    async def _ask_store(self, ask: Ask) -> None:
         sent_at = boot_time()
         try:
             self.answered(ask, await self._store.claim_next(ask, self._epoch), sent_at)
@@ -232,18 +244,18 @@ class Starts:
             self.unanswered(ask)
         except Exception:
             # Nothing of it was done, and nobody knows why: told again and again, but for whom it is known of.
-            log.exception("what is next in %s could not be claimed", ", ".join(shares))
+            log.exception("what is next in %s could not be claimed", ", ".join(ask.places))
             self.unanswered(ask)
-            if not await self._aside.look_for_more(list(shares)):
+            if not await self._aside.look_for_more(list(ask.places)):
                 await asyncio.sleep(AGAIN_AFTER_A_FAULT_SECONDS)
-        return True
 
     def _ask_for(self, shares: Mapping[str, int], free: int) -> Ask:
         ask = Ask(shares, [uuid4() for _ in range(min(free, sum(shares.values())))], self._aside.now())
-        self._asked += len(ask.tokens)
+        self._places.ask(ask)
+        capacity = self._places.capacity
         for queue, places in shares.items():
             # The next one comes in time; but not before there is a use for it, or other processes would lack it.
-            if self._ring.of(queue) - places < max(self._places, CREDIT_OF_A_DOORBELL):
+            if self._ring.of(queue) - places < max(capacity.of(capacity.kind_of(queue)), CREDIT_OF_A_DOORBELL):
                 for doorbell in self._doorbells.get(queue, [])[:]:
                     self._settle(doorbell)
         self._heard_before[id(ask)] = [each for queue in shares for each in self._doorbells.get(queue, ())]
@@ -251,11 +263,11 @@ class Starts:
         return ask
 
     def answered(self, ask: Ask, granted: Granted, sent_at: float) -> None:
-        self._asked -= len(ask.tokens)
+        self._places.answer(ask)
         self._take(granted, sent_at)
         were_full = self._were_full.pop(id(ask), set())
         heard_before = self._heard_before.pop(id(ask), [])
-        given = Counter(f"{each.actor}.{each.provider}" for each in granted.claimed)
+        given = Counter(map(queue_of, granted.claimed))
         for queue, places in ask.places.items():
             # What has been rung for meanwhile may be what this call came too early for.
             came_later = sum(each.starts for each in self._doorbells.get(queue, ()) if each not in heard_before)
@@ -271,40 +283,40 @@ class Starts:
     def undone(self, ask: Ask) -> None:
         """The call was rolled back, and nothing was granted: its places are free, and its credit is still there."""
         self._forget(ask)
-        self._asked -= len(ask.tokens)
+        self._places.answer(ask)
         self._note_quiet()
         self._wake.set()
 
     def unanswered(self, ask: Ask) -> None:
         """The call may have been done, or not, or may still come: it is recalled before anything else is asked."""
         self._forget(ask)
-        self._unanswered.append(ask.tokens)
+        self._unanswered.append(ask)
         self._wake.set()
 
     def _forget(self, ask: Ask) -> None:
         self._were_full.pop(id(ask), None)
         self._heard_before.pop(id(ask), None)
 
-    async def _recall(self, tokens: Sequence[UUID]) -> None:
+    async def _recall(self, ask: Ask) -> None:
         """The places stay taken until it is known what was granted for them."""
         backoff = Backoff(first_seconds=0.05, longest_seconds=1)
         self._epoch += 1
         while True:
             sent_at = boot_time()
             try:
-                granted = await self._store.recall(tokens, self._epoch)
+                granted = await self._store.recall(ask.tokens, self._epoch)
                 break
             except db.AWAY_OR_BUSY:
                 await asyncio.sleep(backoff.pause())
-        self._asked -= len(tokens)
+        self._places.answer(ask)
         self._take(granted, sent_at)
         self.ask_for_all()
 
     def _take(self, granted: Granted, sent_at: float) -> None:
         if granted.claimed:
-            self._held.update((each.claim_token, each) for each in granted.claimed)
+            self._places.fill(granted.claimed)
             for each in granted.claimed:
-                (self._guarded.add if each.is_guarded else self._guarded.discard)(f"{each.actor}.{each.provider}")
+                (self._guarded.add if each.is_guarded else self._guarded.discard)(queue_of(each))
             self._on_granted(granted.claimed, sent_at)
         if granted.suspects:
             self._on_suspect()
@@ -313,7 +325,7 @@ class Starts:
         self._full.difference_update([queue for queue in self._full if provider_of(queue) == provider])
 
     def _note_quiet(self) -> None:
-        if self._asked == 0 and not self._unanswered:
+        if not self._places.are_asked_for() and not self._unanswered:
             self._is_quiet.set()
 
     # What becomes of doorbells
@@ -327,7 +339,7 @@ class Starts:
     def _let_others_have(self, doorbell: Doorbell) -> None:
         """Not while places become free again and again: then this one soon has a place as well."""
         loop = asyncio.get_running_loop()
-        if self.free > 0 or loop.time() - self._ended_at < REMEMBERED_AFTER_SECONDS:
+        if self._places.free_for(doorbell.queue) > 0 or loop.time() - self._ended_at < REMEMBERED_AFTER_SECONDS:
             loop.call_later(REMEMBERED_AFTER_SECONDS, self._settle, doorbell)
             return
         waiting = self._doorbells.get(doorbell.queue, [])

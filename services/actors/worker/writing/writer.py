@@ -15,6 +15,7 @@ import uvloop
 from windlass.services.actors.worker.context import Context
 from windlass.services.actors.worker.leases.clock import boot_time
 from windlass.services.actors.worker.starting.inputs import Inputs
+from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.starting.starts import Doorbell, Starts
 from windlass.services.actors.worker.writing.group_commit import GroupCommit, Reply
 from windlass.services.actors.worker.writing.last_words import before_the_end, joined
@@ -114,7 +115,7 @@ class Writer:
 
     def serve_places(
         self,
-        places: int,
+        capacity: Capacity,
         queues: Sequence[str],
         *,
         run: Callable[[Claimed, float], None],
@@ -128,7 +129,9 @@ class Writer:
             self._on_claim([each.claim_token for each in claimed], lease_end)
             self._inputs.begin(claimed, lambda each: run(each, lease_end))
 
-        self._starts = Starts(NextTasks(self), places=places, queues=queues, on_granted=granted, on_suspect=on_suspect)
+        self._starts = Starts(
+            NextTasks(self), capacity=capacity, queues=queues, on_granted=granted, on_suspect=on_suspect
+        )
 
     def begin(self) -> None:
         """From here on it asks by itself, too."""
@@ -186,8 +189,15 @@ class Writer:
         dropped. One that has not begun never will.
         """
         patience = patience_seconds or self._settings.stop_grace_seconds / 2
+        return self.begin_call(intent, patience).result(patience)
+
+    def begin_call(
+        self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]], patience_seconds: float | None = None
+    ) -> "Future[Answer]":
+        """The same, for who waits in another way. One that does not begin in time fails with `TimeoutError`."""
+        patience = patience_seconds or self._settings.stop_grace_seconds / 2
         calling = self._call_alone(intent, until=time.monotonic() + patience)
-        return asyncio.run_coroutine_threadsafe(calling, self._loop).result(patience)
+        return asyncio.run_coroutine_threadsafe(calling, self._loop)
 
     def close(self, timeout: float) -> None:
         """When every attempt has got its answer, there is nothing left to write."""

@@ -17,7 +17,7 @@ RETURNS TABLE (
     claim_token uuid, task_id uuid, actor text, provider text, payload jsonb, checkpoint jsonb, attempt int,
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
     timeout_seconds float, waited_seconds float, retry_delays jsonb, concerns int, job_open boolean, is_guarded boolean,
-    queue text, word text
+    user_id text, queue text, word text
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -97,7 +97,7 @@ BEGIN
         SELECT m.claim_token, m.task_id, m.actor::text, m.provider::text, m.payload, m.checkpoint, m.attempt,
                m.retry_count, m.max_retries, m.interrupt_count, m.stall_count, m.rate_limited_count, m.timeout_seconds,
                extract(epoch FROM moment - :startable_since(m))::float,
-               m.retry_delays, m.concerns, m.job_open, m.provider = ANY (guarded), m.queue, NULL
+               m.retry_delays, m.concerns, m.job_open, m.provider = ANY (guarded), m.user_id::text, m.queue, NULL
         FROM moved m;
         IF cardinality(on_trial) > 0 THEN
             PERFORM begin_trials(on_trial, chosen, moment);
@@ -112,7 +112,7 @@ BEGIN
     END IF;
     RETURN QUERY
     SELECT NULL::uuid, NULL::uuid, NULL, NULL, NULL::jsonb, NULL::jsonb, NULL::int, NULL::int, NULL::int, NULL::int,
-           NULL::int, NULL::int, NULL::float, NULL::float, NULL::jsonb, NULL::int, NULL::boolean, NULL::boolean,
+           NULL::int, NULL::int, NULL::float, NULL::float, NULL::jsonb, NULL::int, NULL::boolean, NULL::boolean, NULL,
            said.queue, said.word
     FROM unnest(queues, words) AS said(queue, word);
 END $$;
@@ -151,7 +151,7 @@ RETURNS TABLE (
     claim_token uuid, task_id uuid, actor text, provider text, payload jsonb, checkpoint jsonb, attempt int,
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
     timeout_seconds float, waited_seconds float, retry_delays jsonb, concerns int, job_open boolean, is_guarded boolean,
-    queue text, word text
+    user_id text, queue text, word text
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -170,5 +170,5 @@ BEGIN
     RETURNING t.claim_token, t.task_id, t.actor::text, t.provider::text, t.payload, t.checkpoint, t.attempt,
               t.retry_count, t.max_retries, t.interrupt_count, t.stall_count, t.rate_limited_count, t.timeout_seconds,
               extract(epoch FROM t.started_at - :startable_since(t))::float,
-              t.retry_delays, t.concerns, t.job_open, true, t.queue, NULL::text;
+              t.retry_delays, t.concerns, t.job_open, true, t.user_id::text, t.queue, NULL::text;
 END $$;

@@ -223,7 +223,7 @@ BEGIN
             SELECT 1 FROM workers w
             WHERE w.state = 'active' AND q.queue = ANY (w.queues)
               AND w.heartbeat_at > clock_timestamp() - make_interval(secs => heard_within_seconds)
-              AND w.capacity > running_by(w.worker_id)));
+              AND has_a_place(w, q.queue)));
 END $$;
 
 -- Those that are due and not chosen yet, as far as `at_most` of each queue, lane and priority; with those that must run

@@ -6,7 +6,8 @@
 -- among few when its worker was lost may have been the cause, and is the more suspected for it. What an earlier loss
 -- had made it suspected of is forgotten if it ran well this time. How many a worker had is kept with it, as they may be
 -- taken back in several calls. The one that a worker had to go for, because it did not listen when its time was up
--- (`hung_reason` in `shared/store/operating/workers.py`), has timed out.
+-- (`hung_reason` in `shared/store/operating/workers.py`), has timed out; and the one that did not give the loop back on
+-- which others ran (`stuck_reason`) is told so.
 
 CREATE FUNCTION stall_tasks(
     expired_for_seconds float, dead_workers text[], proofs jsonb, delays float[], at_most int,
@@ -61,7 +62,8 @@ BEGIN
                CASE WHEN t.cancel_requested THEN 'cancel' ELSE 'stall' END AS via,
                ran_well(t.report_count, t.started_at, t.heartbeat_at) AS ran_well,
                were_few(greatest(l.tasks, w.lost_tasks)) AS among_few,
-               coalesce(w.stop_reason = 'condemned: task ' || t.task_id || ' ignores its deadline', false) AS hung
+               coalesce(w.stop_reason = 'condemned: task ' || t.task_id || ' ignores its deadline', false) AS hung,
+               coalesce(w.stop_reason = 'condemned: task ' || t.task_id || ' holds up its event loop', false) AS stuck
         FROM tasks t LEFT JOIN unnest(holders, losses) AS l(worker_id, tasks) ON l.worker_id = t.worker_id
         LEFT JOIN workers w ON w.worker_id = t.worker_id
         WHERE t.task_id = ANY (stale)
@@ -80,6 +82,8 @@ BEGIN
                 'type', CASE WHEN j.hung THEN 'TimedOut' ELSE 'WorkerLost' END, 'kind', 'transient',
                 'message', CASE WHEN j.hung THEN 'the attempt did not stop when its ' || t.timeout_seconds
                                                  || ' s were over; worker ' || j.holder || ' had to go for it'
+                                WHEN j.stuck THEN 'the attempt held up the event loop on which others ran, too; worker '
+                                                  || j.holder || ' had to go for it'
                                 ELSE 'worker ' || j.holder || ' died or stopped renewing its lease' END,
                 'stack_trace', NULL,
                 'details', jsonb_build_object('worker_id', j.holder)

@@ -1,0 +1,102 @@
+"""The places of this process, by kind: an attempt runs on a thread of its own, or on the loop that all such share."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+from uuid import UUID
+
+from windlass.shared.store.tasks import Ask, Claimed
+
+Kind = Literal["thread", "loop"]
+
+
+def queue_of(attempt: Claimed) -> str:
+    return f"{attempt.actor}.{attempt.provider}"
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How many places there are of each kind. A queue is of one kind, as its actor is."""
+
+    threads: int
+    loop: int = 0
+    queues_of_loop: Collection[str] = field(default_factory=frozenset)
+
+    @classmethod
+    def for_queues(cls, queues: Sequence[str], on_the_loop: Collection[str], *, threads: int, loop: int) -> "Capacity":
+        """Of a kind that none of these queues is of, there are none."""
+        of_loop = frozenset(queue for queue in queues if queue in on_the_loop)
+        has_others = len(of_loop) < len(queues) or not queues
+        return cls(threads if has_others else 0, loop if of_loop else 0, of_loop)
+
+    @property
+    def in_all(self) -> int:
+        return self.threads + self.loop
+
+    def kind_of(self, queue: str) -> Kind:
+        return "loop" if queue in self.queues_of_loop else "thread"
+
+    def of(self, kind: Kind) -> int:
+        return self.loop if kind == "loop" else self.threads
+
+
+class Places:
+    """One counter for each kind: those that nobody runs in, has been granted, or asks for. The places of one call are
+    all of one kind: the claim shares them among a provider's queues, and these may be of both."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self.capacity = capacity
+        self._held: dict[UUID, Claimed] = {}
+        self._held_of: Counter[Kind] = Counter()
+        self._asked_of: Counter[Kind] = Counter()
+        self._turn: tuple[Kind, Kind] = ("thread", "loop")
+
+    def free(self, kind: Kind) -> int:
+        return self.capacity.of(kind) - self._held_of[kind] - self._asked_of[kind]
+
+    def free_for(self, queue: str) -> int:
+        return self.free(self.capacity.kind_of(queue))
+
+    def any_free(self) -> bool:
+        return any(self.free(kind) > 0 for kind in self._turn)
+
+    def in_turn(self) -> Iterator[tuple[Kind, int]]:
+        """Each kind of which some are free, and how many; the one that came last comes first the next time."""
+        self._turn = self._turn[1], self._turn[0]
+        for kind in self._turn:
+            if (free := self.free(kind)) > 0:
+                yield kind, free
+
+    def held(self, claim_token: UUID) -> Claimed | None:
+        return self._held.get(claim_token)
+
+    def fill(self, attempts: Sequence[Claimed]) -> None:
+        for attempt in attempts:
+            self._held[attempt.claim_token] = attempt
+            self._held_of[self.capacity.kind_of(queue_of(attempt))] += 1
+
+    def leave(self, claim_token: UUID) -> Claimed | None:
+        """The attempt that was in it; none if that has left already."""
+        attempt = self._held.pop(claim_token, None)
+        if attempt is not None:
+            self._held_of[self.capacity.kind_of(queue_of(attempt))] -= 1
+        return attempt
+
+    def left_by(self, attempts: Sequence[Claimed]) -> tuple[Kind, int]:
+        """The kind of which these leave the most places, and how many of it are free then."""
+        leaving: Counter[Kind] = Counter(self.capacity.kind_of(queue_of(attempt)) for attempt in attempts)
+        kind = leaving.most_common(1)[0][0] if leaving else self._turn[0]
+        return kind, self.free(kind) + leaving[kind]
+
+    def ask(self, ask: Ask) -> None:
+        self._asked_of[self._kind_of(ask)] += len(ask.tokens)
+
+    def answer(self, ask: Ask) -> None:
+        self._asked_of[self._kind_of(ask)] -= len(ask.tokens)
+
+    def are_asked_for(self) -> bool:
+        return any(self._asked_of.values())
+
+    def _kind_of(self, ask: Ask) -> Kind:
+        return self.capacity.kind_of(next(iter(ask.places)))
