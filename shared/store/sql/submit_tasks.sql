@@ -119,9 +119,8 @@ BEGIN
         RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.actor, tasks.concerns
     ), tallies AS (
         INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
-        SELECT s.user_id, s.provider, s.actor, counted.status, count(*) FROM stored s
-        CROSS JOIN LATERAL (VALUES ('submitted'), (CASE s.status WHEN 'blocked' THEN s.status END)) AS counted(status)
-        WHERE counted.status IS NOT NULL GROUP BY s.user_id, s.provider, s.actor, counted.status
+        SELECT s.user_id, s.provider, s.actor, 'submitted', count(*) FROM stored s
+        GROUP BY s.user_id, s.provider, s.actor
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT s.task_id, 1, 'submit', started, 0, jsonb_build_object('status', s.status) FROM stored s
@@ -129,7 +128,7 @@ BEGIN
     SELECT array_agg(s.task_id),
            jsonb_agg(move_of(s.task_id, 1, 1, s.concerns, 'submit', s.status, started))
            FILTER (WHERE s.concerns & :hears_of_submits <> 0),
-           array_agg(DISTINCT s.provider), bool_or(s.status = 'blocked')
+           array_agg(s.provider), bool_or(s.status = 'blocked')
     INTO submitted, moves, served, any_blocked FROM stored s;
 
     IF has_parents OR jsonb_path_exists(submissions, '$[*].depends_on_nodes[0]') THEN
@@ -150,6 +149,9 @@ BEGIN
         PERFORM tell_moves(moves);
     END IF;
     IF any_blocked THEN
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        SELECT t.user_id, t.provider, t.actor, 'blocked', count(*) FROM tasks t
+        WHERE t.task_id = ANY (submitted) AND t.status = 'blocked' GROUP BY t.user_id, t.provider, t.actor;
         -- A parent may have died before its child came: the child is accepted, and buried with its reason. And who
         -- waits for a person alone has been asked about. Who waits for others of this call is counted already. Nobody
         -- else sees the new rows yet, so there is nobody to wait for.
