@@ -32,6 +32,8 @@ DECLARE
     served         text[];
     any_blocked    boolean;
     there          uuid[] := '{}';
+    known          uuid[];
+    states         text[];
     has_parents    boolean := jsonb_path_exists(submissions, '$[*].depends_on[0]');
     waits          jsonb := '{}';
     open_to_change uuid[];
@@ -48,8 +50,10 @@ BEGIN
         END IF;
     END IF;
     IF has_parents OR jsonb_path_exists(submissions, '$[*].parent_task_id') THEN
+        -- Those of this call are not there yet, and are looked for nowhere: in a workflow that is nearly all of them.
         wanted_parents := ARRAY(
-            SELECT DISTINCT (named #>> '{}')::uuid FROM jsonb_path_query(submissions, '$[*].depends_on[*]') AS named);
+            SELECT parent FROM jsonb_to_recordset(submissions) AS s(depends_on uuid[]), unnest(s.depends_on) AS parent
+            EXCEPT SELECT own.task_id FROM jsonb_to_recordset(submissions) AS own(task_id uuid));
         makers := ARRAY(
             SELECT DISTINCT (named #>> '{}')::uuid FROM jsonb_path_query(submissions, '$[*].parent_task_id') AS named);
         there := ARRAY(
@@ -61,27 +65,30 @@ BEGIN
             refusal := 'parent-cancelled';
             RETURN;
         END IF;
+    END IF;
+    IF cardinality(wanted_parents) > 0 THEN
         SELECT string_agg(DISTINCT named.parent::text, ',') INTO missing
         FROM (
-            SELECT DISTINCT parent, s.reach
-            FROM jsonb_to_recordset(submissions) AS s(depends_on uuid[], reach text), unnest(s.depends_on) AS parent
+            SELECT DISTINCT wanted.parent, s.reach
+            FROM jsonb_to_recordset(submissions) AS s(depends_on uuid[], reach text)
+            CROSS JOIN LATERAL unnest(s.depends_on) AS own(parent)
+            JOIN unnest(wanted_parents) AS wanted(parent) ON wanted.parent = own.parent
         ) AS named
         WHERE NOT EXISTS (
-            SELECT 1 FROM tasks t WHERE t.task_id = named.parent AND (named.reach IS NULL OR t.user_id = named.reach))
-          AND NOT EXISTS (
-              SELECT 1 FROM jsonb_to_recordset(submissions) AS own(task_id uuid) WHERE own.task_id = named.parent);
+            SELECT 1 FROM tasks t WHERE t.task_id = named.parent AND (named.reach IS NULL OR t.user_id = named.reach));
         IF missing IS NOT NULL THEN
             refusal := 'unknown-dependency';
             RETURN;
         END IF;
+        SELECT array_agg(t.task_id), array_agg(t.status) INTO known, states
+        FROM tasks t WHERE t.task_id = ANY (wanted_parents);
     END IF;
     IF has_parents THEN
         SELECT jsonb_object_agg(waiting.task_id, waiting.parents) INTO waits FROM (
             SELECT s.task_id, count(DISTINCT named.parent) AS parents
             FROM jsonb_to_recordset(submissions) AS s(task_id uuid, depends_on uuid[], after_end uuid[])
             CROSS JOIN LATERAL unnest(s.depends_on) AS named(parent)
-            LEFT JOIN LATERAL (SELECT t.status FROM tasks t WHERE t.task_id = named.parent) AS p ON true
-            -- One of the same call is not there yet.
+            LEFT JOIN unnest(known, states) AS p(task_id, status) ON p.task_id = named.parent
             WHERE p.status IS NULL
                OR is_open(p.status, CASE WHEN named.parent = ANY (s.after_end) THEN 'ended' ELSE 'completed' END)
             GROUP BY s.task_id
@@ -119,8 +126,14 @@ BEGIN
         RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.actor, tasks.concerns
     ), tallies AS (
         INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
-        SELECT s.user_id, s.provider, s.actor, 'submitted', count(*) FROM stored s
-        GROUP BY s.user_id, s.provider, s.actor
+        SELECT s.user_id, s.provider, s.actor, counted.status, counted.tasks
+        FROM (
+            SELECT stored.user_id, stored.provider, stored.actor, count(*) AS submitted,
+                   count(*) FILTER (WHERE stored.status = 'blocked') AS blocked
+            FROM stored GROUP BY stored.user_id, stored.provider, stored.actor
+        ) AS s
+        CROSS JOIN LATERAL (VALUES ('submitted', s.submitted), ('blocked', s.blocked)) AS counted(status, tasks)
+        WHERE counted.tasks > 0
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
         SELECT s.task_id, 1, 'submit', started, 0, jsonb_build_object('status', s.status) FROM stored s
@@ -149,9 +162,6 @@ BEGIN
         PERFORM tell_moves(moves);
     END IF;
     IF any_blocked THEN
-        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
-        SELECT t.user_id, t.provider, t.actor, 'blocked', count(*) FROM tasks t
-        WHERE t.task_id = ANY (submitted) AND t.status = 'blocked' GROUP BY t.user_id, t.provider, t.actor;
         -- A parent may have died before its child came: the child is accepted, and buried with its reason. And who
         -- waits for a person alone has been asked about. Who waits for others of this call is counted already. Nobody
         -- else sees the new rows yet, so there is nobody to wait for.
