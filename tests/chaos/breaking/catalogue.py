@@ -178,7 +178,7 @@ MUTATIONS = (
             "revive_tasks",
             "WHERE t.status IN ('dead', 'cancelled') AND",
             "WHERE t.status IN ('dead', 'cancelled', 'completed') AND",
-            beforehand="ALTER TABLE tasks DROP CONSTRAINT tasks_result_check",
+            beforehand="ALTER TABLE tasks DROP CONSTRAINT tasks_sound_check",
         ),
     ),
     Mutation(
