@@ -127,6 +127,9 @@ def test_before_the_first_migration_there_is_no_revision(empty_database_url: str
     asyncio.run(ask())
 
 
+LONGEST_CHECKS = 6000
+"""Characters of a table's rules, as Postgres stores them; each thousand takes some three microseconds a statement."""
+
 NOW = datetime.now(UTC)
 SAME = uuid4()
 A_TASK = {"task_id": uuid4(), "actor": "probe", "provider": "probe", "status": "queued", "timeout_seconds": 1.0,
@@ -363,6 +366,20 @@ async def test_every_check_of_the_database_is_tried_above(engine: Engine) -> Non
         "SELECT conname FROM pg_constraint WHERE contype = 'c' AND connamespace = 'public'::regnamespace"
     )
     assert {row["conname"] for row in rows} == {constraint for constraint, _ in BAD_ROWS}
+
+
+@on_the_engine
+async def test_what_is_parsed_in_every_statement_on_a_busy_table_is_short(engine: Engine) -> None:
+    """Of a CHECK Postgres keeps no more than its text. A function's it keeps, in each connection."""
+    rows = await engine.pool.fetch(
+        """
+        SELECT conrelid::regclass::text AS name, sum(length(conbin::text)) AS characters FROM pg_constraint
+        WHERE contype = 'c' AND conrelid = ANY ('{tasks,projects,project_runs}'::regclass[]) GROUP BY 1
+        """
+    )
+    assert {row["name"]: row["characters"] < LONGEST_CHECKS for row in rows} == dict.fromkeys(
+        ("tasks", "projects", "project_runs"), True
+    )
 
 
 def assignments_of_status(text: str) -> list[str]:
