@@ -28,13 +28,13 @@ CASES = "\n            ".join(f"WHEN '{state}' THEN {rule}" for state, rule in O
 STANDING_STILL = tuple(state for state in LIVE if state is not State.RUNNING)
 
 TASK = f"""CREATE FUNCTION is_sound_task(
-    status text, lane text, priority smallint, lowest int, attempt int, unmet int, timeout_seconds float,
-    lease_expires_at timestamptz, claim_token uuid, worker_id text, completed_at timestamptz, result jsonb, error jsonb,
-    held text[], held_at timestamptz, due_at timestamptz, available_at timestamptz, job_open boolean
+    status text, lane text, lowest int, attempt int, unmet int, lease_expires_at timestamptz, claim_token uuid,
+    worker_id text, completed_at timestamptz, result jsonb, error jsonb, held text[], held_at timestamptz,
+    due_at timestamptz, available_at timestamptz, job_open boolean
 )
 RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    RETURN lowest >= 0 AND priority BETWEEN 0 AND 9 AND timeout_seconds > 0 AND lane IN {words(Lane)}
+    RETURN lowest >= 0 AND lane IN {words(Lane)}
         AND CASE WHEN held_at IS NULL THEN due_at IS NULL AND held = '{{}}'
                  ELSE due_at IS NOT NULL AND held <> '{{}}' AND available_at = 'infinity' AND NOT job_open
                       AND status IN {words(STANDING_STILL)} END
@@ -44,10 +44,10 @@ BEGIN
 END $$"""
 
 OF_A_TASK = """is_sound_task(
-    status, lane, priority,
+    status, lane,
     least(attempt, retry_count, max_retries, interrupt_count, stall_count, rate_limited_count, report_count, unmet,
           last_seq - 1, level, concerns, life - 1),
-    attempt, unmet, timeout_seconds, lease_expires_at, claim_token, worker_id, completed_at, result, error, held,
+    attempt, unmet, lease_expires_at, claim_token, worker_id, completed_at, result, error, held,
     held_at, due_at, available_at, job_open)"""
 """None of its counters is below zero, and the numbers that count from one are not below one."""
 

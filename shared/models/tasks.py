@@ -77,6 +77,9 @@ class Task(SQLModel, table=True):
     __tablename__ = "tasks"
     __table_args__ = (
         CheckConstraint(OF_A_TASK, name="sound"),
+        # What people choose is refused by its own name.
+        CheckConstraint("priority BETWEEN 0 AND 9", name="priority"),
+        CheckConstraint("timeout_seconds > 0", name="timeout"),
         # The live work, each question its own small index: history costs them nothing however long it grows.
         Index(
             "tasks_due",
