@@ -10,7 +10,8 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
 from windlass.shared.models.columns import counter, document, moment
-from windlass.shared.project_states import STORED, Mode, OnFailure, QueueState, RunState, StopReason
+from windlass.shared.models.soundness import OF_A_PROJECT, OF_A_RUN
+from windlass.shared.project_states import STORED, OnFailure, QueueState, RunState
 from windlass.shared.sql_fragments import words
 
 
@@ -24,16 +25,7 @@ class Project(SQLModel, table=True):
 
     __tablename__ = "projects"
     __table_args__ = (
-        CheckConstraint(f"state IN {words(QueueState)}", name="state"),
-        CheckConstraint(f"mode IN {words(Mode)}", name="mode"),
-        CheckConstraint(f"on_failure IN {words(OnFailure)}", name="on_failure"),
-        CheckConstraint(f"stop_reason IN {words(StopReason)}", name="stop_reason"),
-        CheckConstraint(
-            "(state = 'idle') = (current_run_id IS NULL) AND (forced_at IS NULL OR state = 'stopping')"
-            " AND (state = 'idle' OR (mode IS NOT NULL AND started_at IS NOT NULL AND archived_at IS NULL))",
-            name="queue",
-        ),
-        CheckConstraint("last_seq >= 0", name="last_seq"),
+        CheckConstraint(OF_A_PROJECT, name="sound"),
         Index("projects_user", "user_id", "project_id"),
         Index("projects_busy", "project_id", postgresql_where=text("state <> 'idle'")),
     )
@@ -88,10 +80,7 @@ class ProjectRun(SQLModel, table=True):
 
     __tablename__ = "project_runs"
     __table_args__ = (
-        CheckConstraint(f"state IN {words(RunState)}", name="state"),
-        CheckConstraint(f"mode IN {words(Mode)}", name="mode"),
-        CheckConstraint("(state = 'running') = (ended_at IS NULL)", name="ended"),
-        CheckConstraint("life >= 1 AND attempts_before >= 0", name="life"),
+        CheckConstraint(OF_A_RUN, name="sound"),
         UniqueConstraint("task_id", "life"),
         Index("project_runs_open", "project_id", unique=True, postgresql_where=text("ended_at IS NULL")),
         Index("project_runs_project", "project_id", "run_id"),

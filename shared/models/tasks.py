@@ -20,8 +20,9 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
 from windlass.shared.models.columns import Xid8, counter, document, moment, number
+from windlass.shared.models.soundness import OF_A_TASK
 from windlass.shared.sql_fragments import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
-from windlass.shared.states import LIVE, TERMINAL, WAITING, Lane, State
+from windlass.shared.states import LIVE, WAITING, Lane
 
 PENDING_KILOBYTES = 16 * 1024
 """New entries of the text index wait in a list, which the janitor sorts in; only past this size must an end do it."""
@@ -75,36 +76,10 @@ class Task(SQLModel, table=True):
 
     __tablename__ = "tasks"
     __table_args__ = (
-        CheckConstraint(f"status IN {words(State)}", name="status"),
-        CheckConstraint(f"lane IN {words(Lane)}", name="lane"),
+        CheckConstraint(OF_A_TASK, name="sound"),
+        # What people choose is refused by its own name.
         CheckConstraint("priority BETWEEN 0 AND 9", name="priority"),
-        CheckConstraint(
-            "attempt >= 0 AND retry_count >= 0 AND max_retries >= 0 AND interrupt_count >= 0"
-            " AND stall_count >= 0 AND rate_limited_count >= 0 AND report_count >= 0"
-            " AND unmet >= 0 AND last_seq >= 1",
-            name="counters",
-        ),
         CheckConstraint("timeout_seconds > 0", name="timeout"),
-        CheckConstraint(
-            "(status = 'running') = (lease_expires_at IS NOT NULL)"
-            " AND (status <> 'running' OR (claim_token IS NOT NULL AND worker_id IS NOT NULL AND attempt > 0))",
-            name="lease",
-        ),
-        CheckConstraint(f"(status IN {words(TERMINAL)}) = (completed_at IS NOT NULL)", name="terminal"),
-        CheckConstraint("status = 'completed' OR result IS NULL", name="result"),
-        CheckConstraint("status <> 'dead' OR error IS NOT NULL", name="dead"),
-        CheckConstraint(
-            "CASE status WHEN 'blocked' THEN unmet > 0"
-            " WHEN 'dead' THEN true WHEN 'cancelled' THEN true ELSE unmet = 0 END",
-            name="unmet",
-        ),
-        CheckConstraint("level >= 0 AND concerns >= 0 AND life >= 1", name="lives"),
-        CheckConstraint(
-            "(held = '{}') = (due_at IS NULL) AND (held = '{}') = (held_at IS NULL)"
-            " AND (held = '{}' OR (status IN ('blocked', 'queued', 'retrying') AND available_at = 'infinity'"
-            " AND NOT job_open))",
-            name="held",
-        ),
         # The live work, each question its own small index: history costs them nothing however long it grows.
         Index(
             "tasks_due",

@@ -34,11 +34,20 @@ def told(tellers: Tellers) -> str:
 
 
 def telling_of_one(tellers: Tellers) -> str:
-    """What tells those whom one move concerns, in the order of their bits."""
-    return "\n        ".join(
+    """What tells those whom one move concerns, in the order of their bits. Who is the only one is found at once: each
+    condition is prepared anew in every transaction."""
+    if not tellers:
+        return ""
+    only = " ".join(f"WHEN {concern.value} THEN '{concern.word}'" for concern in sorted(tellers))
+    each = " ".join(
         f"IF concerns & {concern.value} <> 0 THEN PERFORM {GUARDED}('{concern.word}', moves); END IF;"
         for concern in sorted(tellers)
     )
+    return f"""DECLARE
+            sole text := CASE concerns {only} END;
+        BEGIN
+            IF sole IS NOT NULL THEN PERFORM {GUARDED}(sole, moves); ELSE {each} END IF;
+        END;"""
 
 
 def telling(tellers: Tellers) -> str:

@@ -4,8 +4,10 @@ import asyncio
 import json
 from uuid import UUID, uuid4
 
+import pytest
+
 from tests.support.engine.graphs import COMPLETE_IT, ROUNDS, complete
-from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
+from tests.support.engine.store import RULES, Engine, a_submission, an_ending, on_the_engine
 from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
 from windlass.shared.store.functions import named
@@ -40,6 +42,29 @@ async def test_a_parent_named_twice_counts_once(engine: Engine) -> None:
     assert (await engine.row(child))["unmet"] == 1
     await complete(engine, parent)
     assert await engine.status(child) == "queued"
+
+
+@on_the_engine
+async def test_of_parents_in_the_same_call_and_of_others_each_is_counted_once(engine: Engine) -> None:
+    over, buried, waiting = await engine.completed(), await engine.submit(), await engine.submit()
+    await engine.finish(await engine.start(buried), "bury")
+    beside = a_submission()
+    child = a_submission(depends_on=[over, buried, waiting, beside.task_id], after_end=[buried], level=2)
+    await tasks.submit_batch(engine.pool, [child, beside])
+    assert [(await engine.row(child.task_id))[field] for field in ("status", "unmet")] == ["blocked", 2]
+    await complete(engine, beside.task_id)
+    await complete(engine, waiting)
+    assert await engine.status(child.task_id) == "queued"
+
+
+@on_the_engine
+async def test_where_one_parent_is_unknown_nothing_of_the_call_is_stored(engine: Engine) -> None:
+    beside = a_submission()
+    child = a_submission(depends_on=[beside.task_id, nobody := uuid4()])
+    with pytest.raises(tasks.UnknownDependency) as refused:
+        await tasks.submit(engine.pool, [beside, child])
+    assert str(nobody) in str(refused.value)
+    assert await engine.count("true") == 0
 
 
 @on_the_engine

@@ -58,5 +58,5 @@ async def test_the_end_of_a_run_is_seen_by_the_same_measure(engine: Engine) -> N
     project = await Project.made(engine, "one", "two")
     await project.start("loop")
     called, touched, _ = await what_it_takes(engine, await project.claimed(), OF_A_RUN)
-    assert {"tell_run", "close_run", "open_run"} <= called
+    assert {"tell_run", "close_run", "advance_run"} <= called
     assert {"projects", "project_runs", "project_items", "project_events"} <= touched

@@ -44,7 +44,7 @@ BEGIN
     INSERT INTO project_events (project_id, seq, type, at, data)
     SELECT noted, last_number - cardinality(notes) + n.place, n.note ->> 'type', moment, n.note -> 'data'
     FROM unnest(notes) WITH ORDINALITY AS n(note, place);
-    PERFORM wake_streams(ARRAY[noted]), pg_notify('windlass_projects', '');
+    PERFORM pg_notify('windlass_events', noted::text), pg_notify('windlass_projects', '');
 END $$;
 
 -- As it stands after a change of the queue's state, behind the notes of what led to it.
@@ -116,8 +116,7 @@ BEGIN
         RETURN QUERY SELECT 'item-not-waiting', NULL::uuid;
         RETURN;
     END IF;
-    RETURN QUERY SELECT NULL::text, open_run(
-        wanted, item.item_id, wanted_mode, wanted_item IS NOT NULL, 'start', '{}');
+    RETURN QUERY SELECT NULL::text, open_run(wanted, item.item_id, wanted_mode, wanted_item IS NOT NULL);
 END $$;
 
 CREATE FUNCTION first_waiting(of_project uuid) RETURNS uuid LANGUAGE plpgsql STABLE AS $$
@@ -127,61 +126,55 @@ BEGIN
         ORDER BY i.position LIMIT 1);
 END $$;
 
--- Submits an item's task, complete as it was stored, and opens the run: the queue starts with it, or goes on. What led
--- to it is noted before.
+-- Submits an item's task, complete as it was stored, and opens the run that a queue starts with. How it goes on is in
+-- `advance_run.sql`.
 
-CREATE FUNCTION open_run(
-    of_project uuid, of_item uuid, wanted_mode text, is_named boolean, change text, before jsonb[]
-)
+CREATE FUNCTION open_run(of_project uuid, of_item uuid, wanted_mode text, is_named boolean)
 RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
     run project_runs;
 BEGIN
     INSERT INTO project_runs (run_id, project_id, item_id, task_id, life, mode, named)
-    VALUES (new_id(), of_project, of_item, submit_item(of_project, of_item), 1, wanted_mode, is_named)
+    SELECT new_id(), of_project, of_item, submit_item(of_project, i.task, p.user_id), 1, wanted_mode, is_named
+    FROM project_items i JOIN projects p ON p.project_id = i.project_id WHERE i.item_id = of_item
     RETURNING * INTO run;
     UPDATE project_items i SET last_run_id = run.run_id WHERE i.item_id = of_item;
-    PERFORM begin_run(run, change, before);
+    PERFORM begin_run(run);
     RETURN run.run_id;
 END $$;
 
 -- The task of an item, born as the run's: its moves are told to the project, and older functions leave it alone. A
 -- time that has passed means now: written down as it is, it would go before everybody who waits.
 
-CREATE FUNCTION submit_item(of_project uuid, of_item uuid) RETURNS uuid LANGUAGE plpgsql AS $$
+CREATE FUNCTION submit_item(of_project uuid, task jsonb, of_user text) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
-    fresh uuid := new_id();
+    stored uuid[];
 BEGIN
-    PERFORM store_tasks(jsonb_build_array(
-        CASE WHEN (i.task ->> 'run_at')::timestamptz <= clock_timestamp() THEN i.task - 'run_at' ELSE i.task END
-        || jsonb_build_object(
-        'task_id', fresh, 'user_id', p.user_id, 'project_id', of_project,
-        'concerns', coalesce((i.task ->> 'concerns')::int, 0) | :concern_of_run,
-        'level', greatest(coalesce((i.task ->> 'level')::int, 0), :level_of_a_run))))
-    FROM project_items i JOIN projects p ON p.project_id = i.project_id WHERE i.item_id = of_item;
-    RETURN fresh;
+    IF (task ->> 'run_at')::timestamptz <= clock_timestamp() THEN
+        task := task - 'run_at';
+    END IF;
+    stored := (store_tasks(jsonb_build_array(task || jsonb_build_object(
+        'task_id', new_id(), 'user_id', of_user, 'project_id', of_project,
+        'concerns', coalesce((task ->> 'concerns')::int, 0) | :concern_of_run,
+        'level', greatest(coalesce((task ->> 'level')::int, 0), :level_of_a_run))))).submitted;
+    RETURN stored[1];
 END $$;
 
 -- One write of the project's row for all: each more would be one more version of it in the same transaction.
 
-CREATE FUNCTION begin_run(run project_runs, change text, before jsonb[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION begin_run(run project_runs) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     project projects;
 BEGIN
     UPDATE projects p SET
-        state = :queue_target_of_start, mode = run.mode, current_run_id = run.run_id,
-        started_at = CASE change WHEN 'start' THEN run.started_at ELSE p.started_at END,
-        stopped_at = NULL, stop_reason = NULL,
-        last_error = CASE change WHEN 'start' THEN NULL ELSE p.last_error END,
-        last_seq = p.last_seq + cardinality(before) + 2, updated_at = clock_timestamp()
-    WHERE p.project_id = run.project_id
-      AND CASE change WHEN 'start' THEN p.state IN :queue_sources_of_start
-                      ELSE p.state IN :queue_sources_of_advance END
-    RETURNING * INTO STRICT project;
+        state = :queue_target_of_start, mode = run.mode, current_run_id = run.run_id, started_at = run.started_at,
+        stopped_at = NULL, stop_reason = NULL, last_error = NULL, last_seq = p.last_seq + 2,
+        updated_at = clock_timestamp()
+    WHERE p.project_id = run.project_id AND p.state IN :queue_sources_of_start RETURNING * INTO STRICT project;
     PERFORM write_notes(
         run.project_id, project.last_seq,
-        before || note_of_queue(project, change, run.task_id) || note_of_run(run, 'open'));
-    IF change = 'start' THEN PERFORM tell_of_project(run.project_id, change); END IF;
+        ARRAY[note_of_queue(project, 'start', run.task_id), note_of_run(run, 'open')]);
+    PERFORM tell_of_project(run.project_id, 'start');
 END $$;
 
 -- Stops a project, also when it has stopped: a run that no worker has taken is withdrawn at once, and its item is first

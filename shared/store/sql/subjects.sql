@@ -10,7 +10,10 @@ BEGIN
            array_agg(DISTINCT CASE WHEN t.concerns & :concern_of_workflow <> 0 THEN t.workflow_id::uuid END)
                FILTER (WHERE t.concerns & :concern_of_workflow <> 0)
     INTO of_runs, of_workflows FROM unnest(wanted) AS one(task_id)
-    CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
+    CROSS JOIN LATERAL (
+        SELECT tasks.concerns, tasks.project_id, tasks.workflow_id FROM tasks
+        WHERE tasks.task_id = one.task_id OFFSET 0
+    ) AS t
     WHERE t.concerns & :locks_a_subject <> 0;
 END $$;
 

@@ -9,62 +9,57 @@ DECLARE
     run  project_runs;
 BEGIN
     FOR told IN
-        SELECT t.task_id, t.project_id::uuid AS project_id, t.error, t.attempt, t.life AS present_life,
-               t.completed_at, (m.move ->> 'life')::int AS life, m.move ->> 'status' AS status,
-               m.move ->> 'move' AS move
-        FROM jsonb_array_elements(moves) WITH ORDINALITY AS m(move, place)
-        JOIN tasks t ON t.task_id = (m.move ->> 'task_id')::uuid
-        WHERE m.move ->> 'status' IN ('completed', 'dead', 'cancelled') OR m.move ->> 'move' = 'revive'
-        ORDER BY m.place
+        SELECT m.* FROM jsonb_to_recordset(moves) AS m(task_id uuid, life int, move text, status text)
+        WHERE m.status IN ('completed', 'dead', 'cancelled') OR m.move = 'revive'
     LOOP
         IF told.move = 'revive' THEN
-            IF told.completed_at IS NULL AND told.life = told.present_life
-               AND EXISTS (SELECT 1 FROM projects p WHERE p.project_id = told.project_id AND p.state = 'idle') THEN
-                PERFORM reopen_run(told.task_id, told.life, told.attempt);
-            END IF;
+            PERFORM reopen_run(t.task_id, t.life, t.attempt)
+            FROM tasks t JOIN projects p ON p.project_id = t.project_id::uuid
+            WHERE t.task_id = told.task_id AND t.life = told.life AND t.completed_at IS NULL AND p.state = 'idle';
         ELSE
             SELECT * INTO run FROM project_runs r
             WHERE r.task_id = told.task_id AND r.life = told.life AND r.ended_at IS NULL;
             IF FOUND THEN
-                PERFORM close_run(run, told.status, CASE told.status WHEN 'dead' THEN told.error END);
+                PERFORM close_run(run, told.status, CASE told.status WHEN 'dead' THEN (
+                    SELECT t.error FROM tasks t WHERE t.task_id = told.task_id) END);
             END IF;
         END IF;
     END LOOP;
 END $$;
 
--- Closes a run by its task's end, and decides what follows.
+-- Closes a run by its task's end, and decides what follows. The project and what waits in it are asked for at once; the
+-- item of this run does not wait any more, unless somebody has changed it since.
 
 CREATE FUNCTION close_run(run project_runs, status text, failure jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    project  projects;
-    next_one uuid;
-    notes    jsonb[] := end_run(
+    project record;
+    reason  text;
+    notes   jsonb[];
+BEGIN
+    SELECT p.state, p.forced_at, p.on_failure, p.user_id, next_one.item_id, next_one.task INTO project
+    FROM projects p LEFT JOIN LATERAL (
+        SELECT i.item_id, i.task FROM project_items i
+        WHERE run.mode = 'loop' AND i.project_id = run.project_id AND i.state = 'waiting'
+          AND i.last_run_id IS DISTINCT FROM run.run_id
+        ORDER BY i.position LIMIT 1
+    ) AS next_one ON true
+    WHERE p.project_id = run.project_id;
+    reason := CASE WHEN project.forced_at IS NOT NULL THEN 'forced'
+                   WHEN project.state = 'stopping' OR status = 'cancelled' THEN 'stopped'
+                   WHEN status = 'dead' AND (run.mode = 'single' OR project.on_failure = 'stop') THEN 'failed'
+                   WHEN project.item_id IS NULL THEN 'finished' END;
+    IF reason IS NULL THEN
+        PERFORM advance_run(run, status, failure, project.item_id, project.task, project.user_id);
+        RETURN;
+    END IF;
+    notes := end_run(
         run.run_id, status, CASE status WHEN 'completed' THEN 'complete' WHEN 'dead' THEN 'bury' ELSE 'cancel' END,
         failure);
-BEGIN
-    SELECT * INTO project FROM projects p WHERE p.project_id = run.project_id;
-    IF project.forced_at IS NOT NULL THEN
+    IF reason = 'forced' THEN
         PERFORM note_project(run.project_id, notes);
         PERFORM prove_stopped(run.project_id);
-    ELSIF project.state = 'stopping' THEN
-        PERFORM finish_project(run.project_id, 'stopped', failure, notes);
-    ELSIF status = 'cancelled' THEN
-        PERFORM finish_project(run.project_id, 'stopped', NULL, notes);
-    ELSIF status = 'dead' AND (run.mode = 'single' OR project.on_failure = 'stop') THEN
-        PERFORM finish_project(run.project_id, 'failed', failure, notes);
     ELSE
-        IF failure IS NOT NULL THEN
-            UPDATE projects p SET last_error = failure WHERE p.project_id = run.project_id;
-        END IF;
-        next_one := CASE run.mode WHEN 'loop' THEN first_waiting(run.project_id) END;
-        IF next_one IS NULL THEN
-            PERFORM finish_project(run.project_id, 'finished', NULL, notes);
-        ELSE
-            next_one := open_run(run.project_id, next_one, 'loop', false, 'advance', notes);
-            IF run.schedule_id IS NOT NULL THEN
-                UPDATE project_runs r SET schedule_id = run.schedule_id WHERE r.run_id = next_one;
-            END IF;
-        END IF;
+        PERFORM finish_project(run.project_id, reason, failure, notes);
     END IF;
 END $$;
 
@@ -83,7 +78,7 @@ BEGIN
     RETURNING * INTO run;
     UPDATE project_items i SET last_run_id = run.run_id
     WHERE i.item_id = last.item_id AND i.last_run_id = last.run_id AND i.state IN :item_sources_of_fulfil;
-    PERFORM begin_run(run, 'start', '{}');
+    PERFORM begin_run(run);
 END $$;
 
 -- What bars a revival by hand: a project that is not idle, or is archived. Its lock is kept, and taken before any

@@ -16,9 +16,11 @@ END $$;
 
 CREATE FUNCTION wake_dispatcher(names text[] DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    said text;
+    said text := names[1];
 BEGIN
-    SELECT string_agg(DISTINCT name, E'\n') INTO said FROM unnest(names) AS name;
+    IF cardinality(names) > 1 THEN
+        SELECT string_agg(DISTINCT name, E'\n') INTO said FROM unnest(names) AS name;
+    END IF;
     PERFORM pg_notify('windlass_dispatch', CASE WHEN octet_length(said) < 4000 THEN said ELSE '' END);
 END $$;
 

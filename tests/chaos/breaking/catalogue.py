@@ -25,14 +25,11 @@ from tests.chaos.judge.violation import (
     UNTRUE,
 )
 
-WHATEVER_ITS_STATE = FunctionChange(
-    "begin_run",
-    """
-      AND CASE change WHEN 'start' THEN p.state IN ('idle')
-                      ELSE p.state IN ('running') END""",
-    "",
-)
-"""A run begins in a project of any state: what the lock and the stop keep is looked at there once more."""
+WHATEVER_ITS_STATE = FunctionChange("begin_run", " AND p.state IN ('idle') RETURNING", " RETURNING")
+"""A run begins in a project of any state: what the lock keeps is looked at there once more."""
+
+THOUGH_IT_STOPS = FunctionChange("advance_run", " AND p.state IN ('running')", "")
+"""The next run begins in a project of any state: the same for what the stop keeps."""
 
 MUTATIONS = (
     Mutation(
@@ -99,9 +96,7 @@ MUTATIONS = (
         "next-run-ignores-the-stop",
         RUN_AFTER_A_STOP,
         "a loop goes on whether it was asked to stop or not",
-        FunctionChange(
-            "close_run", "ELSIF project.state = 'stopping' THEN", "ELSIF false THEN", also=WHATEVER_ITS_STATE
-        ),
+        FunctionChange("close_run", "project.state = 'stopping' OR status", "status", also=THOUGH_IT_STOPS),
     ),
     Mutation(
         "list-expanded-twice",
@@ -118,7 +113,7 @@ MUTATIONS = (
         "workflow-not-told",
         NOT_WHAT_TASKS_SAY,
         "tasks are moved, and their workflow hears nothing of it",
-        FunctionChange("tell_workflow", "    moment := clock_timestamp();\n", "    RETURN;\n"),
+        FunctionChange("tell_workflow", "BEGIN\n", "BEGIN\n    RETURN;\n"),
     ),
     Mutation(
         "delivery-not-written",
@@ -178,7 +173,7 @@ MUTATIONS = (
             "revive_tasks",
             "WHERE t.status IN ('dead', 'cancelled') AND",
             "WHERE t.status IN ('dead', 'cancelled', 'completed') AND",
-            beforehand="ALTER TABLE tasks DROP CONSTRAINT tasks_result_check",
+            beforehand="ALTER TABLE tasks DROP CONSTRAINT tasks_sound_check",
         ),
     ),
     Mutation(
