@@ -22,7 +22,7 @@ def calls() -> Iterator[Calls]:
     calls = Calls(patience_seconds=SOON)
     calls.start()
     yield calls
-    calls._patience_seconds = SOON
+    calls.patience_seconds = SOON
     calls.close()
 
 
@@ -104,7 +104,7 @@ def test_what_must_not_be_cut_is_given_time_to_finish(context: Context) -> None:
 
 
 def test_patience_has_an_end(calls: Calls, context: Context) -> None:
-    calls._patience_seconds = 0.2
+    calls.patience_seconds = 0.2
     slow = Slow()
     context.stop()
     assert outcome_of(lambda: context.run(slow.work(), finish=True)) is Stopped
