@@ -21,7 +21,7 @@ from windlass.shared.store.operating.reports import BrokerReport
 from windlass.shared.store.operating.room import Refusal
 from windlass.shared.store.operating.workers import BrokenQueue
 
-OLDEST_SUPPORTED_REVISION = "0024"
+OLDEST_SUPPORTED_REVISION = "0027"
 REFUSALS: dict[Refusal, str] = {
     "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
     "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
