@@ -9,7 +9,8 @@ from windlass.shared.reasons import Reason
 from windlass.shared.states import Lane
 
 CREDIT_OF_A_DOORBELL = 64
-"""So many starts one doorbell stands for, at most: a worker that asks for more would keep them from others."""
+"""So many starts one doorbell stands for, at most, unless a worker has more places: what it cannot use it would keep
+from others, and with less it would wait for the next one while it has places free."""
 
 Broker = Literal["connected", "blocked", "away"]
 """How RabbitMQ is, as a dispatcher sees it; blocked, it takes no messages: its memory or its disk is nearly used up."""
@@ -53,6 +54,8 @@ class ProviderView:
     """How many of those who serve it have a place free."""
     idle_places: int = 0
     """How many places are free in all workers that serve any of its queues."""
+    most_places: int = 0
+    """How many the largest of them has, of the kind that serves them."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,7 @@ def ringing(view: ProviderView, out: Mapping[str, int]) -> list[Ringing]:
         level = 1 if is_on_trial(view) else resumes + max(min(due, free_places(view)), min(due, CREDIT_OF_A_DOORBELL))
         starts = min(level, due + resumes) - out.get(queue, 0)
         if starts > 0:
-            doorbells = max(min(idle, starts), -(-starts // CREDIT_OF_A_DOORBELL), 1)
+            credit = max(CREDIT_OF_A_DOORBELL, view.most_places)
+            doorbells = max(min(idle, starts), -(-starts // credit), 1)
             found.append(Ringing(queue, starts, doorbells))
     return found[:1] if is_on_trial(view) else found

@@ -106,6 +106,7 @@ WINDLASS_SETTINGS: Mapping[str, Workers] = {
     "1 worker, 64 threads": [("64",)],
     "2 workers, 32 threads each": [("32",), ("32",)],
     "2 workers, 64 threads each": [("64",), ("64",)],
+    "2 workers, 256 threads each": [("256",), ("256",)],
 }
 """Its threads wait for their commits most of the time, so that many of them are cheap."""
 

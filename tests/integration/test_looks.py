@@ -36,6 +36,15 @@ async def test_a_look_counts_what_runs_what_is_due_and_who_could_take_it(engine:
 
 
 @on_the_engine
+async def test_a_look_counts_as_much_as_all_places_could_take_twice(engine: Engine) -> None:
+    await engine.submit_many(700)
+    assert (await look(engine)).fresh_due == providers.DUE_COUNTED
+    await workers.register(engine.pool, "large", hostname="h", pid=1, queues=["probe.probe"], capacity=400)
+    view = await look(engine)
+    assert (view.fresh_due, view.most_places) == (700, 400)
+
+
+@on_the_engine
 async def test_configuring_again_changes_nothing_and_keeps_what_an_operator_has_set(engine: Engine) -> None:
     await engine.sql("UPDATE providers SET limit_override = 9")
     await engine.submit()

@@ -107,12 +107,12 @@ async def test_what_is_due_is_rung_for_once_and_again_when_it_was_used_or_nobody
 
 
 @on_the_engine
-async def test_one_doorbell_stands_for_64_at_most_and_everybody_who_is_idle_gets_one(
+async def test_one_doorbell_stands_for_64_at_most_where_nobody_has_more_places_and_everybody_who_is_idle_gets_one(
     engine: Engine, amqp_url: str
 ) -> None:
     for number in range(3):
         await workers.register(
-            engine.pool, f"worker-{number}", hostname="h", pid=1, queues=["probe.probe"], capacity=500
+            engine.pool, f"worker-{number}", hostname="h", pid=1, queues=["probe.probe"], capacity=20
         )
     async with rounds(engine, amqp_url) as round_:
         await engine.submit_many(5)

@@ -236,6 +236,12 @@ def test_what_may_start_is_rung_for_as_far_as_it_is_not_rung_for_already() -> No
     assert rung_by(view_of(fresh_due=0)) == []
 
 
+def test_a_worker_with_many_places_gets_as_much_credit_in_one_doorbell() -> None:
+    """It has one doorbell at a time: with less it would wait for the next while it has places free."""
+    assert rung_by(view_of(fresh_due=1000, most_places=256)) == [Ringing("one", 1000, 4)]
+    assert rung_by(view_of(fresh_due=1000, most_places=8)) == [Ringing("one", 1000, 16)]
+
+
 def test_who_holds_a_slot_is_rung_for_though_none_is_free() -> None:
     assert rung_by(view_of(limit=1, held=1, resumes_due=3)) == [Ringing("one", 3, 2)]
     assert rung_by(view_of(limit=1, held=1, resumes_due=3), one=3) == []

@@ -68,6 +68,7 @@ async def look(db: Database, *, heard_within_seconds: float, only: Collection[st
         )
         SELECT p.name, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,
                {named("held_slots")}(p.name) AS held, its.queues, serving.capacity, serving.idle AS idle_places,
+               serving.most AS most_places,
                due.fresh AS fresh_due, due.retry AS retry_due, due.resumes AS resumes_due, now() AS at,
                due.by_queue AS due_by_queue, due.resumes_by_queue, due.idle_workers,
                p.paused, p.paused_until, p.breaker_state, nullif(p.breaker_until, 'infinity') AS breaker_until,
@@ -83,7 +84,8 @@ async def look(db: Database, *, heard_within_seconds: float, only: Collection[st
             ) AS q
         ) AS its
         CROSS JOIN LATERAL (
-            SELECT coalesce(sum(live.capacity), 0) AS capacity, coalesce(sum(live.idle), 0)::int AS idle
+            SELECT coalesce(sum(live.capacity), 0) AS capacity, coalesce(sum(live.idle), 0)::int AS idle,
+                   coalesce(max(live.capacity), 0) AS most
             FROM live WHERE live.queues && its.queues
         ) AS serving
         CROSS JOIN LATERAL (
@@ -95,7 +97,8 @@ async def look(db: Database, *, heard_within_seconds: float, only: Collection[st
                        (SELECT count(*) FROM live WHERE its_own.queue = ANY (live.queues) AND live.idle > 0)
                        ORDER BY its_own.place), '{{}}') AS idle_workers
             FROM unnest(its.queues) WITH ORDINALITY AS its_own(queue, place)
-            CROSS JOIN LATERAL {named("due_counts")}(ARRAY[its_own.queue], $2::int) AS counted
+            CROSS JOIN LATERAL {named("due_counts")}(
+                ARRAY[its_own.queue], greatest($2, 2 * serving.capacity)::int) AS counted
             CROSS JOIN LATERAL (
                 -- OFFSET 0 keeps the other conditions out, so that only the open jobs are read and not all that is due.
                 SELECT count(*) AS resumes
