@@ -160,9 +160,14 @@ def frozen(pid: int) -> Iterator[None]:
 def test_an_outage_longer_than_the_lease_hands_work_back_for_free(stopped_windlass: Windlass, servers: Servers) -> None:
     """Postgres frozen past the lease: workers stop their work in time, and hand it back when it answers again."""
     windlass = stopped_windlass
-    # Seconds between the worker's own stop and the guardian's deadline, which a busy machine may need.
-    lease_seconds = 12
-    windlass.environment |= {"WINDLASS_LEASE_SECONDS": str(lease_seconds), "WINDLASS_STOP_GRACE_SECONDS": "5"}
+    # Seconds between the worker's own stop and the guardian's deadline, which a busy machine may need; and two
+    # heartbeats in which it comes back to say so, before the janitor judges.
+    lease_seconds = 20
+    windlass.environment |= {
+        "WINDLASS_LEASE_SECONDS": str(lease_seconds),
+        "WINDLASS_HEARTBEAT_SECONDS": "3",
+        "WINDLASS_STOP_GRACE_SECONDS": "5",
+    }
     windlass.start_all()
     client = windlass.client
     ids = client.submit_many([{"payload": {"seconds": 600}} for _ in range(4)])
