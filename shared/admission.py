@@ -1,7 +1,7 @@
 """How many tasks of each lane may start now: a pure function of what the rows say about a provider."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -184,3 +184,13 @@ def ringing(view: ProviderView, out: Mapping[str, int]) -> list[Ringing]:
             doorbells = max(min(idle, starts), -(-starts // credit), 1)
             found.append(Ringing(queue, starts, doorbells))
     return found[:1] if is_on_trial(view) else found
+
+
+def would_start(view: ProviderView) -> list[str]:
+    """The queues in which one more, should it come now, would start at once: nobody is before it, nothing is against
+    it, and somebody who serves it has a place free."""
+    if view.fresh_due + view.retry_due + view.resumes_due > 0 or is_on_trial(view):
+        return []
+    if free_places(replace(view, fresh_due=1)) == 0:
+        return []
+    return [queue for queue, idle in zip(view.queues, view.idle_workers, strict=True) if idle > 0]

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from windlass.shared.admission import ProviderView
@@ -18,13 +19,30 @@ class CreditOut(Mapping[str, int]):
     def __init__(self) -> None:
         self._rung: dict[str, deque[tuple[float, int]]] = {}
         self._rules: dict[str, tuple[Any, ...]] = {}
+        self._is_kept = False
+        self._used_meanwhile: list[tuple[str, int]] = []
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """While a look is under way: what is used meanwhile may still be due in what it sees, and would be rung for
+        twice. Who says so calls for another look, which sees it started."""
+        self._is_kept = True
+        try:
+            yield
+        finally:
+            self._is_kept = False
+            used, self._used_meanwhile = self._used_meanwhile, []
+            for queue, starts in used:
+                self.used(queue, starts)
 
     def meet(self, view: ProviderView) -> None:
-        """What was rung for before somebody changed how much may start has met the old rules, and found nothing."""
+        """What was rung for before somebody changed how much may start has met the old rules, and found nothing; and
+        so has what was rung for where nothing is due. What comes next must not wait for those doorbells."""
         rules = (view.limit, view.rate, view.paused, view.breaker_state)
-        if self._rules.setdefault(view.name, rules) != rules:
-            self._rules[view.name] = rules
-            for queue in view.queues:
+        is_changed = self._rules.setdefault(view.name, rules) != rules
+        self._rules[view.name] = rules
+        for queue, due, resumes in zip(view.queues, view.due_by_queue, view.resumes_by_queue, strict=True):
+            if is_changed or due + resumes == 0:
                 self._rung.pop(queue, None)
 
     def rung(self, queue: str, starts: int) -> None:
@@ -32,6 +50,9 @@ class CreditOut(Mapping[str, int]):
 
     def used(self, queue: str, starts: int) -> None:
         """Somebody has started so many: the oldest are used first."""
+        if self._is_kept:
+            self._used_meanwhile.append((queue, starts))
+            return
         rung = self._rung.get(queue)
         while rung and starts > 0:
             at, number = rung.popleft()

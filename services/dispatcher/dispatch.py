@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.services.dispatcher.credit import CreditOut
+from windlass.services.dispatcher.foresight import Foresight
 from windlass.services.dispatcher.publisher import Doorbell, Publisher
 from windlass.shared.admission import ProviderView, Ringing, ringing
 from windlass.shared.db import Database
@@ -37,20 +38,20 @@ async def dispatch_due(
     credit: CreditOut,
     settings: Settings,
     *,
+    foresight: Foresight,
     only: Collection[str] | None = None,
 ) -> Seen:
     """Rings for what may start now, of all providers or only of these, as far as it has not been rung for already."""
-    views = await providers.look(db, heard_within_seconds=settings.lease_seconds, only=only)
-    await backlog.share(db, views)
-    for view in views:
-        credit.meet(view)
-    wanted = [each for view in views for each in ringing(replace(view, broker=publisher.state), credit)]
+    with credit.kept():
+        views = await providers.look(db, heard_within_seconds=settings.lease_seconds, only=only)
+        await backlog.share(db, views)
+        for view in views:
+            credit.meet(view)
+            foresight.learn(view)
+        wanted = [each for view in views for each in ringing(replace(view, broker=publisher.state), credit)]
     doorbells = [bell for each in wanted for bell in _bells(each)]
     if doorbells:
-        missed = await _ring(publisher, doorbells)
-        for bell in doorbells:
-            if bell not in missed:
-                credit.rung(bell.queue, bell.starts)
+        await ring(publisher, doorbells, credit)
     return Seen(
         {view.name for view in views if _has_due(view)},
         any(view.idle_places > 0 for view in views),
@@ -68,15 +69,19 @@ def _bells(wanted: Ringing) -> list[Doorbell]:
     return [Doorbell(wanted.queue, each + (number < rest), number) for number in range(wanted.doorbells)]
 
 
-async def _ring(publisher: Publisher, doorbells: Sequence[Doorbell]) -> list[Doorbell]:
-    """Rings all of them, and returns those that were not rung."""
+async def ring(publisher: Publisher, doorbells: Sequence[Doorbell], credit: CreditOut) -> None:
+    """Rings all of them. Their credit is out from now on, for a look may come before they are confirmed; what could not
+    be rung is taken off again."""
     started = time.monotonic()
+    for bell in doorbells:
+        credit.rung(bell.queue, bell.starts)
     missed = await publisher.ring(doorbells)
+    for bell in missed:
+        credit.used(bell.queue, bell.starts)
     DISPATCH_CONFIRM_SECONDS.observe(time.monotonic() - started)
     DISPATCH_BATCH.observe(len(doorbells))
     _count((bell for bell in doorbells if bell not in missed), "confirmed")
     _count(missed, "missed")
-    return missed
 
 
 def _count(doorbells: Iterable[Doorbell], result: str) -> None:

@@ -15,7 +15,8 @@ import uvloop
 from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.services.dispatcher.calls import EVERYBODY, Calls
 from windlass.services.dispatcher.credit import OUT_SECONDS, CreditOut
-from windlass.services.dispatcher.dispatch import dispatch_due
+from windlass.services.dispatcher.dispatch import dispatch_due, ring
+from windlass.services.dispatcher.foresight import Foresight
 from windlass.services.dispatcher.publisher import Publisher
 from windlass.shared import db, tracing
 from windlass.shared.backoff import Backoff
@@ -25,7 +26,7 @@ from windlass.shared.metrics.services import BROKER_BLOCKED, BROKER_CONNECTED, D
 from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_set, until_told_to_stop
 from windlass.shared.process.pulse import Pulse
-from windlass.shared.settings import Settings
+from windlass.shared.settings import Settings, provider_of
 from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store.flow_control import providers
 from windlass.shared.store.operating import reports
@@ -52,6 +53,7 @@ class Dispatcher:
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
         self.calls = Calls()
         self.credit = CreditOut()
+        self.foresight = Foresight()
         self._all_at = 0.0
         self._again_at: dict[str, float] = {}
         self.pulse = Pulse(settings)
@@ -69,6 +71,7 @@ class Dispatcher:
             tasks.create_task(self.publisher.keep_connected())
             channels: dict[str, Callable[[str], None]] = {
                 "windlass_dispatch": self.calls.hear,
+                "windlass_due": lambda queue: self._hear_of_one(queue, tasks),
                 "windlass_credit": self._hear_of_credit,
             }
             tasks.create_task(db.Listener(self.settings, "dispatcher", channels).run())
@@ -102,7 +105,15 @@ class Dispatcher:
         if named is None:
             seconds, safety = await providers.seconds_to_next_look(self.pool), self.settings.safety_poll_seconds
             self._all_at = time.monotonic() + (safety if seconds is None else min(max(0.0, seconds), safety))
-        seen = await dispatch_due(self.pool, self.publisher, self.backlog, self.credit, self.settings, only=named)
+        seen = await dispatch_due(
+            self.pool,
+            self.publisher,
+            self.backlog,
+            self.credit,
+            self.settings,
+            foresight=self.foresight,
+            only=named,
+        )
         now = time.monotonic()
         for name in list(self._again_at) if named is None else named:
             self._again_at.pop(name, None)
@@ -113,6 +124,11 @@ class Dispatcher:
         if self.calls.heard.is_set():
             await asyncio.sleep(GATHER_SECONDS if seen.anybody_idle else BUSY_GATHER_SECONDS)
 
+    def _hear_of_one(self, queue: str, tasks: asyncio.TaskGroup) -> None:
+        """A task is due that nobody has looked at; if the last look has foreseen it, nobody has to."""
+        if doorbell := self.foresight.take(queue):
+            tasks.create_task(ring(self.publisher, [doorbell], self.credit))
+
     def _hear_of_credit(self, payload: str) -> None:
         """Workers have used so many starts of each of these queues, and may have more to do there."""
         if payload in {"", EVERYBODY}:
@@ -120,7 +136,7 @@ class Dispatcher:
         for line in payload.split("\n"):
             queue, _, starts = line.rpartition(" ")
             self.credit.used(queue, int(starts))
-            self.calls.call([queue.partition(".")[2]])
+            self.calls.call([provider_of(queue)])
 
     async def _report(self) -> None:
         """Says how it is and how the broker is: `/health` repeats it."""

@@ -381,3 +381,7 @@ def is_own(queue: str) -> bool:
 
 def queue_name(actor: str, provider: str) -> str:
     return f"{actor}.{provider}"
+
+
+def provider_of(queue: str) -> str:
+    return queue.partition(".")[2]

@@ -16,6 +16,7 @@ from tests.support.engine.store import Engine, a_submission, on_the_engine, unti
 from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.services.dispatcher.credit import CreditOut
 from windlass.services.dispatcher.dispatch import Seen, dispatch_due
+from windlass.services.dispatcher.foresight import Foresight
 from windlass.services.dispatcher.main import Dispatcher
 from windlass.services.dispatcher.publisher import Publisher
 from windlass.shared.broker import queue_arguments
@@ -39,16 +40,38 @@ async def a_publisher(settings: Settings) -> AsyncIterator[Publisher]:
         await asyncio.wait([connecting])
 
 
+@asynccontextmanager
+async def a_dispatcher(engine: Engine, amqp_url: str) -> AsyncIterator[Dispatcher]:
+    """It looks when it is called, and hardly ever by itself."""
+    settings = Settings(amqp_url=amqp_url, database_url=engine.database_url, safety_poll_seconds=600)
+    dispatcher = Dispatcher(settings, engine.pool)
+    dispatching = asyncio.create_task(dispatcher.run())
+    try:
+        yield dispatcher
+    finally:
+        dispatching.cancel()
+        await asyncio.wait([dispatching])
+
+
 class Round:
     """A dispatcher's rounds on a real RabbitMQ, and the credit that lies in its queues."""
 
     def __init__(self, engine: Engine, publisher: Publisher, settings: Settings, channel: BlockingChannel) -> None:
         self.engine, self.publisher, self.settings, self.channel = engine, publisher, settings, channel
         self.credit = CreditOut()
+        self.foresight = Foresight()
 
     async def dispatch(self, **options: Any) -> Seen:
         backlog = RetryBacklog(self.settings.lanes)
-        return await dispatch_due(self.engine.pool, self.publisher, backlog, self.credit, self.settings, **options)
+        return await dispatch_due(
+            self.engine.pool,
+            self.publisher,
+            backlog,
+            self.credit,
+            self.settings,
+            foresight=self.foresight,
+            **options,
+        )
 
     def let_pass(self, seconds: float) -> None:
         """All that was rung for was so much earlier."""
@@ -184,21 +207,68 @@ async def test_a_look_at_those_who_were_named_rings_for_nobody_else(engine: Engi
 
 @on_the_engine
 async def test_calls_for_one_provider_do_not_put_off_what_becomes_due_at_another(engine: Engine, amqp_url: str) -> None:
-    settings = Settings(amqp_url=amqp_url, database_url=engine.database_url, safety_poll_seconds=600)
     await engine.provide("busy", limit=0)
     await engine.submit(delay_seconds=0.5)
-    dispatcher = Dispatcher(settings, engine.pool)
-    dispatching = asyncio.create_task(dispatcher.run())
+    async with a_dispatcher(engine, amqp_url) as dispatcher:
 
-    async def is_rung_for() -> bool:
-        await engine.submit(provider="busy")
-        return dispatcher.credit.get("probe.probe", 0) == 1
+        async def is_rung_for() -> bool:
+            await engine.submit(provider="busy")
+            return dispatcher.credit.get("probe.probe", 0) == 1
 
-    try:
         await until(is_rung_for, seconds=60)
-    finally:
-        dispatching.cancel()
-        await asyncio.wait([dispatching])
+
+
+@on_the_engine
+async def test_one_that_was_foreseen_is_rung_for_before_anybody_looks(engine: Engine, amqp_url: str) -> None:
+    await serve(engine, capacity=10)
+    async with rounds(engine, amqp_url) as round_, a_dispatcher(engine, amqp_url) as dispatcher:
+
+        async def foresees() -> bool:
+            await engine.sql(f"SELECT {named('wake_dispatcher')}('{{probe}}')")
+            return dispatcher.foresight._queues.get("probe") == ["probe.probe"]
+
+        await until(foresees, seconds=60)
+        async with engine.pool.acquire() as other, other.transaction():
+            await other.execute("LOCK TABLE workers IN ACCESS EXCLUSIVE MODE")  # whoever looks has to wait
+            await engine.submit()
+
+            async def is_rung_for() -> bool:
+                return round_.rung() == [1]
+
+            await until(is_rung_for, seconds=60)
+
+
+@on_the_engine
+async def test_only_one_that_is_due_at_once_is_announced(engine: Engine) -> None:
+    await engine.provide("one", limit=None)
+    async with engine.listening("windlass_due") as heard:
+        first = await engine.submit(provider="one")
+        await engine.submit(provider="one", delay_seconds=60)
+        await engine.submit(provider="one", depends_on=[first])
+        await engine.submit_many(2)
+    assert heard == ["probe.one"]
+
+
+@on_the_engine
+async def test_what_is_used_while_a_look_is_under_way_is_not_rung_for_twice(engine: Engine, amqp_url: str) -> None:
+    """Nor does what was rung for nothing keep the next one waiting."""
+    await serve(engine, capacity=10)
+    task_id = await engine.submit()
+    async with rounds(engine, amqp_url) as round_:
+        await round_.dispatch()
+        assert round_.rung() == [1]
+        round_.a_moment_ago()
+        with round_.credit.kept():
+            round_.credit.used("probe.probe", 1)  # as a worker says it whose claim the look has not seen
+            assert round_.credit["probe.probe"] == 1
+        assert round_.credit["probe.probe"] == 0
+        round_.credit.rung("probe.probe", 1)
+        round_.a_moment_ago()
+        await engine.start(task_id)
+        await round_.dispatch(only={"probe"})
+        await engine.submit()
+        await round_.dispatch(only={"probe"})
+        assert round_.rung() == [1]
 
 
 @on_the_engine

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windlass.shared.admission import Admission, ProviderView, Ringing, admit, free_places, ringing
+from windlass.shared.admission import Admission, ProviderView, Ringing, admit, free_places, ringing, would_start
 from windlass.shared.toml_tables import LaneSettings
 
 by_the_hundred = settings(max_examples=200, derandomize=True, deadline=None)
@@ -262,3 +262,34 @@ def test_nothing_is_rung_for_while_barred_and_one_start_in_all_on_trial(view: Pr
         assert rung == []
     elif view.paused_until or view.breaker_until:
         assert sum(each.starts for each in rung) <= (not view.trial_running)
+
+
+CALM: dict[str, Any] = {
+    "queues": ["probe.somebody", "other.somebody"],
+    "due_by_queue": [0, 0],
+    "resumes_by_queue": [0, 0],
+    "idle_workers": [1, 0],
+}
+
+
+def test_one_more_would_start_where_somebody_has_a_place() -> None:
+    assert would_start(view_of(**CALM)) == ["probe.somebody"]
+    assert would_start(view_of(**CALM, limit=2, held=1)) == ["probe.somebody"]
+
+
+@pytest.mark.parametrize(
+    "against",
+    [
+        {"fresh_due": 1},
+        {"retry_due": 1},
+        {"resumes_due": 1},
+        {"limit": 2, "held": 2},
+        {"rate_left": 0},
+        {"paused": True},
+        {"paused_until": PAST},
+        {"breaker_state": "half-open", "breaker_until": PAST},
+    ],
+    ids=str,
+)
+def test_none_would_start_where_somebody_is_before_it_or_something_against_it(against: dict[str, Any]) -> None:
+    assert would_start(view_of(**CALM, **against)) == []

@@ -24,6 +24,13 @@ BEGIN
     PERFORM pg_notify('windlass_dispatch', CASE WHEN octet_length(said) < 4000 THEN said ELSE '' END);
 END $$;
 
+-- One task is due from now on: where the dispatcher has foreseen it, it is rung for before anybody looks.
+
+CREATE FUNCTION announce_due(actor text, provider text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('windlass_due', actor || '.' || provider);
+END $$;
+
 CREATE FUNCTION providers_of(task_ids uuid[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (

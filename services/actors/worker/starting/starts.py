@@ -22,6 +22,7 @@ from windlass.shared.admission import CREDIT_OF_A_DOORBELL
 from windlass.shared.backoff import Backoff
 from windlass.shared.concerns import LOCKS_A_SUBJECT
 from windlass.shared.errors import words_of
+from windlass.shared.settings import provider_of
 from windlass.shared.store.tasks import Ask, Claimed, Granted
 
 log = logging.getLogger("actors.starts")
@@ -44,10 +45,6 @@ believes to be out."""
 
 TELL_USED_FROM = CREDIT_OF_A_DOORBELL // 2
 """So many starts are told to the dispatcher together."""
-
-
-def provider_of(queue: str) -> str:
-    return queue.partition(".")[2]
 
 
 class Doorbell(Protocol):
