@@ -29,6 +29,7 @@ from windlass.services.api.http.security_headers import cautious
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.operators import health, metrics
 from windlass.services.api.operators.capabilities import Capabilities
+from windlass.services.api.operators.queue_figures import QueueFigures
 from windlass.services.api.operators.room import Room
 from windlass.services.api.reference import problem_pages
 from windlass.services.api.reference.serving import openapi_config
@@ -70,6 +71,7 @@ def create_app(settings: Settings) -> Litestar:
         app.state.registry = actors
         app.state.endpoint_secrets = EndpointSecrets(pool)
         app.state.capabilities = Capabilities(settings)
+        app.state.queue_figures = QueueFigures(settings, pool)
         app.state.update({"storage": storage, "media_links": media_links})
         app.state.metrics = metrics.Metrics(settings, pool)
         app.state.metrics.start()

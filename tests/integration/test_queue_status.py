@@ -7,6 +7,8 @@ import pytest
 from asyncpg import Record as Row
 
 from tests.support.engine.store import Engine, on_the_engine
+from windlass.services.api.operators.queue_figures import QueueFigures
+from windlass.shared.settings import Settings
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues, workers
 
@@ -50,6 +52,26 @@ async def test_a_queue_s_figures(engine: Engine) -> None:
     assert await states(engine) == {
         "blocked": 1, "queued": 4, "running": 1, "retrying": 2, "completed": 1, "dead": 1, "cancelled": 0,
     }  # fmt: skip
+
+
+@on_the_engine
+async def test_only_figures_that_are_dear_to_count_are_believed_for_a_while(engine: Engine) -> None:
+    figures = QueueFigures(Settings(), engine.pool, believed_seconds=600, looked_at=3)
+
+    async def counted(user_id: str | None = None) -> int:
+        _, states = await figures.of(user_id)
+        return states["queued"]
+
+    await engine.submit_many(4, user_id="ann")
+    assert await counted() == 4
+    await engine.submit_many(2, user_id="ann", delay_seconds=60)
+    assert await counted() == 6, "few are scheduled: it is counted anew"
+    await engine.submit(user_id="ann", delay_seconds=60)
+    assert await counted() == 7
+    await engine.submit_many(2, user_id="ann")
+    assert await counted() == 7, "three and more are due, and as many scheduled"
+    assert await counted("ann") == 9, "nobody is told what was counted for another"
+    assert await counted("bob") == 0
 
 
 @on_the_engine

@@ -892,7 +892,8 @@ export interface paths {
          *
          *     `fresh` and `retry` could start now, `scheduled` wait for their time; `oldest_age_seconds` is how long the first of
          *     those that could start has waited; `ended` is how many have come to an end, since ever; `retry_ratio` is the share
-         *     of the starts that retries get while both lanes wait.
+         *     of the starts that retries get while both lanes wait. Where thousands are due and thousands are scheduled in one
+         *     queue, the figures may be a second old.
          */
         get: operations["queue_status"];
         put?: never;

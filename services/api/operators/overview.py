@@ -10,7 +10,6 @@ from litestar.params import QueryParameter
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.workflows.approvals import waiting_for
 from windlass.shared.states import TERMINAL
-from windlass.shared.store.operating import queues
 from windlass.shared.store.reading.overview import Ended, ended_since
 
 DEFAULT = timedelta(days=1)
@@ -24,8 +23,7 @@ async def get_overview(request: Asked, state: State, since: Since = None) -> dic
     key hears of its own tasks."""
     asked = datetime.now(UTC) - DEFAULT if since is None else since.replace(tzinfo=since.tzinfo or UTC)
     owner = request.user.own
-    heard = state.settings.lease_seconds
-    _, states = await queues.status(state.pool, user_id=owner, heard_within_seconds=heard)
+    _, states = await state.queue_figures.of(owner)
     rows, counted_from = await ended_since(state.lists, asked, owner=owner)
     asked_of = await waiting_for(state.pool, request.user)
     return {"since": counted_from, "states": states, **ends_document(rows), "waiting_for_you": asked_of}

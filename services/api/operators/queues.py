@@ -6,7 +6,6 @@ from litestar import get
 from litestar.datastructures import State
 
 from windlass.services.api.tasks.handlers import Asked
-from windlass.shared.store.operating import queues
 from windlass.shared.store.operating.queues import QueueStatus
 from windlass.shared.toml_tables import LaneSettings
 
@@ -19,11 +18,10 @@ async def queue_status(request: Asked, state: State) -> dict[str, Any]:
 
     `fresh` and `retry` could start now, `scheduled` wait for their time; `oldest_age_seconds` is how long the first of
     those that could start has waited; `ended` is how many have come to an end, since ever; `retry_ratio` is the share
-    of the starts that retries get while both lanes wait.
+    of the starts that retries get while both lanes wait. Where thousands are due and thousands are scheduled in one
+    queue, the figures may be a second old.
     """
-    rows, states = await queues.status(
-        state.pool, user_id=request.user.own, heard_within_seconds=state.settings.lease_seconds
-    )
+    rows, states = await state.queue_figures.of(request.user.own)
     lanes = state.settings.lanes
     return {
         "queues": [queue_document(row, lanes) for row in rows if row.queue is not None],
