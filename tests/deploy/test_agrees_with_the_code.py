@@ -247,6 +247,14 @@ def test_an_agent_and_a_summary_may_end_what_they_have_begun(overlay: str, tmp_p
         assert settings.drain_seconds > settings.actors[actor].timeout_seconds
 
 
+def test_the_operators_book_has_the_drain_of_every_pool() -> None:
+    table = (PROJECT / "docs" / "operating.md").read_text().partition("\n## Draining\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([a-z, ]+) \| ([\d,]+) s \|", table, re.MULTILINE)
+    told = {actor: int(seconds.replace(",", "")) for actors, seconds in rows for actor in actors.split(", ")}
+    specs = [yaml.safe_load(path.read_text())["spec"] for path in (DEPLOY / "k8s/base/pools").glob("*/pool.yaml")]
+    assert told == {each["queue"].partition(".")[0]: each["drainSeconds"] for each in specs}
+
+
 @every_overlay
 def test_the_api_closes_its_streams_within_its_grace(overlay: str) -> None:
     pod = our_pod(overlay, "api")
