@@ -8,12 +8,11 @@ import secrets
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from windlass.services.actors.departure import Departure
 from windlass.services.actors.making import Resident, make, unknown_queues, wanted
 from windlass.services.actors.quarantine import NO_LONGER_NEEDED
 from windlass.services.actors.stop_wish import StopWish
@@ -39,7 +38,6 @@ from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db, tracing
 from windlass.shared.actors.loading import load
 from windlass.shared.broker import threads_live
-from windlass.shared.errors import words_of
 from windlass.shared.metrics import serving
 from windlass.shared.process import kernel, log_context, logs
 from windlass.shared.process.pulse import Pulse
@@ -52,11 +50,9 @@ from windlass.shared.store.tasks import Claimed
 
 log = logging.getLogger("actors")
 
-LEAVE_SECONDS = 2.0
-
 
 class WorkerProcess:
-    """Everything that runs in one worker, and the order in which it starts and stops.
+    """Everything that runs in one worker, and the order in which it starts; `departure.py` has that in which it stops.
 
     `alone`, in quarantine, it runs one task at a time, only those that must have a process for themselves.
     """
@@ -150,7 +146,17 @@ class WorkerProcess:
         log.info("worker %s %s %s", self.worker_id, serves, ", ".join(self.queues) or "nothing")
         self.pulse.is_ready = True
         self.stop_wish.wait()
-        self._shut_down()
+        Departure(
+            self.settings,
+            self.worker_id,
+            self.guardian_pid,
+            stop_wish=self.stop_wish,
+            executor=self.executor,
+            attempts=self.attempts,
+            writer=self.writer,
+            worker=self.worker,
+            heartbeat=self.heartbeat,
+        ).go(self.exit_code)
 
     def _dramatiq_worker(self) -> DeskWorker:
         settings = self.settings
@@ -259,68 +265,6 @@ class WorkerProcess:
 
         await db.until_available("actors", register)
         await pool.close()
-
-    def _leave(self, state: str) -> None:
-        """By the connections that are open: a process without descriptors cannot open another."""
-        reason = self.stop_wish.reason or ""
-        try:
-            self.writer.call(
-                lambda pool: workers.leave(pool, self.worker_id, state=state, reason=reason),
-                patience_seconds=LEAVE_SECONDS,
-            )
-        except db.AWAY_OR_BUSY as error:
-            log.warning("could not say that this worker is %s (%s)", state, words_of(error))
-
-    def _shut_down(self) -> None:
-        """Take nothing new, let the running work end or stop it, hand it back, say good-bye."""
-        log.info("stopping: %s", self.stop_wish.reason)
-        self.executor.closed = True
-        self.writer.stop_asking(timeout=self.settings.stop_grace_seconds / 2)
-        self._leave("stopping")
-        self._drain(self._drain_seconds())
-        self.attempts.stop_all()
-        self._wait_for_attempts(self.settings.stop_grace_seconds)
-        if left := len(self.attempts):
-            log.error("%d attempts did not stop; the guardian ends them with this process", left)
-        else:
-            self._stop_consuming()
-        self.heartbeat.stop()
-        self._leave("stopped")
-        self.writer.close(timeout=self.settings.stop_grace_seconds)
-        tracing.stop()
-        log.info("worker %s stopped", self.worker_id)
-        logging.shutdown()
-        # Threads that still hang in a system call must not hold up the exit: the guardian buries what is left.
-        os._exit(self.exit_code)
-
-    def _stop_consuming(self) -> None:
-        """Whatever RabbitMQ's client meets on its way out (no descriptors, a connection that is half closed): all has
-        been handed back, and the good-bye that follows tells why this worker went."""
-        try:
-            self.worker.stop(timeout=round(self.settings.stop_grace_seconds * 1000))
-        except Exception:
-            log.exception("the desk did not close in order; it goes with this process")
-
-    def _drain_seconds(self) -> float:
-        """Time for the work to end by itself; none when this process must go or nobody guards it any more."""
-        condemned = (self.stop_wish.reason or "").startswith("condemned")
-        return 0.0 if condemned or os.getppid() != self.guardian_pid else self.settings.drain_seconds
-
-    def _drain(self, seconds: float) -> None:
-        """Lets what runs come to its end, unless somebody is in a hurry."""
-        if (running := len(self.attempts)) and seconds > 0 and not self.stop_wish.is_hurried:
-            until = datetime.now().astimezone() + timedelta(seconds=seconds)
-            what = "1 task runs: it" if running == 1 else f"{running} tasks run: they"
-            told = "%s may end until %s and %s handed back then; told again, at once"
-            log.info(told, what, f"{until:%H:%M:%S}", "is" if running == 1 else "are")
-        self._wait_for_attempts(seconds, unless=lambda: self.stop_wish.is_hurried)
-        if (left := len(self.attempts)) and self.stop_wish.is_hurried:
-            log.info("told again: handing %d back at once", left)
-
-    def _wait_for_attempts(self, seconds: float, *, unless: Callable[[], bool] = lambda: False) -> None:
-        until = time.monotonic() + seconds
-        while len(self.attempts) and time.monotonic() < until and not unless():
-            time.sleep(0.02)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,9 +10,13 @@ import httpx
 import pytest
 
 from tests.acceptance.conftest import a_windlass_apart
-from tests.support.installation import Client, Task, Windlass
+from tests.support.command_line import Run, run
+from tests.support.installation import KEY, Client, Task, Windlass
 from tests.support.pages import files_of, page
 from tests.support.servers.private_servers import Servers, open_directory
+from tests.support.shown_commands import blocks_of
+
+__all__ = ["run"]
 
 PAGE = page("adding_an_agent.md")
 ORDER = re.compile(r"^```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -68,6 +73,15 @@ def test_ten_lines_of_python(client: Client) -> None:
     assert (task["status"], task["exit_code"], task["result"]) == ("completed", 0, {"words": 3})
     assert said(client, task) == 'one\ntwo\nthree\n{"words": 3}\n'
     assert latest_progress(client, task) == (100, "Word 3")
+
+
+def test_it_is_submitted_and_watched(windlass: Windlass, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINDLASS_URL", windlass.url)
+    monkeypatch.setenv("WINDLASS_API_KEY", KEY)
+    *_, command = "".join(blocks_of("adding_an_agent.md")).splitlines()
+    done = run(*shlex.split(command)[1:])
+    assert done.code == 0, done
+    assert "Word 3" in done.out + done.err
 
 
 def test_ten_lines_of_shell(client: Client) -> None:

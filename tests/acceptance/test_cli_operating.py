@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import re
+import shlex
 import subprocess
 import time
 import webbrowser
@@ -19,6 +20,7 @@ from tests.support.command_line import Run, run
 from tests.support.installation import KEY, NOBODY, Windlass
 from tests.support.providers.fake_providers import fake_providers
 from tests.support.servers.private_servers import Servers
+from tests.support.shown_commands import blocks_of
 from tests.support.terminal import Terminal
 from tests.support.up import WINDLASS
 from tests.support.waiting import wait_until
@@ -121,6 +123,51 @@ def test_everything_is_paused_and_goes_on_with_a_reason(run: Run, installed: Win
     assert run("audit", "--limit", "1").rows[1][4] == '{"limit": 4, "reason": "their new quota"}'
     run("providers", "set", "nobodys", "--limit", "3")
     assert "say what to change" in run("providers", "set", "nobodys", "--reason", "none").err
+
+
+def test_the_page_s_commands_do_what_they_say(
+    run: Run, installed: Windlass, picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but the drill, which has a test of its own, with something in the place of each word in capitals."""
+    monkeypatch.chdir(tmp_path)
+    Path("flow.json").write_text('{"name": "one", "tasks": [{"key": "only", "actor": "probe"}]}')
+    waiting = [run("submit", "probe", "--delay", "3600").out.strip() for _ in range(2)]
+    project = run("projects", "create", "of the page", "--actor", "probe").out.strip()
+    run("projects", "add", project, "--title", "one")
+    words = {
+        "projects loop ID": f"projects loop {project}",
+        "save ID": f"save {picture}",
+        "cancel ID ID": f"cancel {' '.join(waiting)}",
+        "FILE": "flow.json",
+        "NAME": "of-the-page",
+        "URL": "https://receiver.example/hook",
+        "ID": picture,
+    }
+    _, block = blocks_of("command_line.md")
+    for line in block.splitlines():
+        command = line
+        for shown, meant in words.items():
+            command = re.sub(rf"\b{shown}\b", meant, command)
+        _, *arguments = shlex.split(command, comments=True)
+        if arguments != ["drill"]:
+            done = run(*arguments)
+            assert (done.code, "Traceback" in done.err) == (0, False), (line, done)
+    assert {installed.client.get(each)["status"] for each in waiting} == {"cancelled"}
+    assert list(Path("pictures").iterdir())
+    run("providers", "set", "probe", "--limit", "default")
+
+
+def test_limits_are_changed_as_the_operators_book_says(run: Run, installed: Windlass) -> None:
+    (block,) = [each for each in blocks_of("operating.md") if "providers set" in each]
+    try:
+        done = [run(*shlex.split(line, comments=True)[1:]) for line in block.splitlines()]
+        leonardo = installed.client.http.get("/api/v1/providers/leonardo").json()
+    finally:
+        run("providers", "resume")
+        run("providers", "set", "leonardo", "--rate", "default", "--breaker", "auto")
+    assert {each.code for each in done} == {0}, done
+    assert leonardo["rate"]["effective"] == {"limit": 10, "per_seconds": 60}
+    assert (leonardo["paused"], leonardo["breaker"]["mode"]) == (True, "open")
 
 
 def test_a_worker_is_drained(run: Run, installed: Windlass) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from litestar import Litestar
 
 from tests.deploy.manifests import (
+    DEPLOY,
     OVERLAYS,
     OWN_IMAGE,
     PROJECT,
@@ -25,12 +27,14 @@ from tests.deploy.manifests import (
 from windlass.services.api.main import create_app
 from windlass.services.api.operators.cluster import DEADLINE_SECONDS
 from windlass.services.cli.main import PROCESSES, build_parser
+from windlass.services.laptop.servers.broker_node import CONFIGURATION
 from windlass.shared.settings import DEFAULT_PROVIDERS, Settings
 
 every_pod_of_ours = pytest.mark.parametrize("pod", our_pods(), ids=str)
 every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
 SETTINGS = {f"WINDLASS_{name.upper()}" for name in Settings.model_fields}
+ERLANG_ARGUMENTS = "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"
 ELSEWHERE = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
 KEYS = {provider.get(each) for provider in DEFAULT_PROVIDERS.values() for each in ("api_key_env", "callback_key_env")}
 
@@ -243,6 +247,14 @@ def test_an_agent_and_a_summary_may_end_what_they_have_begun(overlay: str, tmp_p
         assert settings.drain_seconds > settings.actors[actor].timeout_seconds
 
 
+def test_the_operators_book_has_the_drain_of_every_pool() -> None:
+    table = (PROJECT / "docs" / "operating.md").read_text().partition("\n## Draining\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([a-z, ]+) \| ([\d,]+) s \|", table, re.MULTILINE)
+    told = {actor: int(seconds.replace(",", "")) for actors, seconds in rows for actor in actors.split(", ")}
+    specs = [yaml.safe_load(path.read_text())["spec"] for path in (DEPLOY / "k8s/base/pools").glob("*/pool.yaml")]
+    assert told == {each["queue"].partition(".")[0]: each["drainSeconds"] for each in specs}
+
+
 @every_overlay
 def test_the_api_closes_its_streams_within_its_grace(overlay: str) -> None:
     pod = our_pod(overlay, "api")
@@ -285,8 +297,12 @@ def test_the_address_that_clients_are_given_is_the_ingress_s() -> None:
     assert config_data("production", "windlass-settings")["WINDLASS_PUBLIC_URL"] == f"https://{rule['host']}"
 
 
-def test_rabbitmq_waits_for_tasks_of_a_day() -> None:
+def test_every_rabbitmq_notices_a_frozen_worker_as_soon_as_that_of_make_up() -> None:
+    (seconds,) = re.findall(r"^heartbeat = (\d+)$", CONFIGURATION, re.MULTILINE)
     (cluster,) = of_kind("production", "RabbitmqCluster").values()
-    assert "consumer_timeout = 86400000" in cluster["spec"]["rabbitmq"]["additionalConfig"]
+    assert f"heartbeat = {seconds}\n" in cluster["spec"]["rabbitmq"]["additionalConfig"]
     (container,) = our_pod("dev", "windlass-rabbitmq").spec["containers"]
-    assert any("consumer_timeout 86400000" in str(each.get("value")) for each in container["env"])
+    arguments = {each["name"]: each.get("value") for each in container["env"]}[ERLANG_ARGUMENTS]
+    assert arguments == f"-rabbit heartbeat {seconds}"
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    assert compose["services"]["rabbitmq"]["environment"][ERLANG_ARGUMENTS] == arguments

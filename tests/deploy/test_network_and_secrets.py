@@ -2,10 +2,13 @@
 
 import ipaddress
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.deploy.manifests import (
+    DEPLOY,
     OVERLAYS,
     Manifest,
     Pod,
@@ -22,6 +25,14 @@ every_pod = pytest.mark.parametrize("pod", all_pods(), ids=str)
 every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
 METADATA_SERVICE = "169.254.169.254"
+
+KUBECTL = """#!/bin/sh
+echo "$*" >>"$CALLS"
+case "$*" in
+    *"get secret "*) grep -q "create secret generic ${5} " "$CALLS" ;;
+esac
+"""
+"""A cluster that has the Secrets that were made in it."""
 
 
 # Who speaks to whom
@@ -119,3 +130,21 @@ def test_a_change_of_settings_restarts_whom_it_concerns(overlay: str) -> None:
             continue
         assert re.fullmatch(r"[a-z0-9]{10}", config_map["metadata"]["name"].rpartition("-")[2])
         assert base_name(config_map) in {"windlass-settings", "windlass-config", "windlass-postgres-scripts"}
+
+
+def test_dev_s_secrets_are_made_once_and_its_namespace_as_it_is_applied_later(tmp_path: Path) -> None:
+    """One that was made and not applied is warned of by every `kubectl apply` that follows."""
+    (tmp_path / "kubectl").write_text(KUBECTL)
+    (tmp_path / "kubectl").chmod(0o755)
+    calls = tmp_path / "calls"
+    script = DEPLOY / "k8s" / "overlays" / "dev" / "secrets.sh"
+    for _ in range(2):
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "CALLS": str(calls)}
+        subprocess.run(["/bin/sh", script], env=environment, check=True)
+    said = calls.read_text()
+    applied = {Path(each).resolve() for each in re.findall(r"^apply --filename (.*)$", said, re.MULTILINE)}
+    assert applied == {DEPLOY / "k8s" / "base" / "namespace.yaml"}
+    assert "create namespace" not in said
+    made = re.findall(r"create secret generic (\S+)", said)
+    assert sorted(made) == sorted(set(made))
+    assert {"windlass-postgres-app", "windlass-rabbitmq-default-user", "windlass-scaler", "windlass-api-key"} == {*made}

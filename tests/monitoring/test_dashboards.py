@@ -54,6 +54,13 @@ def test_every_panel_says_what_is_good_and_in_which_unit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
+def test_what_is_counted_by_the_second_is_called_by_its_name(name: str) -> None:
+    """Grafana's own word for a rate says "req/s", whatever is counted."""
+    units = {panel["title"]: panel["fieldConfig"]["defaults"]["unit"] for panel in panels(dashboards()[name])}
+    assert [title for title, unit in units.items() if unit == "reqps" and not title.startswith("Requests")] == []
+
+
+@pytest.mark.parametrize("name", EXPECTED)
 def test_nothing_but_the_chosen_datasource_is_asked(name: str) -> None:
     dashboard = dashboards()[name]
     assert dashboard["templating"]["list"][0]["type"] == "datasource"

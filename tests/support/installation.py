@@ -206,6 +206,12 @@ class Windlass:
         self.api, self.dispatcher, self.actors, self.janitor = map(self.start, SERVICES)
         self.wait_until_healthy()
 
+    def start_though_unhealthy(self) -> None:
+        """The same where a queue that nobody serves keeps it from being healthy."""
+        self.api, self.dispatcher, self.actors, self.janitor = map(self.start, SERVICES)
+        self.wait_until_answering()
+        wait_until("a worker", self.workers)
+
     def mend(self) -> None:
         """As after `start_all`, whatever a test has killed, frozen, left running or started beside."""
         ours = {service: getattr(self, service) for service in SERVICES}

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
@@ -15,8 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.installation import PROJECT
 from windlass.services.actors.worker.calls import Calls
 from windlass.shared import scrubbing
+from windlass.shared.errors import words_of
 from windlass.shared.process import log_context
 from windlass.shared.process.log_lines import LONGEST_TEXT, JsonLines, TextLines
 
@@ -115,6 +118,13 @@ def test_an_error_is_one_field_with_its_type_its_message_and_its_stack() -> None
     assert error["stack"].startswith("Traceback")
     assert "in fail" in error["stack"]
     assert line("it failed", error=raised(UnspeakableError()))["error"]["type"] == "UnspeakableError"
+
+
+def test_an_error_that_says_nothing_is_called_by_its_name() -> None:
+    """An exception is true also when it is empty, and prints as "()" or as nothing."""
+    assert [words_of(each) for each in (TimeoutError(), OSError("no room"))] == ["TimeoutError", "no room"]
+    sources = [path for room in ("services", "shared", "windlass") for path in (PROJECT / room).rglob("*.py")]
+    assert [path for path in sources if re.search(r"\berror or type\(", path.read_text())] == []
 
 
 def test_no_field_has_a_secret(secret: str) -> None:

@@ -19,19 +19,14 @@ from windlass.services.actors.worker.rate_turn import RateTurn
 from windlass.services.actors.worker.steps import Steps
 from windlass.services.actors.worker.stored_files import StoredFiles
 from windlass.services.actors.worker.stored_steps import StoredSteps
-from windlass.services.actors.worker.unreported_output import UnreportedOutput
+from windlass.services.actors.worker.unreported import Unreported
 from windlass.shared import db
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import TimedOut
-from windlass.shared.scrubbing import withhold
 from windlass.shared.settings import Settings
-from windlass.shared.storable import storable
 from windlass.shared.store.tasks import Claimed, Report, owner_of
-from windlass.shared.usage import added, figures_in
 
 __all__ = ["Context", "StopReason", "Stopped"]
-
-log = logging.getLogger("actors")
 
 StopReason = Literal["cancelled", "lost", "stopping"]
 """Somebody wants the task cancelled; it is no longer ours; or the worker stops and another one will go on."""
@@ -74,7 +69,6 @@ class Context:
         self.proof: dict[str, Any] | None = None
         self.deadline = math.inf
         self._started = time.monotonic()
-        self._on_report = on_report
         self._news = threading.Condition()
         self._nudges = 0
         self._listeners: tuple[Callable[[], None], ...] = ()
@@ -83,12 +77,12 @@ class Context:
         self.cancelled_at: float | None = None
         self.stop_reason: StopReason | None = None
         self._lock = threading.Lock()
-        self._progress: dict[str, Any] | None = None
-        self._checkpoint: Any = None
-        self._output = UnreportedOutput(most_bytes=largest_output_bytes, most_event_bytes=largest_output_event_bytes)
-        self._is_announced = False
-        self._spent: dict[str, float] = {}
-        self._reports = 0
+        self._unreported = Unreported(
+            task,
+            announce=lambda: on_report(self),
+            most_output_bytes=largest_output_bytes,
+            most_event_bytes=largest_output_event_bytes,
+        )
         self._steps: Steps | None = None
         self._children: Children | None = None
         self._files: StoredFiles | None = None
@@ -127,29 +121,20 @@ class Context:
     def progress(self, message: str, *, percent: float | None = None) -> None:
         """Says how far it is; only the latest word of every fraction of a second is kept."""
         elapsed = round((time.monotonic() - self._started) * 1000)
-        with self._lock:
-            self._progress = {
-                "elapsed_ms": elapsed,
-                "message": message,
-                "percent": percent,
-                "updated_at": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
-            }
-        self._announce()
+        updated_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        self._unreported.progress(
+            {"elapsed_ms": elapsed, "message": message, "percent": percent, "updated_at": updated_at}
+        )
 
     def output(self, text: str, *, stream: str | None = None) -> None:
         """Streams text to whoever watches; pieces that come quickly are joined, and what is long becomes several
         events. Past an attempt's cap one event says so, and the rest is dropped. `stream` tells apart what does not
         come the usual way."""
-        with self._lock:
-            is_kept = self._output.add(text, stream)
-        if is_kept:
-            self._announce()
+        self._unreported.output(text, stream)
 
     def save(self, checkpoint: Any) -> None:
         """Keeps something that a later attempt can go on from."""
-        with self._lock:
-            self._checkpoint = checkpoint
-        self._announce()
+        self._unreported.checkpoint(checkpoint)
 
     @property
     def steps(self) -> Steps:
@@ -191,14 +176,6 @@ class Context:
         once."""
         return self.files.store(data, media_type)
 
-    def _announce(self) -> None:
-        """Once for each report, however much is said until it is taken: to be heard wakes another thread."""
-        with self._lock:
-            if self._is_announced:
-                return
-            self._is_announced = True
-        self._on_report(self)
-
     def usage(
         self,
         *,
@@ -210,19 +187,13 @@ class Context:
         self.charge({"cost_usd": cost_usd, "prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens})
 
     def charge(self, said: Mapping[str, Any]) -> None:
-        """The same in somebody else's words. A figure that cannot be right is left out: the work is worth no less."""
-        good, faults = figures_in(said)
-        if faults:
-            log.warning("task %s: its usage is not as it should be: %s", self.task_id, "; ".join(faults))
-        with self._lock:
-            self._spent = added(self._spent, good)
-        if good:
-            self._announce()
+        """The same in somebody else's words."""
+        self._unreported.charge(said)
 
     @property
     def spent(self) -> dict[str, float] | None:
         """What the attempt has cost since its last report; none when nobody said."""
-        return self._spent or None
+        return self._unreported.spent
 
     def sleep(self, seconds: float) -> None:
         """Waits, unless the attempt is told to stop or its time is up."""
@@ -367,18 +338,4 @@ class Context:
 
     def take_report(self) -> Report | None:
         """Everything said since the last time, or none when nothing was."""
-        with self._lock:
-            self._is_announced = False
-            progress, checkpoint, output = self._progress, self._checkpoint, self._output.take()
-            usage = self._spent or None
-            self._progress, self._checkpoint, self._spent = None, None, {}
-            if progress is None and checkpoint is None and not output and usage is None:
-                return None
-            self._reports += 1
-            number = self._reports
-        progress, checkpoint = withhold(storable(progress)), withhold(storable(checkpoint))
-        events = output.as_events()
-        if progress is not None:
-            events.append({"type": "progress", "data": {"status": "running", "progress": progress}})
-        task = self.task
-        return Report(task.task_id, task.attempt, task.claim_token, number, progress, checkpoint, events, usage)
+        return self._unreported.take()

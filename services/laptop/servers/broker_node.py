@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +21,6 @@ listeners.tcp.1 = {host}:{amqp}
 default_user = {user}
 default_pass = {password}
 default_vhost = {virtual_host}
-# A task may take hours, and its message is acknowledged when it has ended.
-consumer_timeout = {consumer_timeout}
 heartbeat = 15
 log.file = false
 log.console = true
@@ -51,12 +48,11 @@ class NodePorts:
 class NodeFiles:
     """Everything that the node reads and writes stays below one directory."""
 
-    def __init__(self, directory: Path, consumer_timeout: timedelta) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = make_directory(directory.absolute())
         self.home = make_directory(self.directory / "home")
         self.boot_log = self.directory / "boot.log"
         self.password = kept_secret(self.directory / "password", lambda: random_word(32))
-        self._consumer_timeout = consumer_timeout
         kept_secret(self.home / ".erlang.cookie", lambda: random_word(40))
 
     def write_configuration(self, ports: NodePorts) -> None:
@@ -68,7 +64,6 @@ class NodeFiles:
             user=USER,
             password=self.password,
             virtual_host=VIRTUAL_HOST,
-            consumer_timeout=self._consumer_timeout // timedelta(milliseconds=1),
         )
         write_kept(self.directory / "rabbitmq.conf", text)
         plugins = "rabbitmq_management" if ports.management else ""

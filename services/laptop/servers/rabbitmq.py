@@ -3,7 +3,6 @@
 import asyncio
 import signal
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
@@ -26,14 +25,13 @@ class PrivateRabbitmq:
         children: Children,
         on_line: Callable[[str], None],
         *,
-        consumer_timeout: timedelta = timedelta(hours=24),
         management: bool = False,
     ) -> None:
         programs = find_rabbitmq()
         if programs is None:
             raise StartFailure("the programs of the message broker are missing: install rabbitmq-server")
         self._programs = programs
-        self._files = NodeFiles(directory, consumer_timeout)
+        self._files = NodeFiles(directory)
         self._children = children
         self._on_line = on_line
         self._management = management

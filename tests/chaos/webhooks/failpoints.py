@@ -7,8 +7,6 @@ is killed there, and what it had begun is undone, or committed without anybody h
 
 import signal
 import sys
-import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from subprocess import Popen
 from typing import Any
 
 from tests.acceptance.conftest import a_windlass
+from tests.chaos.drills import play_each
 from tests.chaos.faults.carrying_out import WORKER
 from tests.chaos.record import Record
 from tests.chaos.site.configuration import TELLER
@@ -200,21 +199,4 @@ def a_drill() -> Iterator[Drill]:
 
 
 def play(say: Callable[[str], None]) -> bool:
-    """Whether every one of them went well."""
-    everywhere = failpoints()
-    say(f"a delivery, killed with -9 at each of {len(everywhere)} places:")
-    for failpoint in everywhere:
-        say(f"  {failpoint.name}")
-    went_wrong = 0
-    with a_drill() as drill:
-        for failpoint in everywhere:
-            began = time.monotonic()
-            try:
-                while not drill.run(failpoint):
-                    say(f"{failpoint.name}: the machine was too busy to kill in time; once more")
-                said = "told once, and taken"
-            except AssertionError as error:
-                went_wrong += 1
-                said = f"BROKEN: {error or traceback.format_exc()}"
-            say(f"{time.monotonic() - began:5.1f} s  {failpoint.name}: {said}")
-    return not went_wrong
+    return play_each(failpoints(), a_drill, say, what="a delivery", went_well="told once, and taken")

@@ -7,7 +7,6 @@ to a row wait; it is killed there, and what it had begun is either undone or com
 
 import signal
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from typing import Any
 import httpx
 
 from tests.acceptance.conftest import a_windlass
+from tests.chaos.drills import play_each
 from tests.chaos.faults.carrying_out import WORKER
 from tests.chaos.workflows.held_place import HeldPlace, Place
 from tests.support.installation import Windlass
@@ -183,21 +183,4 @@ def a_drill() -> Iterator[Drill]:
 
 
 def play(say: Callable[[str], None]) -> bool:
-    """Whether every one of them went well."""
-    everywhere = failpoints()
-    say(f"a chain of real work, killed with -9 at each of {len(everywhere)} places:")
-    for failpoint in everywhere:
-        say(f"  {failpoint.name}")
-    went_wrong = 0
-    with a_drill() as drill:
-        for failpoint in everywhere:
-            began = time.monotonic()
-            try:
-                while not drill.run(failpoint):
-                    say(f"{failpoint.name}: the machine was too busy to kill in time; once more")
-                said = "paid once each"
-            except AssertionError as error:
-                went_wrong += 1
-                said = f"BROKEN: {error or traceback.format_exc()}"
-            say(f"{time.monotonic() - began:5.1f} s  {failpoint.name}: {said}")
-    return not went_wrong
+    return play_each(failpoints(), a_drill, say, what="a chain of real work", went_well="paid once each")

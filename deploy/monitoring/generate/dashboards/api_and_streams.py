@@ -61,7 +61,7 @@ def answered() -> list[Panel]:
             "Errors, by route",
             "5xx alone. Good: none. One route: a bug, look for its request id in the log. All routes: Postgres.",
             Query(at_times(f'{REQUESTS}{{status=~"5.."}}', "route"), "{{route}}"),
-            unit="reqps",
+            unit=a_second("errors"),
         ),
     ]
 
