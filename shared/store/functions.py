@@ -82,8 +82,8 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     `:told`, `:telling_of_one` and `:tellers` who is told of moves, and how. `:counted_alone(m.told)` is whether these
     concerns are a workflow's and no other's, which may be told of many at once. `:all_concerns_of(m)` are the concerns
     of a task that has just come into a state, with those who have subscribed to what becomes of tasks, and
-    `:silent_actors` those whose tasks tell nobody. `:queue_sources_of_start`, `:run_target_of_lose` and `:item_sources_of_skip` are the
-    same for the states of projects.
+    `:silent_actors` those whose tasks tell nobody. `:queue_sources_of_start`, `:run_target_of_lose` and
+    `:item_sources_of_skip` are the same for the states of projects.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
     `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
