@@ -20,7 +20,7 @@ from windlass.shared.project_states import ITEM, QUEUE, RUN
 from windlass.shared.sql_fragments import due, floor, halted, startable_since, words
 from windlass.shared.states import TRANSITIONS
 from windlass.shared.store.columns import COLUMNS
-from windlass.shared.store.tellers import TELLERS, Tellers, telling, telling_of_one, told
+from windlass.shared.store.tellers import TELLERS, Tellers, counted_alone, telling, telling_of_one, told
 from windlass.shared.webhook_states import SILENT_ACTORS
 
 FOLDER = Path(__file__).parent / "sql"
@@ -79,10 +79,11 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     lane, priority)` where a probe for these begins, `:is_halted(t)` whether its workflow keeps it from that,
     `:startable_since(t)` since when it could have started, `:concern_of_key` the bit of a concern, `:locks_a_subject`
     the concerns of who is in a project or a workflow, `:hears_of_submits` those that are told of new tasks, and
-    `:told`, `:telling_of_one` and `:tellers` who is told of moves, and how. `:all_concerns_of(m)` are the concerns of a
-    task that has just come into a state, with those who have subscribed to what becomes of tasks, and `:silent_actors`
-    those whose tasks tell nobody. `:queue_sources_of_start`, `:run_target_of_lose` and `:item_sources_of_skip` are the
-    same for the states of projects.
+    `:told`, `:telling_of_one` and `:tellers` who is told of moves, and how. `:counted_alone(m.told)` is whether these
+    concerns are a workflow's and no other's, which may be told of many at once. `:all_concerns_of(m)` are the concerns
+    of a task that has just come into a state, with those who have subscribed to what becomes of tasks, and
+    `:silent_actors` those whose tasks tell nobody. `:queue_sources_of_start`, `:run_target_of_lose` and
+    `:item_sources_of_skip` are the same for the states of projects.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
     `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
@@ -118,6 +119,7 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     statement = re.sub(
         r":all_concerns_of\((\w+)\)", lambda match: ALL_CONCERNS.replace("each.", f"{match[1]}."), statement
     )
+    statement = re.sub(r":counted_alone\(([\w.]+)\)", lambda match: counted_alone(match[1], tellers), statement)
     statement = re.sub(r":concern_of_(\w+)", lambda match: str(Concern[match[1].upper()].value), statement)
     statement = statement.replace(":silent_actors", words(SILENT_ACTORS)[1:-1])
     statement = statement.replace(":locks_a_subject", str(int(LOCKS_A_SUBJECT)))

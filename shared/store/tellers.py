@@ -56,3 +56,10 @@ def telling(tellers: Tellers) -> str:
         f"ELSIF subject = '{concern.word}' THEN\n        PERFORM {teller}(moves);"
         for concern, teller in tellers.items()
     )
+
+
+def counted_alone(concerns: str, tellers: Tellers) -> str:
+    """Whether these are of the workflow's own teller and of no other: it has a way to be told of many at once."""
+    if tellers.get(Concern.WORKFLOW) != TELLERS[Concern.WORKFLOW]:
+        return "false"
+    return f"({concerns} & {sum(tellers)} = {Concern.WORKFLOW.value})"

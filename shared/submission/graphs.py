@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -43,6 +43,13 @@ Wait = Annotated[Annotated[str, Tag(ID)] | Annotated[After, Tag(DEPENDENCY)], Di
 """A key or an id alone, or with what is waited for: what is wrong with it is said of the one that was meant."""
 
 
+class Awaited(NamedTuple):
+    """The same as everybody reads it, once it is known to be well said: a graph may have thousands."""
+
+    key: str
+    on: str
+
+
 class ForEach(BaseModel):
     """The list that becomes one task for each element."""
 
@@ -63,15 +70,19 @@ class Node(BaseModel):
 
     @model_validator(mode="after")
     def _each_once(self) -> "Node":
-        counted = Counter(each.key for each in self.waits)
-        twice = next((name for name, times in counted.items() if times > 1), None)
-        if twice is not None:
-            raise ValueError(f"depends on {twice} twice")
+        if len(self.depends_on) > 1:
+            counted = Counter(each.key for each in self.waits)
+            twice = next((name for name, times in counted.items() if times > 1), None)
+            if twice is not None:
+                raise ValueError(f"depends on {twice} twice")
         return self
 
     @cached_property
-    def waits(self) -> list[After]:
-        return [each if isinstance(each, After) else After(key=each) for each in self.depends_on]
+    def waits(self) -> list[Awaited]:
+        return [
+            Awaited(each, "completed") if isinstance(each, str) else Awaited(each.key, each.on)
+            for each in self.depends_on
+        ]
 
     @cached_property
     def names(self) -> list[str]:
@@ -94,6 +105,8 @@ def in_order(nodes: Sequence[Node]) -> list[int]:
         wrong += _unknown(number, node, places)
     if wrong:
         raise Refused("invalid-workflow", wrong)
+    if all(places.get(name, -1) < number for number, node in enumerate(nodes) for name in node.names):
+        return list(range(len(nodes)))  # as most are written, and then there is no circle either
     graph = {node.key: [name for name in node.names if name in places] for node in nodes}
     try:
         return [places[key] for key in TopologicalSorter(graph).static_order()]

@@ -18,13 +18,15 @@ from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
 from windlass.shared.store.workflows.submitting import NewNode, NewWorkflow
 from windlass.shared.submission.checks.asking import Asker
-from windlass.shared.submission.graphs import NOT_IN_A_WORKFLOW, Node, apart, as_id, in_order
+from windlass.shared.submission.graphs import NOT_IN_A_WORKFLOW, Awaited, Node, apart, as_id, in_order
 from windlass.shared.submission.known import Actors
 from windlass.shared.submission.referring import Refers
 from windlass.shared.submission.refusal import Refused, refusal, wrong_fields
 from windlass.shared.submission.rules import submission_of
 
 MOST_TASKS = 1000
+
+OF_A_WORKFLOW = Concern.WORKFLOW.value
 
 _canonical = msgspec.json.Encoder(order="sorted")
 
@@ -66,8 +68,12 @@ def workflow_of(
     if not isinstance(tasks, list) or not 0 < len(tasks) <= MOST_TASKS:
         raise refusal("/tasks", "invalid-workflow", f"a workflow is a list of 1 to {MOST_TASKS} tasks")
     head = _head(body)
-    nodes = [_node(task, f"/tasks/{number}") for number, task in enumerate(tasks)]
-    wanted = _Making(nodes, tasks, caller, settings, actors, traceparent).made(in_order(nodes))
+    nodes, rests = [], []
+    for number, task in enumerate(tasks):
+        node, rest = _node(task, f"/tasks/{number}")
+        nodes.append(node)
+        rests.append(rest)
+    wanted = _Making(nodes, rests, caller, settings, actors, traceparent).made(in_order(nodes))
     workflow = NewWorkflow(
         workflow_id=wanted.workflow_id,
         user_id=caller.user_id,
@@ -88,13 +94,15 @@ def _head(body: Mapping[str, Any]) -> WorkflowHead:
         raise Refused("invalid-workflow", wrong_fields(error, WorkflowHead, beside=("tasks",))) from error
 
 
-def _node(task: Any, below: str) -> Node:
+def _node(task: Any, below: str) -> tuple[Node, dict[str, Any]]:
+    """A task's place in the graph, and the rest of it."""
     if not isinstance(task, dict):
         raise refusal(below, "invalid-workflow", "a task is an object")
     for name in NOT_IN_A_WORKFLOW.keys() & task.keys():
         raise refusal(f"{below}/{name}", "invalid-workflow", NOT_IN_A_WORKFLOW[name])
+    place, rest = apart(task)
     try:
-        return Node.model_validate(apart(task)[0])
+        return Node.model_validate(place), rest
     except ValidationError as error:
         raise Refused("invalid-workflow", wrong_fields(error, Node, below=below)) from error
 
@@ -112,19 +120,20 @@ class _Making:
     def __init__(  # noqa: PLR0917 - made in one place
         self,
         nodes: Sequence[Node],
-        tasks: Sequence[Any],
+        rests: Sequence[dict[str, Any]],
         caller: Asker,
         settings: Settings,
         actors: Actors,
         traceparent: str | None,
     ) -> None:
         self._nodes = nodes
-        self._tasks = tasks
+        self._rests = rests
         self._about = (caller, settings, actors)
         self._traceparent = traceparent
         self._ids: dict[str, UUID] = {}
         self._of_each = {node.key for node in nodes if node.for_each is not None}
         self.workflow_id: UUID = uuid7()
+        self._written_id = str(self.workflow_id)
         self.nodes: list[NewNode] = []
         self.submissions: list[Submission] = []
 
@@ -137,23 +146,20 @@ class _Making:
 
     def _make(self, node: Node, number: int) -> None:
         below = f"/tasks/{number}"
-        wanted = _task(apart(self._tasks[number])[1], below)
+        wanted = _task(self._rests[number], below)
         refers = Refers(frozenset(node.names), of_an_element=node.for_each is not None) if node.names else None
         caller, settings, actors = self._about
         submission = submission_of(
             wanted, caller, settings, actors, below=below, traceparent=self._traceparent, refers=refers
         )
-        waits = [(each, self._ids.get(each.key) or as_id(each.key)) for each in node.waits]
         submission = replace(
             submission,
             task_id=self._ids[node.key],
-            workflow_id=str(self.workflow_id),
+            workflow_id=self._written_id,
             workflow_key=node.key,
-            concerns=submission.concerns | Concern.WORKFLOW.value,
+            concerns=submission.concerns | OF_A_WORKFLOW,
             level=max(submission.level, LEVEL_OF_A_WORKFLOW),
-            depends_on=[task_id for each, task_id in waits if task_id and each.key not in self._of_each],
-            depends_on_nodes=[task_id for each, task_id in waits if task_id and each.key in self._of_each],
-            after_end=[task_id for each, task_id in waits if task_id and each.on == "ended"],
+            **self._edges(node.waits),
         )
         if node.for_each is None:
             self.submissions.append(submission)
@@ -170,3 +176,15 @@ class _Making:
                 template=template,
             )
         )
+
+    def _edges(self, waits: Sequence[Awaited]) -> dict[str, list[UUID]]:
+        """What is left empty is not said: Postgres would read it for each."""
+        edges: dict[str, list[UUID]] = {}
+        for key, on in waits:
+            task_id = self._ids.get(key) or as_id(key)
+            if task_id is None:
+                continue
+            edges.setdefault("depends_on_nodes" if key in self._of_each else "depends_on", []).append(task_id)
+            if on == "ended":
+                edges.setdefault("after_end", []).append(task_id)
+        return edges

@@ -18,6 +18,7 @@ from windlass.shared.store import functions, tasks
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import cluster_state
 from windlass.shared.store.tasks import Claim, bulk, untold
+from windlass.shared.store.tellers import TELLERS, counted_alone
 
 WORKFLOW, WEBHOOK = Concern.WORKFLOW.value, Concern.WEBHOOK.value
 
@@ -322,14 +323,25 @@ def test_where_nobody_is_concerned_nobody_is_asked(telling_url: str) -> None:
 
 def without_telling() -> str:
     """The function that ends tasks, as if nobody were ever told."""
-    end_tasks, tell_moves, move_of = map(named, ("end_tasks", "tell_moves", "move_of"))
+    of_many, end_tasks, tell_moves, move_of = map(
+        named, ("tell_workflow_of_many", "end_tasks", "tell_moves", "move_of")
+    )
     call = f"""
+        IF counted IS NOT NULL THEN
+            PERFORM {of_many}(counted, seqs, 'complete', moment);
+        END IF;
         IF moves IS NOT NULL THEN
             PERFORM {tell_moves}(moves);
         END IF;"""
+    alone = f"m.via = 'complete' AND {counted_alone('m.told', TELLERS)}"
     move = f"{move_of}(m.task_id, m.last_seq, m.life, m.told, m.via, m.status, moment)"
-    gathered = f",\n           jsonb_agg({move}) FILTER (WHERE m.told <> 0)"
-    changes = {call: "", gathered: "", ", woken, moves\n": ", woken\n", f"{end_tasks}(": f"{TELLS_NOBODY}("}
+    gathered = f""",
+           array_agg(m.task_id) FILTER (WHERE {alone}),
+           array_agg(m.last_seq) FILTER (WHERE {alone}),
+           jsonb_agg({move})
+           FILTER (WHERE m.told <> 0 AND NOT ({alone}))"""
+    into = {", woken, counted, seqs, moves\n": ", woken\n"}
+    changes = {call: "", gathered: "", **into, f"{end_tasks}(": f"{TELLS_NOBODY}("}
     (definition,) = [each for each in functions.statements() if each.startswith(f"CREATE FUNCTION {end_tasks}(")]
     for old, new in changes.items():
         assert definition.count(old) == 1, old

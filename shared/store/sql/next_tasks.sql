@@ -228,13 +228,13 @@ END $$;
 
 -- Those that are due and not chosen yet, as far as `at_most` of each queue, lane and priority; with those that must run
 -- alone only where they stand in line, and while a slot is left to them. Nothing may be sorted here, so that only the
--- index serves that has them in order.
+-- index serves that has them in order; nor may the few workflows of a small installation be read through for each task.
 
 CREATE FUNCTION waiting_in_line(
     of_queues text[], at_most int, without uuid[], with_alone boolean, moment timestamptz, floors jsonb DEFAULT NULL
 )
 RETURNS TABLE (task_id uuid, queue text, lane text, priority int, available_at timestamptz, is_alone boolean)
-LANGUAGE plpgsql STABLE ROWS 20 SET enable_sort = off AS $$
+LANGUAGE plpgsql STABLE ROWS 20 SET enable_sort = off SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -261,7 +261,7 @@ CREATE FUNCTION lock_in_order(
     of_queues text[], of_lanes text[], of_priorities int[], numbers int[], firsts timestamptz[], without uuid[],
     moment timestamptz
 )
-RETURNS uuid[] LANGUAGE plpgsql SET enable_sort = off AS $$
+RETURNS uuid[] LANGUAGE plpgsql SET enable_sort = off SET enable_seqscan = off AS $$
 BEGIN
     IF of_queues IS NULL THEN RETURN '{}'; END IF;
     RETURN ARRAY(

@@ -26,6 +26,7 @@ CREATE FUNCTION store_tasks(submissions jsonb, OUT submitted uuid[], OUT missing
 LANGUAGE plpgsql AS $$
 DECLARE
     started        timestamptz;
+    counted        uuid[];
     moves          jsonb;
     served         text[];
     born_as        text[];
@@ -81,9 +82,10 @@ BEGIN
         RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.actor, tasks.concerns
     )
     SELECT array_agg(s.task_id), array_agg(s.status), array_agg(s.user_id), array_agg(s.provider), array_agg(s.actor),
+           array_agg(s.task_id) FILTER (WHERE :counted_alone(s.concerns)),
            jsonb_agg(move_of(s.task_id, 1, 1, s.concerns, 'submit', s.status, started))
-           FILTER (WHERE s.concerns & :hears_of_submits <> 0)
-    INTO submitted, born_as, users, served, of_actors, moves FROM stored s;
+           FILTER (WHERE s.concerns & :hears_of_submits <> 0 AND NOT :counted_alone(s.concerns))
+    INTO submitted, born_as, users, served, of_actors, counted, moves FROM stored s;
     -- Beside each other, and one without being counted: together they would be one large statement to begin.
     INSERT INTO task_events (task_id, seq, type, at, attempt, data)
     SELECT s.task_id, 1, 'submit', started, 0, jsonb_build_object('status', s.status)
@@ -111,6 +113,9 @@ BEGIN
         INSERT INTO task_tags (tag, task_id)
         SELECT DISTINCT tag, s.task_id FROM jsonb_to_recordset(submissions) AS s(task_id uuid, tags text[]),
                                             unnest(s.tags) AS tag;
+    END IF;
+    IF counted IS NOT NULL THEN
+        PERFORM tell_workflow_of_many(counted, array_fill(1, ARRAY[cardinality(counted)]), 'submit', started);
     END IF;
     IF moves IS NOT NULL THEN
         PERFORM tell_moves(moves);

@@ -4,11 +4,8 @@
 
 CREATE FUNCTION tell_workflow(moves jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    told    record;
-    nodes   record;
-    counted record;
-    past    jsonb;
-    sources uuid[];
+    told record;
+    past jsonb;
 BEGIN
     IF moves @> '[{"status": "dead"}]' OR moves @> '[{"move": "revive"}]' THEN
         past := past_of(moves);
@@ -16,7 +13,7 @@ BEGIN
     -- Mostly all are of one workflow and of one node, or of none.
     SELECT array_agg(g.workflow_id) AS workflows, array_agg(g.node_key) AS keys, array_agg(g.total) AS total,
            array_agg(g.completed) AS completed, array_agg(g.dead) AS dead, array_agg(g.cancelled) AS cancelled,
-           array_agg(g.live) AS live, array_agg(g.failures) AS failures, count(g.node_key) AS of_nodes
+           array_agg(g.live) AS live, array_agg(g.failures) AS failures
     INTO told FROM (
         SELECT t.workflow_id::uuid, t.node_key, count(*) FILTER (WHERE m.move = 'submit') AS total,
                count(*) FILTER (WHERE m.move IN ('submit', 'revive'))
@@ -38,12 +35,68 @@ BEGIN
         GROUP BY t.workflow_id, t.node_key
     ) AS g;
 
-    IF told.of_nodes > 0 THEN
+    PERFORM count_moves(
+        ARRAY(SELECT m.task_id FROM jsonb_to_recordset(moves) AS m(task_id uuid)), told.workflows, told.keys, told.total,
+        told.live, told.completed, told.dead, told.cancelled, told.failures);
+END $$;
+
+-- The same of many that are new, or have completed, and concern a workflow alone: to write down a move for each and to
+-- read it takes longer than to count them. As of any teller, what fails here is undone and written down as untold.
+
+CREATE FUNCTION tell_workflow_of_many(moved uuid[], seqs int[], made text, moment timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    told record;
+BEGIN
+    SELECT array_agg(g.workflow_id::uuid) AS workflows, array_agg(g.node_key) AS keys, array_agg(g.tasks) AS tasks,
+           array_agg(-g.tasks) AS less, array_fill(0::bigint, ARRAY[count(*)::int]) AS none
+    INTO told FROM (
+        SELECT t.workflow_id, t.node_key, count(*) AS tasks FROM unnest(moved) AS one(task_id)
+        CROSS JOIN LATERAL (
+            SELECT tasks.workflow_id, key_of_node(tasks.workflow_key) AS node_key
+            FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0
+        ) AS t
+        GROUP BY t.workflow_id, t.node_key
+    ) AS g;
+    IF made = 'submit' THEN
+        PERFORM count_moves(moved, told.workflows, told.keys, told.tasks, told.tasks, told.none, told.none, told.none,
+                            told.none);
+    ELSE
+        PERFORM count_moves(moved, told.workflows, told.keys, told.none, told.less, told.tasks, told.none, told.none,
+                            told.none);
+    END IF;
+EXCEPTION
+    WHEN transaction_rollback OR lock_not_available OR operator_intervention OR insufficient_resources THEN
+        RAISE;
+    WHEN OTHERS THEN
+        INSERT INTO untold (subject, task_id, seq, move, error)
+        SELECT 'workflow', t.task_id, m.seq,
+               move_of(t.task_id, m.seq, t.life, t.concerns, made, t.status, moment), SQLERRM || ' (' || SQLSTATE || ')'
+        FROM unnest(moved, seqs) AS m(task_id, seq) JOIN tasks t ON t.task_id = m.task_id;
+END $$;
+
+-- Adds to workflows, and to the nodes whose tasks some of those `moved` are, what has become of them, by workflow and
+-- node, and does what follows from it.
+
+CREATE FUNCTION count_moves(
+    moved uuid[], of_workflows uuid[], keys text[], total bigint[], live bigint[], completed bigint[], dead bigint[],
+    cancelled bigint[], failures bigint[]
+)
+RETURNS void LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    nodes    record;
+    counted  record;
+    of_nodes int := cardinality(array_remove(keys, NULL));
+    sources  uuid[];
+BEGIN
+    IF of_nodes > 0 THEN
         WITH moved AS (
             UPDATE workflow_nodes n SET
                 live = n.live + o.live, completed = n.completed + o.completed, dead = n.dead + o.dead,
                 cancelled = n.cancelled + o.cancelled
-            FROM unnest(told.workflows, told.keys, told.live, told.completed, told.dead, told.cancelled)
+            FROM unnest(count_moves.of_workflows, keys, count_moves.live, count_moves.completed, count_moves.dead,
+                        count_moves.cancelled)
                  AS o(workflow_id, key, live, completed, dead, cancelled), workflow_nodes was
             WHERE n.workflow_id = o.workflow_id AND n.key = o.key AND was.node_id = n.node_id
             RETURNING n.workflow_id, n.node_id, was.status AS was, n.status
@@ -56,13 +109,13 @@ BEGIN
         INTO nodes FROM moved m WHERE m.status <> m.was;
         sources := nodes.ids;
         IF sources IS NOT NULL THEN
-            told.workflows := told.workflows || nodes.workflows;
-            told.total := told.total || nodes.none::bigint[];
-            told.live := told.live || nodes.live::bigint[];
-            told.completed := told.completed || nodes.completed::bigint[];
-            told.dead := told.dead || nodes.dead::bigint[];
-            told.cancelled := told.cancelled || nodes.cancelled::bigint[];
-            told.failures := told.failures || nodes.none::bigint[];
+            of_workflows := of_workflows || nodes.workflows;
+            total := total || nodes.none::bigint[];
+            live := live || nodes.live::bigint[];
+            completed := completed || nodes.completed::bigint[];
+            dead := dead || nodes.dead::bigint[];
+            cancelled := cancelled || nodes.cancelled::bigint[];
+            failures := failures || nodes.none::bigint[];
         END IF;
     END IF;
 
@@ -75,7 +128,8 @@ BEGIN
             SELECT each.workflow_id, sum(each.total) AS total, sum(each.live) AS live,
                    sum(each.completed) AS completed, sum(each.dead) AS dead, sum(each.cancelled) AS cancelled,
                    sum(each.failures) AS failures
-            FROM unnest(told.workflows, told.total, told.live, told.completed, told.dead, told.cancelled, told.failures)
+            FROM unnest(count_moves.of_workflows, count_moves.total, count_moves.live, count_moves.completed,
+                        count_moves.dead, count_moves.cancelled, count_moves.failures)
                  AS each(workflow_id, total, live, completed, dead, cancelled, failures)
             GROUP BY each.workflow_id
         ) AS s, workflows was
@@ -92,14 +146,13 @@ BEGIN
         PERFORM note_workflows(counted.changed, counted.before);
     END IF;
     IF counted.halted IS NOT NULL THEN
-        PERFORM halt_tasks(counted.halted && counted.changed, counted.halted, ARRAY(
-            SELECT m.task_id FROM jsonb_to_recordset(moves) AS m(task_id uuid)));
+        PERFORM halt_tasks(counted.halted && counted.changed, counted.halted, moved);
     END IF;
     IF counted.noded THEN
         -- The tasks of a `for_each` are nobody's list.
-        IF told.of_nodes < cardinality(told.keys) THEN
+        IF of_nodes < cardinality(keys) THEN
             sources := sources || ARRAY(
-                SELECT t.task_id FROM jsonb_to_recordset(moves) AS m(task_id uuid)
+                SELECT t.task_id FROM unnest(moved) AS m(task_id)
                 CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = m.task_id OFFSET 0) AS t
                 WHERE key_of_node(t.workflow_key) IS NULL);
         END IF;

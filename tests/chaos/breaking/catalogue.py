@@ -113,7 +113,7 @@ MUTATIONS = (
         "workflow-not-told",
         NOT_WHAT_TASKS_SAY,
         "tasks are moved, and their workflow hears nothing of it",
-        FunctionChange("tell_workflow", "BEGIN\n", "BEGIN\n    RETURN;\n"),
+        FunctionChange("count_moves", "BEGIN\n", "BEGIN\n    RETURN;\n"),
     ),
     Mutation(
         "delivery-not-written",
