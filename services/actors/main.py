@@ -225,6 +225,8 @@ class WorkerProcess:
         it all."""
         if self.stop_wish.reason is None:
             log.error("this process has to go: %s", reason)
+            # Before anybody is handed back: the end of one would ask for another, who would have to go as well.
+            self.writer.ask_no_more()
             self.stop_wish.say(f"condemned: {reason}")
 
     def _condemn_at_once(self, reason: str) -> None:

@@ -39,6 +39,7 @@ class LoopRunner:
         self._actors = actors
         self._patience_seconds = patience_seconds
         self._under_way: dict[UUID, OnTheLoop] = {}
+        self._is_given_up = False
 
     def __len__(self) -> int:
         return len(self._under_way)
@@ -46,6 +47,9 @@ class LoopRunner:
     def run(self, running: Running) -> None:
         one = OnTheLoop(running)
         self._under_way[running.context.task.claim_token] = one
+        if self._is_given_up:  # looked at when it is under way: who gives up looks at those after it
+            self._take_away(one)
+            return
         self._loop.call_soon_threadsafe(self._begin, one, context=contextvars.Context())
 
     def of(self, belongings: Belongings | None) -> UUID | None:
@@ -54,7 +58,9 @@ class LoopRunner:
 
     def hand_back_all_but(self, culprit: Belongings | None) -> None:
         """From another thread: the loop is stuck and its gate closed, so that none of them ever goes on. Who still has
-        a thread at work is handed back when that is over, and else left to the guardian."""
+        a thread at work is handed back when that is over, and else left to the guardian. Who is granted later is handed
+        back at once: what was asked for before is still answered."""
+        self._is_given_up = True
         siblings = [one for one in list(self._under_way.values()) if one.belongings is not culprit]
         on_threads = [one for one in siblings if one.belongings.at_work_on_threads()]
         for one in siblings:

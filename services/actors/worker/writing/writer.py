@@ -151,16 +151,20 @@ class Writer:
         """Runs beside the writing, on the same loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
+    def ask_no_more(self) -> "Future[None]":
+        """From any thread, and more than once: no end that is handed over after this asks for the next. It is done when
+        all that was asked for is answered."""
+        return asyncio.run_coroutine_threadsafe(self._stop_asking(), self._loop)
+
     def stop_asking(self, timeout: float) -> None:
         """Returns when all that was asked for is answered, or the time is over."""
-        if self._starts is not None:
-            closing = asyncio.run_coroutine_threadsafe(self._stop_asking(self._starts), self._loop)
-            with suppress(TimeoutError):
-                closing.result(timeout)
+        with suppress(TimeoutError):
+            self.ask_no_more().result(timeout)
 
-    async def _stop_asking(self, starts: Starts) -> None:
-        await starts.close()
-        await self._inputs.all_have_begun()
+    async def _stop_asking(self) -> None:
+        if self._starts is not None:
+            await self._starts.close()
+            await self._inputs.all_have_begun()
 
     def forget(self, claim_token: UUID) -> None:
         """Its end could not be written, and nobody works on it any more: its place is free."""
