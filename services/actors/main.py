@@ -26,6 +26,7 @@ from windlass.services.actors.worker.coroutines.runner import LoopRunner
 from windlass.services.actors.worker.desk import Desk
 from windlass.services.actors.worker.dramatiq_worker import DeskWorker
 from windlass.services.actors.worker.executor import Executor, Running
+from windlass.services.actors.worker.failpoints import STOP_HEARD
 from windlass.services.actors.worker.guests import invite
 from windlass.services.actors.worker.leases.heartbeat import Heartbeat
 from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
@@ -168,8 +169,12 @@ class WorkerProcess:
 
         def run(task: Claimed, lease_end: float) -> None:
             running = self.executor.grant(task, lease_end)
-            if not self._run_async(task.actor, running):
-                worker.run(running)
+            begin, place = (
+                (worker.run, "thread-granted")
+                if self.actors[task.actor].holds_a_thread
+                else (self.loop_runner.run, "loop-granted")
+            )
+            self.executor.failpoints.go_on(place, begin, running)
 
         self.writer.serve_places(self.capacity, self.queues, run=run, on_suspect=self.lease_watch.ask_for_quarantine)
         return worker
@@ -276,6 +281,7 @@ class WorkerProcess:
     def _shut_down(self) -> None:
         """Take nothing new, let the running work end or stop it, hand it back, say good-bye."""
         log.info("stopping: %s", self.stop_wish.reason)
+        self.executor.failpoints.reach(STOP_HEARD)
         self.executor.closed = True
         self.writer.stop_asking(timeout=self.settings.stop_grace_seconds / 2)
         self._leave("stopping")

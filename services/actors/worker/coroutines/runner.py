@@ -45,6 +45,7 @@ class LoopRunner:
         return len(self._under_way)
 
     def run(self, running: Running) -> None:
+        running.kind = "loop"
         one = OnTheLoop(running)
         self._under_way[running.context.task.claim_token] = one
         if self._is_given_up:  # looked at when it is under way: who gives up looks at those after it
@@ -74,7 +75,8 @@ class LoopRunner:
         one.task = self._loop.attempt(self._attempt(one), one.belongings)
 
     async def _attempt(self, one: OnTheLoop) -> None:
-        running = one.running
+        running, reach = one.running, self._executor.failpoints.reach_async
+        await reach("loop-fetched")
         if not self._executor.take_up(running):
             self._put_away(one)
             return
@@ -83,6 +85,7 @@ class LoopRunner:
             await self._executor.run_async(running, self._actors[running.context.task.actor])
         except BaseException as error:  # noqa: BLE001 - recorded as the attempt's end
             exception = error
+        await reach("loop-over")
         if self._put_away(one):
             self._executor.end(running, exception)
 
