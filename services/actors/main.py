@@ -174,8 +174,12 @@ class WorkerProcess:
 
         def run(task: Claimed, lease_end: float) -> None:
             running = self.executor.grant(task, lease_end)
-            if not self._run_async(task.actor, running):
-                worker.run(running)
+            begin, place = (
+                (worker.run, "thread-granted")
+                if self.actors[task.actor].holds_a_thread
+                else (self.loop_runner.run, "loop-granted")
+            )
+            self.executor.failpoints.go_on(place, begin, running)
 
         self.writer.serve_places(self.capacity, self.queues, run=run, on_suspect=self.lease_watch.ask_for_quarantine)
         return worker
@@ -231,6 +235,8 @@ class WorkerProcess:
         it all."""
         if self.stop_wish.reason is None:
             log.error("this process has to go: %s", reason)
+            # Before anybody is handed back: the end of one would ask for another, who would have to go as well.
+            self.writer.ask_no_more()
             self.stop_wish.say(f"condemned: {reason}")
 
     def _condemn_at_once(self, reason: str) -> None:

@@ -1,6 +1,7 @@
 """`make chaos`: a seeded storm of faults over a whole Windlass, judged from outside, with everybody at work in it at
 once: clients of plain tasks, people with projects, workflows, endpoints and schedules, agents that are remembered, and
-somebody's own actors with steps. Then a chain of work and a delivery, killed at every failpoint.
+somebody's own actors with steps. Then a chain of work and a delivery, killed at every failpoint, and a worker to which
+something happens with somebody at every place of its pipeline.
 
 SCENE names others: one kind of work alone, with more of it. SEED, MINUTES, FAULTS, TASKS, PROJECTS, LOOP, WORKFLOWS,
 TOLD, SCHEDULES, REMEMBERED, WALKS and DEEDS choose another storm; LOG names a file for what the processes say. Ends
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from tests.chaos.faults.plan import schedule
 from tests.chaos.judge.rows import count_matter
+from tests.chaos.pipeline import failpoints as failpoints_of_the_pipeline
 from tests.chaos.run import Storm, Verdict, bound_seconds
 from tests.chaos.scenes import ALL, Script, numbers, places, played, size_of
 from tests.chaos.site.installation import Installation
@@ -112,8 +114,8 @@ def play(scene: str) -> bool:
 
 
 def kill_everywhere() -> bool:
-    """Both lists, also the second where the first was not kept."""
-    return all([failpoints.play(say), failpoints_of_deliveries.play(say)])
+    """All lists, also the next where one was not kept."""
+    return all([failpoints.play(say), failpoints_of_deliveries.play(say), failpoints_of_the_pipeline.play(say)])
 
 
 def main() -> None:

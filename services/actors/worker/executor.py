@@ -18,6 +18,7 @@ from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context import Context, Stopped
 from windlass.services.actors.worker.coroutines.tether import to_its_end
 from windlass.services.actors.worker.exhaustion import lack_behind
+from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.guests import Guests
 from windlass.services.actors.worker.inputs import take_input, take_input_async
 from windlass.services.actors.worker.leases.lease_limiter import LeaseLimiter
@@ -30,6 +31,7 @@ from windlass.services.actors.worker.retries import (
     ending_of_interrupt,
     ending_of_success,
 )
+from windlass.services.actors.worker.starting.places import Kind
 from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import tracing
@@ -64,6 +66,7 @@ class Running:
     limiter: LeaseLimiter
     context: Context
     slot: AbstractContextManager[bool] = field(default_factory=nullcontext)  # type: ignore[arg-type]
+    kind: Kind = "thread"
     is_taken_up: bool = False
     span: tracing.Span = tracing.NO_SPAN
     result: Any = None
@@ -95,6 +98,7 @@ class Executor:
         self._settings = settings
         self._guests = guests
         self._condemn = condemn
+        self.failpoints = Failpoints.of_the_pipeline(settings)
         self.closed = False
 
     def grant(self, task: Claimed, lease_end: float) -> Running:
@@ -127,21 +131,28 @@ class Executor:
 
     def run(self, running: Running, actor: Actor) -> None:
         """Its time runs from here. What it returns is fitted to what can be kept, and then told to the guests."""
-        context = running.context
+        context, reach = running.context, self.failpoints.reach
+        reach("thread-taken-up")
         context.begin()
         take_input(context, self._settings)
         with self._guests.around(context.task) as tell:
-            running.result = fitting(actor.run(context), self._settings)
+            reach("thread-entered")
+            result = actor.run(context)
+            reach("thread-returned")
+            running.result = fitting(result, self._settings)
             tell(running.result)
 
     async def run_async(self, running: Running, actor: AsyncActor) -> None:
         """The same on the loop, where whatever waits is awaited. The actor is cancelled when it should end, and over
         when all is that it has begun."""
-        context = running.context
+        context, reach = running.context, self.failpoints.reach_async
+        await reach("loop-taken-up")
         context.begin()
         await take_input_async(context, self._settings)
         async with self._guests.around_async(context.task) as tell:
+            await reach("loop-entered")
             result = await to_its_end(context, actor.run_async(context))
+            await reach("loop-returned")
             running.result = await fitting_async(context, result, self._settings)
             tell(running.result)
 
@@ -158,7 +169,7 @@ class Executor:
             self._lose(running, error)
         else:
             running.span.leave()
-            self._hand_over(running, ending)
+            self.failpoints.go_on(f"{running.kind}-judged", self._hand_over, running, ending)
         finally:
             log_context.lay_down()
 

@@ -26,6 +26,8 @@ THE_CLAIM = """    RETURN QUERY
     FROM claim_next(of_queues, places, tokens, aside, claimant, epoch, lease_seconds, locked.guarded) AS c;
 """
 
+PIPELINE = "tests/acceptance/test_pipeline.py::test_with_somebody_at_every_place"
+
 
 @dataclass(frozen=True)
 class SmallMutation:
@@ -97,6 +99,32 @@ def small_mutations() -> tuple[SmallMutation, ...]:
             ),
             "tests/unit/test_coroutines.py::test_who_is_in_the_same_step_for_all_of_the_grace_is_the_culprit_and_nobody_"
             "steps_after_it",
+        ),
+        SmallMutation(
+            "granted-to-a-stuck-loop",
+            "who is granted to a loop that was given up waits for it with the culprit, and stalls with it",
+            SourceChange(
+                "windlass.services.actors.worker.coroutines.runner",
+                "        self._is_given_up = True\n",
+                "",
+            ),
+            f"{PIPELINE}[condemned for a stuck loop]",
+        ),
+        SmallMutation(
+            "condemned-and-still-asking",
+            "a process that has to go claims somebody for each that it hands back",
+            SourceChange("windlass.services.actors.main", "            self.writer.ask_no_more()\n", ""),
+            f"{PIPELINE}[condemned for a stuck loop]",
+        ),
+        SmallMutation(
+            "unstarted-attempts-forgotten",
+            "who was granted and not begun when its worker stops is not handed back",
+            SourceChange(
+                "windlass.services.actors.worker.executor",
+                "        running.limiter.hand_back()\n",
+                "        self._put_away(running)\n",
+            ),
+            f"{PIPELINE}[told to stop, before its calls]",
         ),
         SmallMutation(
             "ringing-forgets-resumes",

@@ -39,13 +39,18 @@ class LoopRunner:
         self._actors = actors
         self._patience_seconds = patience_seconds
         self._under_way: dict[UUID, OnTheLoop] = {}
+        self._is_given_up = False
 
     def __len__(self) -> int:
         return len(self._under_way)
 
     def run(self, running: Running) -> None:
+        running.kind = "loop"
         one = OnTheLoop(running)
         self._under_way[running.context.task.claim_token] = one
+        if self._is_given_up:  # looked at when it is under way: who gives up looks at those after it
+            self._take_away(one)
+            return
         self._loop.call_soon_threadsafe(self._begin, one, context=contextvars.Context())
 
     def of(self, belongings: Belongings | None) -> UUID | None:
@@ -54,7 +59,9 @@ class LoopRunner:
 
     def hand_back_all_but(self, culprit: Belongings | None) -> None:
         """From another thread: the loop is stuck and its gate closed, so that none of them ever goes on. Who still has
-        a thread at work is handed back when that is over, and else left to the guardian."""
+        a thread at work is handed back when that is over, and else left to the guardian. Who is granted later is handed
+        back at once: what was asked for before is still answered."""
+        self._is_given_up = True
         siblings = [one for one in list(self._under_way.values()) if one.belongings is not culprit]
         on_threads = [one for one in siblings if one.belongings.at_work_on_threads()]
         for one in siblings:
@@ -68,7 +75,8 @@ class LoopRunner:
         one.task = self._loop.attempt(self._attempt(one), one.belongings)
 
     async def _attempt(self, one: OnTheLoop) -> None:
-        running = one.running
+        running, reach = one.running, self._executor.failpoints.reach_async
+        await reach("loop-fetched")
         if not self._executor.take_up(running):
             self._put_away(one)
             return
@@ -77,6 +85,7 @@ class LoopRunner:
             await self._executor.run_async(running, self._actors[running.context.task.actor])
         except BaseException as error:  # noqa: BLE001 - recorded as the attempt's end
             exception = error
+        await reach("loop-over")
         if self._put_away(one):
             self._executor.end(running, exception)
 

@@ -13,6 +13,7 @@ from uuid import UUID
 import uvloop
 
 from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.leases.clock import boot_time
 from windlass.services.actors.worker.starting.inputs import Inputs
 from windlass.services.actors.worker.starting.places import Capacity
@@ -50,12 +51,15 @@ class NextTasks:
     def __init__(self, writer: "Writer") -> None:
         self._writer = writer
         self._claimed_at_once = WRITE_BATCH.labels("claims")
+        self._reach = writer.failpoints.reach_async
 
     async def claim_next(self, ask: Ask, epoch: int) -> Granted:
         writer = self._writer
+        await self._reach("claim-asked")
         answer = await tasks.claim_next(
             writer.pool, writer.worker_id, ask, writer.lease_seconds, epoch=epoch, traced=tracing.is_on()
         )
+        await self._reach("claim-answered")
         if answer.claimed:
             self._claimed_at_once.observe(len(answer.claimed))
         return answer
@@ -90,6 +94,7 @@ class Writer:
         self.lease_seconds = settings.lease_seconds
         self.worker_id = worker_id
         self._on_claim = on_claim
+        self.failpoints = Failpoints.of_the_pipeline(settings)
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._starts: Starts | None = None
@@ -140,7 +145,7 @@ class Writer:
 
     def hear(self, doorbell: Doorbell) -> None:
         if self._starts is not None:
-            self._loop.call_soon_threadsafe(self._starts.ring, doorbell)
+            self.failpoints.go_on("doorbell-heard", self._loop.call_soon_threadsafe, self._starts.ring, doorbell)
 
     def ask_for_all(self) -> None:
         """A connection is back: doorbells may have been lost with it."""
@@ -151,16 +156,20 @@ class Writer:
         """Runs beside the writing, on the same loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
+    def ask_no_more(self) -> "Future[None]":
+        """From any thread, and more than once: no end that is handed over after this asks for the next. It is done when
+        all that was asked for is answered."""
+        return asyncio.run_coroutine_threadsafe(self._stop_asking(), self._loop)
+
     def stop_asking(self, timeout: float) -> None:
         """Returns when all that was asked for is answered, or the time is over."""
-        if self._starts is not None:
-            closing = asyncio.run_coroutine_threadsafe(self._stop_asking(self._starts), self._loop)
-            with suppress(TimeoutError):
-                closing.result(timeout)
+        with suppress(TimeoutError):
+            self.ask_no_more().result(timeout)
 
-    async def _stop_asking(self, starts: Starts) -> None:
-        await starts.close()
-        await self._inputs.all_have_begun()
+    async def _stop_asking(self) -> None:
+        if self._starts is not None:
+            await self._starts.close()
+            await self._inputs.all_have_begun()
 
     def forget(self, claim_token: UUID) -> None:
         """Its end could not be written, and nobody works on it any more: its place is free."""
@@ -275,11 +284,13 @@ class Writer:
         return await self._call_alone(lambda pool: resolve_many(pool, task_ids, largest_bytes=largest), until=until)
 
     async def _write_ends(self, endings: Sequence[Ending], *, offered: bool = False) -> Sequence[str | None]:
+        await self.failpoints.reach_async("end-handed-over")
         # A project or a workflow may be locked for long, and the ends of plain tasks come next on this connection.
         briefly = offered or locks_a_subject(endings[0])
         statuses = None if offered else await self._end_and_ask(endings, briefly=briefly)
         if statuses is None:
             statuses = await tasks.end(self.pool, endings, self._rules, briefly=briefly)
+            await self.failpoints.reach_async("end-written")
             if self._starts is not None:
                 self._starts.ended([ending.claim_token for ending in endings])
         self._ended_at_once.observe(len(endings))
@@ -323,6 +334,7 @@ class Writer:
             log.warning("%d ends go again alone (%s)", len(endings), words_of(error))
             self._starts.unanswered(ask)
             return None
+        await self.failpoints.reach_async("end-written")
         self._starts.ended(tokens)
         self._starts.answered(ask, granted, sent_at)
         return statuses
