@@ -1,46 +1,49 @@
--- From one run of a loop to the next, in as few statements as there are tables: this lies between two runs. What is
--- closed, what follows and what is noted of both are written together, and the project's row once. The project is
--- locked, it runs, and `item` waits.
+-- From one run of a loop to the next, in as few statements as there are tables: this lies between two runs. Nothing is
+-- read back that is known here, and the project's row and the history of both are written once. The project is locked,
+-- it runs, and `item` waits. The item of the run that is over hears of it unless somebody has changed it since.
 
 CREATE FUNCTION advance_run(
     run project_runs, status text, failure jsonb, item uuid, task jsonb, of_user text
 )
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    moment  timestamptz := clock_timestamp();
-    opened  project_runs;
-    closed  project_items;
-    project projects;
-    notes   jsonb[];
+    moment     timestamptz := clock_timestamp();
+    next_run   uuid := new_id();
+    next_task  uuid := submit_item(run.project_id, task, of_user);
+    completed  boolean := status = 'completed';
+    outcome    text := CASE WHEN completed THEN 'done' ELSE 'failed' END;
+    place      numeric;
+    called     text;
+    is_closed  boolean;
+    since      timestamptz;
+    last_error jsonb;
+    number     int;
 BEGIN
-    opened.run_id := new_id();
-    opened.task_id := submit_item(run.project_id, task, of_user);
-    UPDATE project_runs r SET state = status, ended_at = moment, error = failure
-    WHERE r.run_id = run.run_id RETURNING * INTO run;
-    notes := ARRAY[note_of_run(run, CASE status WHEN 'completed' THEN 'complete' ELSE 'bury' END)];
-    WITH items AS (
-        UPDATE project_items i SET
-            state = CASE WHEN i.last_run_id = run.run_id THEN CASE status WHEN 'completed' THEN 'done' ELSE 'failed' END
-                         ELSE i.state END,
-            updated_at = CASE WHEN i.last_run_id = run.run_id THEN moment ELSE i.updated_at END,
-            last_run_id = CASE i.item_id WHEN item THEN opened.run_id ELSE i.last_run_id END
-        WHERE i.item_id = ANY (ARRAY[run.item_id, item]) AND (i.item_id = item OR i.last_run_id = run.run_id)
-        RETURNING i.*
-    )
-    SELECT i.* INTO closed FROM items i WHERE i.last_run_id = run.run_id;
-    IF FOUND THEN
-        notes := notes || note_of_item(closed, CASE status WHEN 'completed' THEN 'fulfil' ELSE 'fail' END);
-    END IF;
-    INSERT INTO project_runs (run_id, project_id, item_id, task_id, life, mode, named, schedule_id)
-    VALUES (opened.run_id, run.project_id, item, opened.task_id, 1, 'loop', false, run.schedule_id)
-    RETURNING * INTO opened;
+    UPDATE project_runs r SET state = status, ended_at = moment, error = failure WHERE r.run_id = run.run_id;
+    INSERT INTO project_runs (run_id, project_id, item_id, task_id, life, mode, named, started_at, schedule_id)
+    VALUES (next_run, run.project_id, item, next_task, 1, 'loop', false, moment, run.schedule_id);
+    UPDATE project_items i SET state = outcome, updated_at = moment
+    WHERE i.item_id = run.item_id AND i.last_run_id = run.run_id RETURNING i.position, i.title INTO place, called;
+    is_closed := FOUND;
+    UPDATE project_items i SET last_run_id = next_run WHERE i.item_id = item;
     UPDATE projects p SET
-        state = :queue_target_of_advance, mode = 'loop', current_run_id = opened.run_id, stopped_at = NULL,
+        state = :queue_target_of_advance, mode = 'loop', current_run_id = next_run, stopped_at = NULL,
         stop_reason = NULL, last_error = coalesce(failure, p.last_error),
-        last_seq = p.last_seq + cardinality(notes) + 2, updated_at = moment
+        last_seq = p.last_seq + 3 + is_closed::int, updated_at = moment
     WHERE p.project_id = run.project_id AND p.state IN :queue_sources_of_advance
-    RETURNING * INTO STRICT project;
-    PERFORM write_notes(
-        run.project_id, project.last_seq,
-        notes || note_of_queue(project, 'advance', opened.task_id) || note_of_run(opened, 'open'));
+    RETURNING p.started_at, p.last_error, p.last_seq INTO STRICT since, last_error, number;
+    INSERT INTO project_events (project_id, seq, type, at, data)
+    SELECT run.project_id, noted.seq, noted.type, moment, noted.data
+    FROM (VALUES
+        (number - 2 - is_closed::int, CASE WHEN completed THEN 'complete' ELSE 'bury' END,
+         what_a_run_is(run.run_id, run.item_id, run.task_id, run.mode, status, run.started_at, moment, failure,
+                       run.revived_from)),
+        (number - 2, CASE WHEN completed THEN 'fulfil' ELSE 'fail' END,
+         what_an_item_is(run.item_id, place, called, outcome)),
+        (number - 1, 'advance',
+         what_a_queue_is(:queue_target_of_advance, 'loop', next_run, since, NULL, NULL, last_error, next_task)),
+        (number, 'open', what_a_run_is(next_run, item, next_task, 'loop', 'running', moment, NULL, NULL, NULL))
+    ) AS noted(seq, type, data)
+    WHERE is_closed OR noted.type NOT IN ('fulfil', 'fail');
+    PERFORM pg_notify('windlass_events', run.project_id::text), pg_notify('windlass_projects', '');
 END $$;

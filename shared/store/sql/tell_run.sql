@@ -5,61 +5,61 @@
 
 CREATE FUNCTION tell_run(moves jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    told record;
-    run  project_runs;
+    move jsonb;
 BEGIN
-    FOR told IN
-        SELECT m.* FROM jsonb_to_recordset(moves) AS m(task_id uuid, life int, move text, status text)
-        WHERE m.status IN ('completed', 'dead', 'cancelled') OR m.move = 'revive'
-    LOOP
-        IF told.move = 'revive' THEN
+    -- Nearly always there is one, and to ask for it by a statement would take longer than to look at it.
+    FOR place IN 0..jsonb_array_length(moves) - 1 LOOP
+        move := moves -> place;
+        IF move ->> 'move' = 'revive' THEN
             PERFORM reopen_run(t.task_id, t.life, t.attempt)
             FROM tasks t JOIN projects p ON p.project_id = t.project_id::uuid
-            WHERE t.task_id = told.task_id AND t.life = told.life AND t.completed_at IS NULL AND p.state = 'idle';
-        ELSE
-            SELECT * INTO run FROM project_runs r
-            WHERE r.task_id = told.task_id AND r.life = told.life AND r.ended_at IS NULL;
-            IF FOUND THEN
-                PERFORM close_run(run, told.status, CASE told.status WHEN 'dead' THEN (
-                    SELECT t.error FROM tasks t WHERE t.task_id = told.task_id) END);
-            END IF;
+            WHERE t.task_id = (move ->> 'task_id')::uuid AND t.life = (move ->> 'life')::int
+              AND t.completed_at IS NULL AND p.state = 'idle';
+        ELSIF move ->> 'status' IN ('completed', 'dead', 'cancelled') THEN
+            PERFORM close_run((move ->> 'task_id')::uuid, (move ->> 'life')::int, move ->> 'status');
         END IF;
     END LOOP;
 END $$;
 
--- Closes a run by its task's end, and decides what follows. The project and what waits in it are asked for at once; the
--- item of this run does not wait any more, unless somebody has changed it since.
+-- Closes the open run of a task in this life, if there is one, by the task's end, and decides what follows. The project
+-- and what waits in it are asked for at once; the item of this run does not wait any more, unless somebody has changed
+-- it since.
 
-CREATE FUNCTION close_run(run project_runs, status text, failure jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION close_run(ended uuid, in_life int, status text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     project record;
     reason  text;
+    failure jsonb;
     notes   jsonb[];
 BEGIN
-    SELECT p.state, p.forced_at, p.on_failure, p.user_id, next_one.item_id, next_one.task INTO project
-    FROM projects p LEFT JOIN LATERAL (
+    SELECT p.state, p.forced_at, p.on_failure, p.user_id, r AS run, r.mode, next_one.item_id, next_one.task INTO project
+    FROM project_runs r JOIN projects p ON p.project_id = r.project_id LEFT JOIN LATERAL (
         SELECT i.item_id, i.task FROM project_items i
-        WHERE run.mode = 'loop' AND i.project_id = run.project_id AND i.state = 'waiting'
-          AND i.last_run_id IS DISTINCT FROM run.run_id
+        WHERE r.mode = 'loop' AND i.project_id = r.project_id AND i.state = 'waiting'
+          AND i.last_run_id IS DISTINCT FROM r.run_id
         ORDER BY i.position LIMIT 1
     ) AS next_one ON true
-    WHERE p.project_id = run.project_id;
+    WHERE r.task_id = ended AND r.life = in_life AND r.ended_at IS NULL;
+    IF NOT FOUND THEN RETURN; END IF;
     reason := CASE WHEN project.forced_at IS NOT NULL THEN 'forced'
                    WHEN project.state = 'stopping' OR status = 'cancelled' THEN 'stopped'
-                   WHEN status = 'dead' AND (run.mode = 'single' OR project.on_failure = 'stop') THEN 'failed'
+                   WHEN status = 'dead' AND (project.mode = 'single' OR project.on_failure = 'stop') THEN 'failed'
                    WHEN project.item_id IS NULL THEN 'finished' END;
+    IF status = 'dead' THEN
+        failure := (SELECT t.error FROM tasks t WHERE t.task_id = ended);
+    END IF;
     IF reason IS NULL THEN
-        PERFORM advance_run(run, status, failure, project.item_id, project.task, project.user_id);
+        PERFORM advance_run(project.run, status, failure, project.item_id, project.task, project.user_id);
         RETURN;
     END IF;
     notes := end_run(
-        run.run_id, status, CASE status WHEN 'completed' THEN 'complete' WHEN 'dead' THEN 'bury' ELSE 'cancel' END,
-        failure);
+        (project.run).run_id, status,
+        CASE status WHEN 'completed' THEN 'complete' WHEN 'dead' THEN 'bury' ELSE 'cancel' END, failure);
     IF reason = 'forced' THEN
-        PERFORM note_project(run.project_id, notes);
-        PERFORM prove_stopped(run.project_id);
+        PERFORM note_project((project.run).project_id, notes);
+        PERFORM prove_stopped((project.run).project_id);
     ELSE
-        PERFORM finish_project(run.project_id, reason, failure, notes);
+        PERFORM finish_project((project.run).project_id, reason, failure, notes);
     END IF;
 END $$;
 
@@ -179,7 +179,7 @@ BEGIN
     ELSIF task.task_id IS NULL OR task.life <> run.life THEN
         PERFORM finish_project(wanted, 'failed', lost, end_run(run.run_id, :run_target_of_lose, 'lose', lost));
     ELSE
-        PERFORM close_run(run, task.status, CASE task.status WHEN 'dead' THEN task.error END);
+        PERFORM close_run(run.task_id, run.life, task.status);
     END IF;
 END $$;
 
