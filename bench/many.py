@@ -1,5 +1,5 @@
-"""A thousand tasks at once in one process, each on a thread, and two thousand that hold none: how soon all run, what
-they take, and how soon they stop or run again."""
+"""A thousand tasks at once in one process, each on a thread, two thousand that hold none, and pictures that end
+together: how soon all run, what they take, and how soon they stop, end or run again."""
 
 import os
 import signal
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from asyncpg import Record as Row
 
+from bench import pictures
 from bench.deployment import (
     a_windlass,
     cpu_seconds_with_children,
@@ -206,6 +207,8 @@ def measure_async(crowd: Crowd) -> list[Figure]:
     ramp = crowd.start()
     busy = proportional_bytes(worker)
     steady = crowd.steadily(worker)
+    one = crowd.cancel_one()
+    first, rest = crowd.kill()
     handed_back = crowd.terminate()
     return [
         within(f"without a thread: from submit to {number} running", ramp, 10),
@@ -224,6 +227,9 @@ def measure_async(crowd: Crowd) -> list[Figure]:
             reached=steady.worker <= ASYNC_WORKER_SHARE,
         ),
         within("without a thread: oldest heartbeat meanwhile", steady.heartbeat, OLDEST_HEARTBEAT_SECONDS),
+        within("without a thread: from the cancel of one to its end", one, 1),
+        within("without a thread: from SIGKILL to the first that runs again", first, 5),
+        within("without a thread: from that one to the last", rest, 10),
         within("without a thread: from SIGTERM to all handed back", handed_back, 10),
     ]
 
@@ -257,7 +263,7 @@ def figures() -> list[Figure]:
         with a_windlass(url, servers, Path(directory), **SETTINGS) as windlass:
             start_all(windlass)
             found = measure(Crowd(windlass, servers, TASK, MANY))
-    return found + async_figures()
+    return found + async_figures() + pictures.figures()
 
 
 def async_figures() -> list[Figure]:

@@ -83,8 +83,7 @@ class ProviderSettings(Table):
     call_timeout_seconds: Annotated[float, Field(gt=0)] = Field(30, description="How long one call may take.")
     poll_seconds: Annotated[float, Field(gt=0)] = Field(
         3,
-        description="How often an open job is asked about; more and more seldom, up to every 10 s, while its "
-        "callbacks arrive.",
+        description="How often an open job is asked about; every 10 to 60 s while its provider's callbacks arrive.",
     )
     callback_wait_seconds: Annotated[float, Field(ge=0)] = Field(
         900,

@@ -13,7 +13,7 @@ a provider. `poll:503` is meant for the call before the colon (`order`, which a 
 | `hang`, `hang-after` | no answer at all, before or after the order was taken |
 | `drop-before`, `drop-after` | the connection is closed without an answer, before or after the order was taken |
 | `garbage` | 200 with a page of HTML instead of JSON; the order was taken |
-| `seconds=S` | the job takes S seconds |
+| `seconds=S`, `ends-at=T` | the job takes S seconds, or ends at that moment, in seconds since 1970 |
 | `pending=N` | the job is found pending N times and ended the next time, whatever the clock says |
 | `percent` | a pending job says how far it is, in `progress` |
 | `fail`, `fail=3` | the job ends as failed (midapi: `successFlag` 2 or the number); a chat ends with an error |
@@ -54,6 +54,7 @@ VALUES: Final = {
     "garbage": PLAIN,
     "body-code": NUMBER,
     "seconds": NUMBER,
+    "ends-at": NUMBER,
     "pending": NUMBER,
     "percent": PLAIN,
     "fail": PERHAPS_NUMBER,

@@ -39,7 +39,8 @@ class Books:
         """A job runs from here on, whatever becomes of the answer."""
         now = time.time()
         has_end_by_clock = kind != "chat" and "pending" not in behaviour
-        ends_at = now + behaviour.number("seconds", self.job_seconds) if has_end_by_clock else None
+        by_the_clock = behaviour.number("ends-at", now + behaviour.number("seconds", self.job_seconds))
+        ends_at = by_the_clock if has_end_by_clock else None
         outcome = "failed" if "fail" in behaviour or "fail-moderated" in behaviour else "complete"
         with self._database as database:
             database.execute("BEGIN IMMEDIATE")

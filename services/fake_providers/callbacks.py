@@ -12,6 +12,8 @@ from windlass.services.fake_providers.books import Books
 from windlass.services.fake_providers.job import Job
 
 TIMEOUT_SECONDS = 15
+AT_ONCE = 16
+"""So many are told at the same time; jobs that end together would else open a connection each."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Callbacks:
         self._tellers: dict[str, Teller] = {}
         self._telling: dict[str, asyncio.Task[None]] = {}
         self._http = httpx.AsyncClient(timeout=TIMEOUT_SECONDS, trust_env=False)
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     def tell_for(self, provider: str, teller: Teller) -> None:
         self._tellers[provider] = teller
@@ -79,7 +82,8 @@ class Callbacks:
         if callback is None:
             return
         try:
-            answer = await self._http.post(callback.url, json=callback.body, headers=dict(callback.headers))
+            async with self._turns:
+                answer = await self._http.post(callback.url, json=callback.body, headers=dict(callback.headers))
             status = str(answer.status_code)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             status = type(error).__name__

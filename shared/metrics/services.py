@@ -83,7 +83,7 @@ HEARTBEAT_AGE_SECONDS = gauge(
 )
 WRITE_BATCH = histogram(
     "windlass_write_batch_size",
-    "Claims, reports or ends written in one transaction",
+    "Claims, reports, ends or gathered steps of orders written in one transaction",
     ["what"],
     buckets=BATCH_SIZES,
     of=[ACTORS],

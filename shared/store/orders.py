@@ -1,7 +1,7 @@
 """Orders for paid work: each step of an order's life is one fenced call, repeated without harm."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,39 +9,11 @@ from uuid import UUID
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.metrics.counting import Counts
-from windlass.shared.order_states import MOVES
 from windlass.shared.store.functions import named
+from windlass.shared.store.order_steps import Intent, LatestOrder, OrderMove, intend_each, latest_of_each, move_each
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import ContentRow, GenerationRow
 from windlass.shared.store.tasks import Claimed
-from windlass.shared.store.tasks.fencing import fence
-
-
-@dataclass(frozen=True)
-class Intent:
-    """What is about to be ordered; `request` without secrets."""
-
-    generation_id: UUID
-    operation: str
-    request: dict[str, Any]
-    callback_hash: str
-    """The SHA-256 of the token in the callback's URL, as hex digits."""
-    prompt_id: str | None = None
-    source_data: Any = None
-
-
-@dataclass(frozen=True)
-class NewContent:
-    """A file that is safe under its place."""
-
-    content_id: UUID
-    index: int
-    provider_url: str
-    media_type: str
-    extension: str
-    place: str
-    size_bytes: int
-    sha256: str
 
 
 class OwnedContent(ContentRow):
@@ -55,12 +27,6 @@ class OrderWithContents(GenerationRow):
     """An order with its files, as JSON has them."""
 
     contents: list[dict[str, Any]]
-
-
-class LatestOrder(GenerationRow):
-    """An order, and how long ago it was intended, by Postgres' clock."""
-
-    intended_seconds_ago: float
 
 
 class AbandonedOrder(GenerationRow):
@@ -87,49 +53,19 @@ class HeardOf(Revived):
 
 async def latest(db: Database, task_id: UUID) -> LatestOrder | None:
     """The task's newest order, whatever became of it."""
-    return await fetchrow(
-        db,
-        LatestOrder,
-        """
-        SELECT *, extract(epoch FROM clock_timestamp() - created_at)::float AS intended_seconds_ago
-        FROM generations WHERE task_id = $1 ORDER BY generation_id DESC LIMIT 1
-        """,
-        task_id,
-    )
+    (found,) = await latest_of_each(db, [task_id])
+    return found
 
 
 async def intend(db: Database, task: Claimed, intent: Intent) -> bool:
-    """Before the order is sent. False when the task is no longer this attempt's: then nothing may be sent."""
-    query = f"SELECT {named('intend_order')}($1::text::jsonb, $2::text::jsonb)"
-    intended: bool = await db.fetchval(query, fence(task), as_json(asdict(intent)))
+    """One alone, as `intend_each`."""
+    (intended,) = await intend_each(db, [(task, intent)])
     return intended
 
 
-async def move(
-    db: Database,
-    task: Claimed | None,
-    generation_id: UUID,
-    name: str,
-    *,
-    job_id: str | None = None,
-    response: Any = None,
-    contents: Sequence[NewContent] = (),
-    cost_usd: float | None = None,
-) -> bool:
-    """One of the moves in `shared/order_states.py`: as the attempt that owns the task, or, without one, after its end.
-    `cost_usd` is what the order costs, for the move that makes it known. False when the order does not stand where the
-    move begins, or the task is no longer the caller's."""
-    chosen = MOVES[name]
-    rule = {**asdict(chosen), "ends": chosen.ends, **({} if cost_usd is None else {"cost_usd": cost_usd})}
-    moved: bool = await db.fetchval(
-        f"SELECT {named('move_order')}($1::text::jsonb, $2, $3::text::jsonb, $4, $5::text::jsonb, $6::text::jsonb)",
-        None if task is None else fence(task),
-        generation_id,
-        as_json(rule),
-        job_id,
-        None if response is None else as_json(response),
-        as_json([asdict(each) for each in contents]),
-    )
+async def move(db: Database, task: Claimed | None, generation_id: UUID, name: str, **facts: Any) -> bool:
+    """One alone, as `move_each`; the facts are those of `OrderMove`."""
+    (moved,) = await move_each(db, [OrderMove(task, generation_id, name, **facts)])
     return moved
 
 

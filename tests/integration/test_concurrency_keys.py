@@ -20,7 +20,7 @@ from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store import orders, tasks
 from windlass.shared.store.functions import named
-from windlass.shared.store.orders import Intent
+from windlass.shared.store.order_steps import Intent
 from windlass.shared.store.tasks import Claimed, Refused
 
 A, B = with_key("a"), with_key("b")

@@ -15,7 +15,7 @@ from windlass.shared.order_states import MOVES, OrderState
 from windlass.shared.reasons import Reason
 from windlass.shared.store import orders, tasks
 from windlass.shared.store.flow_control import providers
-from windlass.shared.store.orders import Intent, NewContent
+from windlass.shared.store.order_steps import Intent, NewContent
 from windlass.shared.store.tasks import Claimed, Refused
 
 HASH = "ab" * 32

@@ -47,6 +47,7 @@ from windlass.shared.providers.http.network import open_client
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
 from windlass.shared.store import orders, tasks
+from windlass.shared.store.order_steps import Intent
 from windlass.shared.store.tasks import Claimed
 from windlass.shared.toml_tables import Endpoint
 
@@ -107,6 +108,7 @@ async def orders_for(
         calls=calls,
         store=writer.call,
         begin_asking=writer.begin_call,
+        begin_together=writer.begin_together,
         settings=settings,
     )
     context.begin()
@@ -404,7 +406,7 @@ async def test_a_callback_that_crossed_the_end_is_found_by_who_looks_after_open_
 ) -> None:
     await engine.provide("one", limit=None)
     attempt = await engine.running(provider="one", concerns=concerns)
-    assert await orders.intend(engine.pool, attempt, orders.Intent(UUID(int=1), "txt2img", {"prompt": "a"}, "ab" * 32))
+    assert await orders.intend(engine.pool, attempt, Intent(UUID(int=1), "txt2img", {"prompt": "a"}, "ab" * 32))
     assert await orders.move(engine.pool, attempt, UUID(int=1), "lose")
     await call_back(engine, attempt.task_id, "job-1")
     unknown = {"type": "SubmitUnknown", "kind": "permanent", "message": "", "details": {}, "attempt": 1}
@@ -431,7 +433,7 @@ async def abandoned(engine: Engine, number: int) -> list[UUID]:
     made = []
     for each in range(number):
         attempt = await engine.running(provider="one")
-        intent = orders.Intent(UUID(int=each + 1), "txt2img", {"prompt": "a boat"}, f"{each + 1:064x}")
+        intent = Intent(UUID(int=each + 1), "txt2img", {"prompt": "a boat"}, f"{each + 1:064x}")
         assert await orders.intend(engine.pool, attempt, intent)
         assert await orders.move(engine.pool, attempt, intent.generation_id, "place", job_id=f"job-{each}")
         await engine.finish(attempt, "bury")

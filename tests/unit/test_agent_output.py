@@ -95,7 +95,7 @@ def test_an_object_larger_than_can_be_kept_is_an_error_and_not_taken_for_text() 
 
 
 def test_an_object_too_deep_to_be_read_is_an_error_and_nothing_earlier_is_taken_for_it() -> None:
-    output, _ = output_of(b'{"a": 1}\n' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"\n", largest=100_000)
+    output, _ = output_of(b'{"a": 1}\n' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"\n", largest=1_000_000)
     with pytest.raises(ResultTooDeep, match="printed last"):
         output.last_object()
 

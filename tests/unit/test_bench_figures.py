@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bench import backlog, engine, fan, many, narrow, projects, schedules, snapshot, webhooks
+from bench import backlog, engine, fan, many, narrow, pictures, projects, schedules, snapshot, webhooks
 from bench.engine import Round
 from bench.families import of_a_family
 from bench.fan import Family
@@ -100,6 +100,11 @@ def test_a_parents_end_and_the_pages_after_it_are_two_figures() -> None:
 def test_worker_and_postgres_both_have_their_share_of_a_core() -> None:
     assert reached(many.of_the_steady(Steady(0.05, 0.1, 1000, 6))) == [True, True]
     assert reached(many.of_the_steady(Steady(0.05, 0.2, 1000, 12))) == [False, False]
+
+
+def test_pictures_that_end_together_are_to_be_written_soon() -> None:
+    assert reached(pictures.of_the_pictures(1.2, 3.0)) == [True]
+    assert reached(pictures.of_the_pictures(1.2, 3.1)) == [False]
 
 
 def test_the_blocked_are_shared_among_parents() -> None:

@@ -1,6 +1,7 @@
 """Secrets in every dress that they are known to wear are taken out; ordinary text stays as it is."""
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -265,7 +266,8 @@ def test_whatever_stands_under_a_secret_s_name_is_redacted_whole() -> None:
 
 def test_what_is_nested_too_deeply_to_be_looked_through_is_withheld_whole() -> None:
     deep: Any = {"header": "Authorization: Bearer abcdefghijklmnop"}
-    for _ in range(800):
+    # So deep that it can be written down and not be walked through: since 3.12 the two have limits of their own.
+    for _ in range(800 if sys.version_info < (3, 12) else 3000):
         deep = [deep]
     assert withhold(deep) == SCRUBBED
 

@@ -1,6 +1,6 @@
 """The media actor: has a picture or a film made by a provider, once, and keeps the files."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -26,8 +26,8 @@ from windlass.shared.providers.registry import media_provider
 from windlass.shared.settings import Settings
 from windlass.shared.signing import MEDIA_URLS, media_url
 from windlass.shared.storage import UnusableStorage, claim_directory, open_storage
-from windlass.shared.store import orders
 from windlass.shared.store.access import secrets
+from windlass.shared.store.orders import contents, picture_for
 from windlass.shared.store.rows import GenerationRow
 
 
@@ -41,21 +41,26 @@ class Media:
         self._storage = open_storage(settings)
         self._clients: dict[str, httpx.AsyncClient] = {}
         self._polling = Polling()
+        self._url_secret: bytes | None = None
 
     async def __call__(self, context: AsyncAttempt, payload: MediaPayload) -> dict[str, Any]:
-        url_secret = await context.ask(secrets.ensure, MEDIA_URLS)
+        url_secret = await self._secret_of_urls(context)
         source_image = await self._source_image(context, payload, url_secret)
         provider = context.task.provider
         orders = Orders(
             self._settings, context, payload, self._provider(provider), self._failpoints, polling=self._polling
         )
         order = await orders.take_up(source_image)
-        if order.status != OrderState.COMPLETED:
+        if order.status == OrderState.COMPLETED:
+            content_ids = [each.content_id for each in await context.ask(contents, order.generation_id)]
+        else:
             done = await orders.wait(order)
             await orders.begin_to_fetch(order, done)
             fetching = Fetching(self._settings, context, self._client(provider), self._storage, self._failpoints)
-            await orders.complete(order, await fetching.fetch(order, done.urls))
-        return await self._result(context, order, url_secret)
+            kept = await fetching.fetch(order, done.urls)
+            await orders.complete(order, kept)
+            content_ids = [each.content_id for each in kept]
+        return self._result(order, content_ids, url_secret)
 
     async def prepare(self, pool: Database) -> None:
         try:
@@ -68,13 +73,18 @@ class Media:
         names = [queue.partition(".")[2] for queue in queues]
         await OpenJobs(self._settings, self._storage, names, self._provider, ask).run()
 
-    async def _result(self, context: AsyncAttempt, order: GenerationRow, url_secret: bytes) -> dict[str, Any]:
-        kept = await context.ask(orders.contents, order.generation_id)
+    def _result(self, order: GenerationRow, content_ids: Sequence[UUID], url_secret: bytes) -> dict[str, Any]:
         return {
             "generation_id": str(order.generation_id),
-            "content_ids": [str(content.content_id) for content in kept],
-            "urls": [self._url(url_secret, content.content_id) for content in kept],
+            "content_ids": [str(content_id) for content_id in content_ids],
+            "urls": [self._url(url_secret, content_id) for content_id in content_ids],
         }
+
+    async def _secret_of_urls(self, context: AsyncAttempt) -> bytes:
+        """Kept, as the api keeps it: it stays the same."""
+        if self._url_secret is None:
+            self._url_secret = await context.ask(secrets.ensure, MEDIA_URLS)
+        return self._url_secret
 
     async def _source_image(self, context: AsyncAttempt, payload: MediaPayload, url_secret: bytes) -> str | None:
         """The URL that the provider is to begin with: the client's, or that of a file which Windlass keeps."""
@@ -82,7 +92,7 @@ class Media:
         if given is None or "://" in given:
             return given
         content_id = UUID(given)
-        if await context.ask(orders.picture_for, context.task_id, content_id) is None:
+        if await context.ask(picture_for, context.task_id, content_id) is None:
             raise InvalidInput(f"there is no content {content_id}", source_image=given)
         return self._url(url_secret, content_id)
 

@@ -13,15 +13,17 @@ from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.metrics import provider_call
 from windlass.shared.metrics.providers import MEDIA_BYTES
+from windlass.shared.order_states import OrderState
 from windlass.shared.providers.http.download import download
 from windlass.shared.settings import Settings
 from windlass.shared.storage import MediaStorage
-from windlass.shared.store.orders import NewContent
+from windlass.shared.store.order_steps import NewContent
 from windlass.shared.store.rows import GenerationRow
 
 
 class Fetching:
-    """One attempt's. What an attempt before it left unfinished goes first: no file stays without a row."""
+    """One attempt's. What an attempt before it left unfinished goes first: no file stays without a row. There is none
+    where nobody has begun to fetch before."""
 
     def __init__(
         self,
@@ -39,7 +41,8 @@ class Fetching:
 
     async def fetch(self, order: GenerationRow, urls: Sequence[str]) -> list[NewContent]:
         generation_id = order.generation_id
-        await sweep(self._settings, self._storage, generation_id)
+        if order.status == OrderState.FETCHING:
+            await sweep(self._settings, self._storage, generation_id)
         directory = downloads_of(self._settings, generation_id)
         directory.mkdir(parents=True)
         try:

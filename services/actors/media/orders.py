@@ -41,7 +41,15 @@ from windlass.shared.scrubbing import redact, scrub_document
 from windlass.shared.settings import Settings
 from windlass.shared.storable import storable
 from windlass.shared.store import orders
-from windlass.shared.store.orders import Intent, LatestOrder, NewContent
+from windlass.shared.store.order_steps import (
+    Intent,
+    LatestOrder,
+    NewContent,
+    OrderMove,
+    intend_each,
+    latest_of_each,
+    move_each,
+)
 from windlass.shared.store.rows import GenerationRow
 
 log = logging.getLogger("actors.media")
@@ -115,7 +123,7 @@ class Orders:
             prompt_id=payload.prompt_id,
             source_data=payload.source_data,
         )
-        if not await context.ask(orders.intend, context.task, intent):
+        if not await context.ask_together(intend_each, (context.task, intent)):
             self._lost()
         self._failpoints.reach("media-intended")
         # An attempt that is told to stop here, or whose time is up, leaves the intent as it is: the next one asks.
@@ -255,7 +263,7 @@ class Orders:
         )
 
     async def _latest(self) -> LatestOrder | None:
-        return await self._context.ask(orders.latest, self._context.task_id)
+        return await self._context.ask_together(latest_of_each, self._context.task_id)
 
     async def _known(self) -> LatestOrder:
         order = await self._latest()
@@ -267,7 +275,7 @@ class Orders:
             facts["cost_usd"] = self._configured.price_per_call
         if "response" in facts:
             facts["response"] = redact(storable(facts["response"]))
-        if not await self._context.ask(orders.move, self._context.task, generation_id, move, **facts):
+        if not await self._context.ask_together(move_each, OrderMove(self._context.task, generation_id, move, **facts)):
             self._lost()
 
     def _lost(self) -> None:

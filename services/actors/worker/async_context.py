@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from windlass.services.actors.worker.context import Context
+    from windlass.services.actors.worker.writing.gathered_calls import CallOfMany
 
 Answer = TypeVar("Answer")
 
@@ -25,6 +26,10 @@ class AsyncAttempt:
     async def ask(self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any) -> Answer:
         """A call of the store, made again until it is answered or the attempt should end; it is not left half done."""
         return await self.finish(self._context.ask_async(intent, *arguments, **options))
+
+    async def ask_together(self, call: "CallOfMany[Any, Answer]", item: Any) -> Answer:
+        """The same of a call that takes many: one commit for what many attempts ask at once."""
+        return await self.finish(self._context.ask_together(call, item))
 
     async def finish(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """Waits for what must not be left half done: it is given some time to come to its end although the attempt

@@ -6,7 +6,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from windlass.services.actors.worker.steps import Steps
 from windlass.services.actors.worker.stored_files import StoredFiles
 from windlass.services.actors.worker.stored_steps import StoredSteps
 from windlass.services.actors.worker.unreported import Unreported
+from windlass.services.actors.worker.writing.gathered_calls import CallOfMany
 from windlass.shared import db
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import TimedOut
@@ -53,6 +54,7 @@ class Context:
         calls: Calls | None = None,
         store: Callable[[Intent], Any] | None = None,
         begin_asking: Callable[[Intent], "Future[Any]"] | None = None,
+        begin_together: Callable[[CallOfMany[Any, Any], Any], "Future[Any]"] | None = None,
         settings: Settings | None = None,
         largest_output_bytes: int = 10_000_000,
         largest_output_event_bytes: int = 65_536,
@@ -62,6 +64,7 @@ class Context:
         self._calls = calls
         self._store = store
         self._begin_asking = begin_asking
+        self._begin_together = begin_together
         self._user_id: str | None = task.user_id
         self._settings = settings
         self._rate = RateTurn(self)
@@ -243,22 +246,35 @@ class Context:
         self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any
     ) -> Answer:
         """The same from an event loop, which goes on meanwhile."""
+        return await self._until_answered(lambda: self._asked(lambda database: intent(database, *arguments, **options)))
+
+    async def ask_together(self, call: CallOfMany[Any, Answer], item: Any) -> Answer:
+        """The same of a call that takes many: it goes with what other attempts ask of it meanwhile."""
+        begin = self._begin_together
+        if begin is None:
+            (answer,) = await self.ask_async(call, [item])
+            return answer
+        return await self._until_answered(lambda: self._in_time(begin(call, item)))
+
+    async def _until_answered(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         while True:
             try:
-                answer: Answer = await self._asked(lambda database: intent(database, *arguments, **options))
-                return answer
+                return await ask()
             except db.AWAY_OR_BUSY:
                 self.check()
                 await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     async def _asked(self, intent: Intent) -> Any:
-        """Waited for as long as by a thread. What is under way is not cancelled with who asks it, for the driver would
-        wait for the server's consent."""
         if self._begin_asking is None:
             assert self._store is not None, "an attempt that a worker runs is given the process' store"
             return await self.in_a_thread(self._store, intent)
+        return await self._in_time(self._begin_asking(intent))
+
+    async def _in_time(self, asked: "Future[Answer]") -> Answer:
+        """Waited for as long as by a thread. What is under way is not cancelled with who asks it, for the driver would
+        wait for the server's consent."""
         async with asyncio.timeout(self.settings.stop_grace_seconds / 2):
-            return await asyncio.shield(asyncio.wrap_future(self._begin_asking(intent)))
+            return await asyncio.shield(asyncio.wrap_future(asked))
 
     async def in_a_thread(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
         """Waits for what cannot be awaited, on a thread that no actor can keep busy."""

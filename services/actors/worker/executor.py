@@ -111,6 +111,7 @@ class Executor:
             calls=self._calls,
             store=self._writer.call,
             begin_asking=self._writer.begin_call,
+            begin_together=self._writer.begin_together,
             settings=self._settings,
             largest_output_bytes=self._settings.largest_output_bytes,
             largest_output_event_bytes=self._settings.largest_output_event_bytes,

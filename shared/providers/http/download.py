@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,7 +34,8 @@ class Downloaded:
 
 
 async def download(http: httpx.AsyncClient, url: str, to: Path, *, largest_bytes: int, seconds: float) -> Downloaded:
-    """Writes a new file and sees it to the disk; when anything fails, also by being cancelled, none is left.
+    """Writes a new file, which a power cut may still lose: it is on its way to where files are kept. When anything
+    fails, also by being cancelled, none is left.
 
     Errors are `Forbidden` (a private address, no https) and `ResultTooLarge`, which no repetition mends, and transient
     ones for all else. A 404, a page in place of a picture or half a file is often a storage that is not ready yet, and
@@ -44,7 +44,7 @@ async def download(http: httpx.AsyncClient, url: str, to: Path, *, largest_bytes
     file = to.open("xb")
     try:
         async with asyncio.timeout(seconds):
-            return await _fetch(http, url, file, to, largest_bytes)
+            return await _fetch(http, url, file, largest_bytes)
     except BaseException as error:
         _discard(file, to)
         if isinstance(error, TimeoutError):
@@ -52,7 +52,7 @@ async def download(http: httpx.AsyncClient, url: str, to: Path, *, largest_bytes
         raise
 
 
-async def _fetch(http: httpx.AsyncClient, url: str, file: BinaryIO, to: Path, largest_bytes: int) -> Downloaded:
+async def _fetch(http: httpx.AsyncClient, url: str, file: BinaryIO, largest_bytes: int) -> Downloaded:
     digest, size, beginning = hashlib.sha256(), 0, b""
     try:
         async with _opened(http, url) as response:
@@ -71,7 +71,7 @@ async def _fetch(http: httpx.AsyncClient, url: str, file: BinaryIO, to: Path, la
     except httpx.HTTPError as error:
         raise error_of_transport(_host(url), error) from error
     media_type, extension = _judge(url, beginning, response.headers.get("content-type", ""))
-    await asyncio.to_thread(_settle, file, to)
+    file.close()
     return Downloaded(size, digest.hexdigest(), media_type, extension)
 
 
@@ -114,18 +114,6 @@ def _judge(url: str, beginning: bytes, label: str) -> tuple[str, str]:
     if label not in NO_LABEL and label.partition("/")[0] != media_type.partition("/")[0]:
         raise ServiceUnavailable(f"What {_host(url)} sent is {media_type} and was called {label}", label=label)
     return media_type, extension
-
-
-def _settle(file: BinaryIO, path: Path) -> None:
-    """On the disk, with its name, before anybody is told that it is there."""
-    with file:
-        file.flush()
-        os.fsync(file.fileno())
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def _discard(file: BinaryIO, path: Path) -> None:

@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from tests.support.engine.store import Engine
 from windlass.shared.storage import MediaStorage
 from windlass.shared.store import orders
-from windlass.shared.store.orders import Intent, NewContent
+from windlass.shared.store.order_steps import Intent, NewContent
 from windlass.shared.store.tasks import Claimed
 
 

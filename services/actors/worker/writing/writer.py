@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from windlass.services.actors.worker.leases.clock import boot_time
 from windlass.services.actors.worker.starting.inputs import Inputs
 from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.starting.starts import Doorbell, Starts
+from windlass.services.actors.worker.writing.gathered_calls import CallOfMany, GatheredCalls
 from windlass.services.actors.worker.writing.group_commit import GroupCommit, Reply
 from windlass.services.actors.worker.writing.last_words import before_the_end, joined
 from windlass.shared import db, tracing
@@ -106,6 +107,7 @@ class Writer:
             prepare=self._with_what_was_said,
             apart=self._apart,
         )
+        self._gathered = GatheredCalls(self._loop, self._in_its_turn)
         self._ended_at_once = WRITE_BATCH.labels("ends")
         self._speaking: dict[UUID, Context] = {}
         self._unwritten: dict[UUID, tasks.Report] = {}
@@ -208,6 +210,10 @@ class Writer:
         calling = self._call_alone(intent, until=time.monotonic() + patience)
         return asyncio.run_coroutine_threadsafe(calling, self._loop)
 
+    def begin_together(self, call: CallOfMany[Any, Answer], item: Any) -> "Future[Answer]":
+        """The same of a call that takes many: it goes with what others ask of it meanwhile."""
+        return self._gathered.begin(call, item, patience_seconds=self._settings.stop_grace_seconds / 2)
+
     def close(self, timeout: float) -> None:
         """When every attempt has got its answer, there is nothing left to write."""
         self._loop.call_soon_threadsafe(self._stop_serving)
@@ -236,7 +242,7 @@ class Writer:
     async def _serve(self) -> None:
         self.pool = await db.open_pool(self._settings, "actors-writer", most=2)
         self._is_open.set()
-        duties = [self._serve_ends(), self._ends.offer_one_by_one()]
+        duties = [self._serve_ends(), self._ends.offer_one_by_one(), self._gathered.serve()]
         if self._starts is not None:
             duties += [self._starts.serve(), self._starts.help_itself()]
         self._serving = [asyncio.create_task(duty) for duty in duties]
@@ -246,11 +252,18 @@ class Writer:
     async def _call_alone(
         self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]], *, until: float
     ) -> Answer:
-        """One at a time: claims and ends share two connections with these, and never wait for more than one of them."""
         await self._is_open.wait()
-        async with self._one_at_a_time:
+
+        async def in_time(pool: db.Database) -> Answer:
             if time.monotonic() >= until:
                 raise TimeoutError
+            return await intent(pool)
+
+        return await self._in_its_turn(in_time)
+
+    async def _in_its_turn(self, intent: Callable[[db.Database], Awaitable[Answer]]) -> Answer:
+        """One at a time: claims and ends share two connections with these, and never wait for more than one of them."""
+        async with self._one_at_a_time:
             return await intent(self.pool)
 
     async def _serve_ends(self) -> None:

@@ -16,7 +16,7 @@ from tests.support.engine.webhooks import Endpoint, by_name
 from tests.support.engine.workflows import AWorkflow, a_workflow, in_a_workflow
 from windlass.shared.schedules.words import Overlap
 from windlass.shared.store import orders, tasks
-from windlass.shared.store.orders import Intent
+from windlass.shared.store.order_steps import Intent
 from windlass.shared.store.tasks import Ask, Claim, Claimed, Submission
 
 PROVIDERS = {"narrow": 6, "wide": None, "zealous": 8}

@@ -13,7 +13,7 @@ from windlass.shared.store import kept_files, orders, tasks
 from windlass.shared.store.flow_control import flow, rates
 from windlass.shared.store.kept_files import OwnFile
 from windlass.shared.store.operating import workers
-from windlass.shared.store.orders import Intent
+from windlass.shared.store.order_steps import Intent, OrderMove, move_each
 from windlass.shared.store.tasks import Claimed, Report, children, steps
 
 
@@ -137,6 +137,13 @@ async def move_order(yard: Yard) -> None:
     for attempt, generation_id in yard.orders[-2:]:
         await orders.move(yard.pool, attempt, generation_id, "fetch")
         await orders.move(yard.pool, None, generation_id, "fetch")
+
+
+@move
+@at("generations")
+async def move_orders(yard: Yard) -> None:
+    """Of many attempts at once, in any order."""
+    await move_each(yard.pool, [OrderMove(*each, "fetch") for each in reversed(yard.orders)])
 
 
 @move
