@@ -12,14 +12,21 @@ class Calls:
     def __init__(self) -> None:
         self._names: set[str] = set()
         self._is_for_all = True
+        self._answered: str | None = None
         self.heard = asyncio.Event()
 
     def hear(self, payload: str) -> None:
         """A notice of `wake_dispatcher`, or of a listener that may have missed some."""
+        answered, self._answered = self._answered, None
         if payload in {"", EVERYBODY}:
             self.call_for_all()
-        else:
+        elif payload != answered:
             self.call(payload.split("\n"))
+
+    def answer(self, name: str) -> None:
+        """The next notice is of the transaction that has just been heard of; if it calls for this one alone, nobody has
+        to look."""
+        self._answered = name
 
     def call(self, names: Iterable[str]) -> None:
         self._names.update(names)

@@ -69,9 +69,9 @@ def _bells(wanted: Ringing) -> list[Doorbell]:
     return [Doorbell(wanted.queue, each + (number < rest), number) for number in range(wanted.doorbells)]
 
 
-async def ring(publisher: Publisher, doorbells: Sequence[Doorbell], credit: CreditOut) -> None:
-    """Rings all of them. Their credit is out from now on, for a look may come before they are confirmed; what could not
-    be rung is taken off again."""
+async def ring(publisher: Publisher, doorbells: Sequence[Doorbell], credit: CreditOut) -> list[Doorbell]:
+    """Rings all of them, and returns those that were not rung. Their credit is out from now on, for a look may come
+    before they are confirmed; what could not be rung is taken off again."""
     started = time.monotonic()
     for bell in doorbells:
         credit.rung(bell.queue, bell.starts)
@@ -82,6 +82,7 @@ async def ring(publisher: Publisher, doorbells: Sequence[Doorbell], credit: Cred
     DISPATCH_BATCH.observe(len(doorbells))
     _count((bell for bell in doorbells if bell not in missed), "confirmed")
     _count(missed, "missed")
+    return missed
 
 
 def _count(doorbells: Iterable[Doorbell], result: str) -> None:

@@ -15,6 +15,10 @@ class Foresight:
     def learn(self, view: ProviderView) -> None:
         self._queues[view.name] = would_start(view)
 
+    def has_seen(self, provider: str) -> bool:
+        """Whether somebody has looked since it was last taken from."""
+        return provider in self._queues
+
     def take(self, queue: str) -> Doorbell | None:
         """Another one of the same provider has to be looked at first."""
         return Doorbell(queue, 1) if queue in self._queues.pop(provider_of(queue), ()) else None

@@ -17,7 +17,7 @@ from windlass.services.dispatcher.calls import EVERYBODY, Calls
 from windlass.services.dispatcher.credit import OUT_SECONDS, CreditOut
 from windlass.services.dispatcher.dispatch import dispatch_due, ring
 from windlass.services.dispatcher.foresight import Foresight
-from windlass.services.dispatcher.publisher import Publisher
+from windlass.services.dispatcher.publisher import Doorbell, Publisher
 from windlass.shared import db, tracing
 from windlass.shared.backoff import Backoff
 from windlass.shared.errors import words_of
@@ -127,7 +127,16 @@ class Dispatcher:
     def _hear_of_one(self, queue: str, tasks: asyncio.TaskGroup) -> None:
         """A task is due that nobody has looked at; if the last look has foreseen it, nobody has to."""
         if doorbell := self.foresight.take(queue):
-            tasks.create_task(ring(self.publisher, [doorbell], self.credit))
+            self.calls.answer(provider_of(queue))
+            tasks.create_task(self._ring_unseen(doorbell))
+
+    async def _ring_unseen(self, doorbell: Doorbell) -> None:
+        """Who starts it says so, which calls for the next look. Should nobody, it is looked at after a while."""
+        provider = provider_of(doorbell.queue)
+        if not await ring(self.publisher, [doorbell], self.credit):
+            await asyncio.sleep(OUT_SECONDS)
+        if not self.foresight.has_seen(provider):
+            self.calls.call([provider])
 
     def _hear_of_credit(self, payload: str) -> None:
         """Workers have used so many starts of each of these queues, and may have more to do there."""

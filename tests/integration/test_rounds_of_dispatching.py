@@ -218,16 +218,19 @@ async def test_calls_for_one_provider_do_not_put_off_what_becomes_due_at_another
         await until(is_rung_for, seconds=60)
 
 
+async def until_foreseen(engine: Engine, dispatcher: Dispatcher) -> None:
+    async def foresees() -> bool:
+        await engine.sql(f"SELECT {named('wake_dispatcher')}('{{probe}}')")
+        return dispatcher.foresight._queues.get("probe") == ["probe.probe"]
+
+    await until(foresees, seconds=60)
+
+
 @on_the_engine
 async def test_one_that_was_foreseen_is_rung_for_before_anybody_looks(engine: Engine, amqp_url: str) -> None:
     await serve(engine, capacity=10)
     async with rounds(engine, amqp_url) as round_, a_dispatcher(engine, amqp_url) as dispatcher:
-
-        async def foresees() -> bool:
-            await engine.sql(f"SELECT {named('wake_dispatcher')}('{{probe}}')")
-            return dispatcher.foresight._queues.get("probe") == ["probe.probe"]
-
-        await until(foresees, seconds=60)
+        await until_foreseen(engine, dispatcher)
         async with engine.pool.acquire() as other, other.transaction():
             await other.execute("LOCK TABLE workers IN ACCESS EXCLUSIVE MODE")  # whoever looks has to wait
             await engine.submit()
@@ -236,6 +239,22 @@ async def test_one_that_was_foreseen_is_rung_for_before_anybody_looks(engine: En
                 return round_.rung() == [1]
 
             await until(is_rung_for, seconds=60)
+
+
+@on_the_engine
+async def test_one_that_was_foreseen_and_that_nobody_starts_is_rung_for_again(engine: Engine, amqp_url: str) -> None:
+    await serve(engine, capacity=10)
+    async with rounds(engine, amqp_url) as round_, a_dispatcher(engine, amqp_url) as dispatcher:
+        await until_foreseen(engine, dispatcher)
+        await engine.submit()
+        rung = 0
+
+        async def is_rung_for_twice() -> bool:
+            nonlocal rung
+            rung += sum(round_.rung())
+            return rung >= 2
+
+        await until(is_rung_for_twice, seconds=60)
 
 
 @on_the_engine

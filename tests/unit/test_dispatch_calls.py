@@ -38,3 +38,23 @@ def test_nobody_named_calls_nobody() -> None:
     calls = Calls()
     calls.call(set())
     assert not calls.heard.is_set()
+
+
+def test_what_was_answered_calls_nobody_once() -> None:
+    calls = Calls()
+    calls.take()
+    calls.answer("one")
+    calls.hear("one")
+    assert not calls.heard.is_set()
+    calls.hear("one")
+    assert taken(calls) == {"one"}
+
+
+def test_a_notice_of_others_is_heard_whatever_was_answered() -> None:
+    calls = Calls()
+    calls.take()
+    calls.answer("one")
+    calls.hear("two\none")
+    assert taken(calls) == {"one", "two"}
+    calls.hear("one")
+    assert taken(calls) == {"one"}

@@ -19,7 +19,7 @@ RETURNS TABLE (
     retry_count int, max_retries int, interrupt_count int, stall_count int, rate_limited_count int,
     timeout_seconds float, waited_seconds float, retry_delays jsonb, concerns int, job_open boolean, is_guarded boolean,
     user_id text, queue text, word text
-) LANGUAGE plpgsql SET enable_seqscan = off AS $$
+) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     moment   timestamptz;

@@ -234,7 +234,7 @@ CREATE FUNCTION waiting_in_line(
     of_queues text[], at_most int, without uuid[], with_alone boolean, moment timestamptz, floors jsonb DEFAULT NULL
 )
 RETURNS TABLE (task_id uuid, queue text, lane text, priority int, available_at timestamptz, is_alone boolean)
-LANGUAGE plpgsql STABLE ROWS 20 SET enable_sort = off SET enable_seqscan = off AS $$
+LANGUAGE plpgsql STABLE ROWS 20 SET enable_sort = off AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -261,7 +261,7 @@ CREATE FUNCTION lock_in_order(
     of_queues text[], of_lanes text[], of_priorities int[], numbers int[], firsts timestamptz[], without uuid[],
     moment timestamptz
 )
-RETURNS uuid[] LANGUAGE plpgsql SET enable_sort = off SET enable_seqscan = off AS $$
+RETURNS uuid[] LANGUAGE plpgsql SET enable_sort = off AS $$
 BEGIN
     IF of_queues IS NULL THEN RETURN '{}'; END IF;
     RETURN ARRAY(

@@ -46,11 +46,9 @@ $$;
 -- Takes ended parents off what their children wait for, and returns the children that have to be counted anew: those
 -- that one of them has failed, and those that may wait for nobody now. So a join of a thousand is counted once, and not
 -- at each of their ends. A parent is taken off by the transaction that ended it, and whoever comes later counts. One
--- that has lived again may be taken off twice: too early, and then the count says so, but never too late. For one child
--- Postgres would plan anew at each call, which takes longer than the call.
+-- that has lived again may be taken off twice: too early, and then the count says so, but never too late.
 
-CREATE FUNCTION count_down(children uuid[], ended uuid[]) RETURNS uuid[]
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+CREATE FUNCTION count_down(children uuid[], ended uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     many    uuid[];
     waiting uuid[];
@@ -122,7 +120,7 @@ END $$;
 -- So are those of another workflow that somebody else has locked: nobody moves what a workflow counts without it.
 
 CREATE FUNCTION lock_dependents(parents uuid[], children uuid[], locked uuid[], revived boolean)
-RETURNS uuid[] LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
     highest uuid := (SELECT each FROM unnest(locked) AS each ORDER BY each DESC LIMIT 1);
     behind  uuid[];

@@ -38,7 +38,7 @@ END $$;
 -- is chosen, and for so few Postgres would plan anew each time.
 
 CREATE FUNCTION with_free_subjects(chosen uuid[]) RETURNS uuid[]
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     subjects record;
     free     uuid[];
