@@ -20,6 +20,7 @@ from tests.support.servers.private_servers import new_directory, running_servers
 from tests.support.waiting import wait_until
 
 RUNS = int(os.environ.get("RUNS", "200"))
+TURNS = 5
 RUN_SECONDS = 0.05
 PROJECTS = int(os.environ.get("PROJECTS", "1000"))
 ITEMS = int(os.environ.get("ITEMS", "10000"))
@@ -45,27 +46,32 @@ class Projects:
         self.log = log
 
     def hand_overs(self) -> tuple[float, float]:
-        """Median seconds from an end to the next start: of a slot with a backlog, and of a loop, one after the other.
+        """Median seconds from an end to the next start: of a slot with a backlog, and of a loop, in turns.
 
         Both have one at a time, and the same work.
         """
-        work = {"actor": "probe", "payload": {"seconds": RUN_SECONDS}, "tags": ["plain"]}
-        self.client.submit_many([{**work, "provider": "single"}] * (RUNS + 1))
-        plain = self._median_gap("plain")
-        project = self.make([{**work, "tags": ["looped"]}] * (RUNS + 1))
-        self._post(f"/projects/{project}/run", {"mode": "loop"})
-        return plain, self._median_gap("looped")
+        plain: list[float] = []
+        looped: list[float] = []
+        work = {"actor": "probe", "payload": {"seconds": RUN_SECONDS}}
+        for turn in range(TURNS):
+            slot = {**work, "provider": "single", "tags": [f"plain-{turn}"]}
+            self.client.submit_many([slot] * (RUNS // TURNS + 1))
+            plain += self._gaps(f"plain-{turn}")
+            project = self.make([{**work, "tags": [f"looped-{turn}"]}] * (RUNS // TURNS + 1))
+            self._post(f"/projects/{project}/run", {"mode": "loop"})
+            looped += self._gaps(f"looped-{turn}")
+        return statistics.median(plain), statistics.median(looped)
 
-    def _median_gap(self, tag: str) -> float:
+    def _gaps(self, tag: str) -> list[float]:
         ended = f"SELECT count(*) FROM ({SPANS}) AS spans WHERE completed_at IS NOT NULL"
+        all_of_them = RUNS // TURNS + 1
         wait_until(
-            f"all {tag}", lambda: ask(self.url, ended, [tag])[0][0] == RUNS + 1, seconds=DRAIN_SECONDS, every=0.5
+            f"all {tag}", lambda: ask(self.url, ended, [tag])[0][0] == all_of_them, seconds=DRAIN_SECONDS, every=0.5
         )
         rows = ask(self.url, SPANS, [tag])
-        gaps: list[float] = [
+        return [
             (after["started_at"] - before["completed_at"]).total_seconds() for before, after in itertools.pairwise(rows)
         ]
-        return statistics.median(gaps)
 
     def idle(self) -> tuple[Counter[str], Counter[str]]:
         """What is asked of Postgres in a minute, without projects and with so many that stand still."""

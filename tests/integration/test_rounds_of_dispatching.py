@@ -242,19 +242,26 @@ async def test_one_that_was_foreseen_is_rung_for_before_anybody_looks(engine: En
 
 
 @on_the_engine
-async def test_one_that_was_foreseen_and_that_nobody_starts_is_rung_for_again(engine: Engine, amqp_url: str) -> None:
-    await serve(engine, capacity=10)
-    async with rounds(engine, amqp_url) as round_, a_dispatcher(engine, amqp_url) as dispatcher:
-        await until_foreseen(engine, dispatcher)
-        await engine.submit()
-        rung = 0
+async def test_one_that_was_foreseen_is_looked_at_if_nobody_has_looked_when_it_should_have_started(
+    engine: Engine, amqp_url: str
+) -> None:
+    async with rounds(engine, amqp_url) as round_:
+        dispatcher = Dispatcher(round_.settings, engine.pool)
+        dispatcher.publisher = round_.publisher
+        dispatcher.calls.take()
 
-        async def is_rung_for_twice() -> bool:
-            nonlocal rung
-            rung += sum(round_.rung())
-            return rung >= 2
+        async def called_for(*, is_looked_at: bool) -> set[str] | None:
+            dispatcher.foresight._queues["probe"] = ["probe.probe"]
+            async with asyncio.TaskGroup() as tasks:
+                dispatcher._hear_of_one("probe.probe", tasks)
+                assert not dispatcher.foresight.has_seen("probe")
+                if is_looked_at:
+                    dispatcher.foresight._queues["probe"] = []
+            return dispatcher.calls.take()
 
-        await until(is_rung_for_twice, seconds=60)
+        assert await called_for(is_looked_at=False) == {"probe"}
+        assert await called_for(is_looked_at=True) == set()
+        assert round_.rung() == [1, 1]
 
 
 @on_the_engine
