@@ -151,7 +151,10 @@ def test_the_page_s_commands_do_what_they_say(
         _, *arguments = shlex.split(command, comments=True)
         if arguments != ["drill"]:
             done = run(*arguments)
-            assert (done.code, "Traceback" in done.err) == (0, False), (line, done)
+            # What the doctor finds to mend depends on the machine, and is no fault of the command.
+            is_fine = done.code == 0 or (arguments == ["doctor"] and "to mend" in done.err)
+            assert is_fine, (line, done)
+            assert "Traceback" not in done.err, (line, done)
     assert {installed.client.get(each)["status"] for each in waiting} == {"cancelled"}
     assert list(Path("pictures").iterdir())
     run("providers", "set", "probe", "--limit", "default")

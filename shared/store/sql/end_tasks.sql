@@ -132,7 +132,8 @@ BEGIN
            jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, m.via, m.status, moment))
            FILTER (WHERE m.told <> 0 AND NOT (m.via = 'complete' AND :counted_alone(m.told)))
     INTO ended, left_by, outcome, actors, owners, ages, final, heard, woken, counted, seqs, moves
-    FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m;
+    -- OFFSET 0: whom it concerns is asked once for each, and not wherever it is used.
+    FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved OFFSET 0) AS m;
 
     IF ended IS NOT NULL THEN
         IF heard IS NOT NULL THEN

@@ -36,8 +36,8 @@ BEGIN
     ) AS g;
 
     PERFORM count_moves(
-        ARRAY(SELECT m.task_id FROM jsonb_to_recordset(moves) AS m(task_id uuid)), told.workflows, told.keys, told.total,
-        told.live, told.completed, told.dead, told.cancelled, told.failures);
+        ARRAY(SELECT m.task_id FROM jsonb_to_recordset(moves) AS m(task_id uuid)), told.workflows, told.keys,
+        told.total, told.live, told.completed, told.dead, told.cancelled, told.failures);
 END $$;
 
 -- The same of many that are new, or have completed, and concern a workflow alone: to write down a move for each and to
