@@ -7,8 +7,7 @@
 -- holds its slot already. After a pause and while a breaker is half-open one task goes first: its claim token becomes
 -- the provider's trial token. Whose concurrency key is full is parked. Who is suspected of killing workers is left to
 -- `claim_tasks`, and who is to be left `aside` to nobody. A row without a task is a word about a queue: `more` is due
--- there than was given, or a `suspect` is. No small table is read through for each task: a few workflows, the dead
--- versions of their rows and an id to be parsed for each of them take ten times as long as the index.
+-- there than was given, or a `suspect` is.
 
 CREATE FUNCTION claim_next(
     of_queues text[], places int[], tokens uuid[], aside uuid[], claimant text, epoch int, lease_seconds float,

@@ -70,9 +70,11 @@ BEGIN
         queues := own;
         words := array_fill('more'::text, ARRAY[cardinality(own)]);
     END IF;
-    -- OFFSET 0 keeps the queues out, by which all that is due could be read instead.
+    -- OFFSET 0 keeps the queues out, by which all that is due could be read instead. So could it where the planner
+    -- believes that there are no tasks and takes one index for as good as another: only the right one has this order.
     SELECT t.queue INTO suspect FROM (
-        SELECT * FROM tasks WHERE tasks.suspicion >= 2 AND tasks.status IN :sources_of_claim OFFSET 0
+        SELECT * FROM tasks WHERE tasks.suspicion >= 2 AND tasks.status IN :sources_of_claim
+        ORDER BY tasks.suspicion OFFSET 0
     ) AS t
     WHERE t.queue = ANY (own) AND :due_at(moment) LIMIT 1;
     IF suspect IS NOT NULL THEN
@@ -228,7 +230,7 @@ END $$;
 
 -- Those that are due and not chosen yet, as far as `at_most` of each queue, lane and priority; with those that must run
 -- alone only where they stand in line, and while a slot is left to them. Nothing may be sorted here, so that only the
--- index serves that has them in order; nor may the few workflows of a small installation be read through for each task.
+-- index serves that has them in order.
 
 CREATE FUNCTION waiting_in_line(
     of_queues text[], at_most int, without uuid[], with_alone boolean, moment timestamptz, floors jsonb DEFAULT NULL
