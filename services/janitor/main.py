@@ -34,7 +34,7 @@ class Janitor:
         self._rings = Rings(premises)
         self._calls = Calls(premises)
         self._pulse = Pulse(premises.settings, lives=self._rings.lives)
-        self._timer = Timer(premises, self.instance_id, on_answer=self._is_ready)
+        self._timer = Timer(premises, self.instance_id, on_answer=self._is_ready, call=self._calls.call)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:

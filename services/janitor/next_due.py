@@ -4,10 +4,8 @@ import asyncio
 import time
 from uuid import UUID
 
+from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared.process.lifetime import until_set
-
-FOR_EVER = 3600.0
-"""And then once more."""
 
 
 class NextDue:
@@ -45,7 +43,7 @@ class NextDue:
         """Until something is due or called for."""
         while not self._called and not self._may_have_missed_calls:
             self._changed.clear()
-            left = FOR_EVER if self._at is None else self._at - time.monotonic()
+            left = UNTIL_CALLED if self._at is None else self._at - time.monotonic()
             if left <= 0:
                 return
             await until_set(self._changed, at_most_seconds=left)

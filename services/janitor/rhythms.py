@@ -14,8 +14,11 @@ class Rhythm(StrEnum):
     HOUR = "hour"
     """Periodiq rings, over RabbitMQ, for one janitor of all."""
     CALL = "call"
-    """Whenever somebody calls by NOTIFY, and now and then in case a call was lost."""
+    """Whenever somebody calls by NOTIFY, and where the timer's look finds something, in case a call was lost."""
 
 
 TIMES = {Rhythm.MINUTE: "* * * * *", Rhythm.HOUR: "7 * * * *"}
 """Of those that periodiq rings for."""
+
+UNTIL_CALLED = 3600.0
+"""Seconds, for a duty that has found nothing: what a call has missed is found by the timer's look."""

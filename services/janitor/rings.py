@@ -10,13 +10,15 @@ from contextlib import suppress
 
 import dramatiq
 
+from windlass.services.janitor.idleness import busy, look_around
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.rhythms import Rhythm
 from windlass.services.janitor.schedule import BROKER_AWAY, boot
 from windlass.services.janitor.table import duties_of
-from windlass.services.janitor.wall import perform_all
+from windlass.services.janitor.wall import EXPECTED, perform_all
 from windlass.shared.backoff import Backoff
 from windlass.shared.broker import threads_live
+from windlass.shared.errors import words_of
 
 log = logging.getLogger("janitor")
 
@@ -63,7 +65,10 @@ class Rings:
         assert task is not None, "it runs in the loop"
         self._under_way.add(task)
         try:
-            await perform_all(duties_of(rhythm), self._premises)
+            look = await look_around(self._premises)
+            await perform_all(busy(duties_of(rhythm), look), self._premises)
+        except EXPECTED as error:
+            log.warning("the duties of this %s: again next time (%s)", rhythm, words_of(error))
         finally:
             self._under_way.discard(task)
 

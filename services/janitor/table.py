@@ -48,7 +48,7 @@ async def blocked(at: Premises) -> None:
 
 async def keys(at: Premises) -> float:
     called_by, at.keys_called_by = at.keys_called_by, set()
-    return await recheck_keys(at.listening, at.settings, called_by)
+    return await recheck_keys(at.listening, called_by)
 
 
 async def unaccounted(at: Premises) -> None:
@@ -64,11 +64,11 @@ DUTIES = (
     Duty("stale", Rhythm.LEASES, stale),
     Duty("expired", Rhythm.LEASES, lambda at: bury_expired(at.pool)),
     Duty("approvals", Rhythm.LEASES, lambda at: expire_approvals(at.pool)),
-    Duty("dependents", Rhythm.CALL, lambda at: settle_dependents(at.listening, at.settings)),
-    Duty("workflows", Rhythm.CALL, lambda at: look_after_workflows(at.listening, at.settings)),
+    Duty("dependents", Rhythm.CALL, lambda at: settle_dependents(at.listening)),
+    Duty("workflows", Rhythm.CALL, lambda at: look_after_workflows(at.listening)),
     Duty("keys", Rhythm.CALL, keys),
-    Duty("projects", Rhythm.CALL, lambda at: look_after_projects(at.listening, at.settings)),
-    Duty("endpoints", Rhythm.CALL, lambda at: look_after_endpoints(at.listening, at.settings)),
+    Duty("projects", Rhythm.CALL, lambda at: look_after_projects(at.listening)),
+    Duty("endpoints", Rhythm.CALL, lambda at: look_after_endpoints(at.listening)),
     Duty("bulk", Rhythm.CALL, lambda at: at.bulk_runner.do_a_round()),
     Duty("memory", Rhythm.CALL, lambda at: gather_memory(at.pool, at.settings)),
     Duty("vector_indexes", Rhythm.CALL, lambda at: look_after_indexes(at.pool, at.settings)),

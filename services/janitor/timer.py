@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from windlass.services.janitor.idleness import busy, look_around
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.rhythms import Rhythm
 from windlass.services.janitor.table import duties_of
@@ -12,7 +13,6 @@ from windlass.services.janitor.wall import EXPECTED, perform_all
 from windlass.shared import db
 from windlass.shared.errors import words_of
 from windlass.shared.store.operating import reports
-from windlass.shared.store.operating.next_looks import next_looks
 
 log = logging.getLogger("janitor")
 
@@ -23,10 +23,13 @@ SHORTEST_SLEEP_SECONDS = 0.05
 class Timer:
     """Says at every look that this janitor is there, and judges nobody soon after Postgres was out of reach."""
 
-    def __init__(self, premises: Premises, instance_id: str, *, on_answer: Callable[[], None]) -> None:
+    def __init__(
+        self, premises: Premises, instance_id: str, *, on_answer: Callable[[], None], call: Callable[[str], None]
+    ) -> None:
         self._premises = premises
         self._instance_id = instance_id
         self._on_answer = on_answer
+        self._call = call
         self._asked_at = self._judges_from = 0.0
 
     async def run(self) -> None:
@@ -55,7 +58,7 @@ class Timer:
             self._judges_from = time.monotonic() + self._premises.patience_seconds
 
     async def _recover(self) -> float:
-        """Takes back what is stale, and returns how long to sleep."""
+        """Takes back what is stale, calls for what nobody has called for, and returns how long to sleep."""
         at = self._premises
         details = {"unaccounted_tasks": at.unaccounted, "workflow_drift": at.workflow_drift}
         at.heard_at = await reports.say(at.pool, "janitor", self._instance_id, healthy=True, details=details)
@@ -64,12 +67,16 @@ class Timer:
         wait = self._judges_from - time.monotonic()
         if wait > 0:
             return wait
-        for outcome in await perform_all(duties_of(Rhythm.LEASES), at):
-            if isinstance(outcome.error, db.AWAY_OR_BUSY):
-                raise outcome.error
-        looks = await next_looks(at.pool)
-        at.next_schedule.in_seconds(looks.schedule_seconds)
-        next_expiry = looks.lease_seconds
+        look = await look_around(at)
+        for duty in busy(duties_of(Rhythm.CALL), look):
+            self._call(duty.name)
+        if due := busy(duties_of(Rhythm.LEASES), look):
+            for outcome in await perform_all(due, at):
+                if isinstance(outcome.error, db.AWAY_OR_BUSY):
+                    raise outcome.error
+            look = await look_around(at)
+        at.next_schedule.in_seconds(look.schedule_seconds)
+        next_expiry = look.lease_seconds
         # An outage that falls between two looks must be too short to cost anybody a lease.
         longest = min(at.settings.safety_poll_seconds, at.settings.lease_seconds / 2)
         return longest if next_expiry is None else min(max(next_expiry, SHORTEST_SLEEP_SECONDS), longest)

@@ -14,6 +14,7 @@ from tests.support.engine.rated import claim_together
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.janitor.duties.keys import AGAIN_SECONDS, recheck_keys
 from windlass.services.janitor.duties.untold import tell_again
+from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared.holds import Hold
 from windlass.shared.settings import Settings
 from windlass.shared.store import functions, tasks
@@ -22,7 +23,6 @@ from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import untold
 
 A = with_key("a")
-SETTINGS = Settings()
 
 
 def limited(limit: int | None) -> Settings:
@@ -31,7 +31,7 @@ def limited(limit: int | None) -> Settings:
 
 
 async def recheck(engine: Engine, *called_by: str) -> float:
-    return await recheck_keys(engine.pool, SETTINGS, called_by)
+    return await recheck_keys(engine.pool, called_by)
 
 
 @on_the_engine
@@ -44,7 +44,7 @@ async def test_the_janitor_lets_go_on_what_an_end_has_left(engine: Engine) -> No
     for attempt in attempts[:2]:
         await engine.finish(attempt, concerns=0)
     assert await parked(engine, ids) == ids
-    assert await recheck(engine) == SETTINGS.safety_poll_seconds
+    assert await recheck(engine) == UNTIL_CALLED
     assert await parked(engine, ids) == [ids[1], *ids[3:]]
     await recheck(engine)
     assert await parked(engine, ids) == [ids[1], *ids[3:]]

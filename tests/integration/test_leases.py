@@ -9,7 +9,7 @@ import pytest
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.shared.store import tasks
 from windlass.shared.store.operating import workers
-from windlass.shared.store.operating.next_looks import next_looks
+from windlass.shared.store.operating.looks import look
 from windlass.shared.store.tasks import Claimed
 
 
@@ -200,10 +200,10 @@ async def test_a_task_that_died_with_its_worker_buries_its_dependents(engine: En
 
 @on_the_engine
 async def test_the_sweep_knows_when_the_next_lease_runs_out(engine: Engine) -> None:
-    assert (await next_looks(engine.pool)).lease_seconds is None
+    assert (await look(engine.pool)).lease_seconds is None
     await engine.start(await engine.submit(), lease_seconds=1000)
     await engine.start(await engine.submit(), lease_seconds=500)
-    seconds = (await next_looks(engine.pool)).lease_seconds
+    seconds = (await look(engine.pool)).lease_seconds
     assert seconds is not None
     assert 400 < seconds <= 500
 

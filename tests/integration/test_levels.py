@@ -13,7 +13,7 @@ from windlass.shared.store import functions, tasks
 from windlass.shared.store.flow_control import providers
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import reconciliation
-from windlass.shared.store.operating.next_looks import next_looks
+from windlass.shared.store.operating.looks import look
 from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import Refused
 
@@ -89,7 +89,7 @@ async def test_a_janitor_passes_over_them_and_comes_to_an_end(engine: Engine) ->
     assert await tasks.stall(engine.pool) == []
     await bury_expired(engine.pool)
     assert await left_alone(engine, *rows)
-    assert (await next_looks(engine.pool)).lease_seconds is None, "else it would look again at once, for ever"
+    assert (await look(engine.pool)).lease_seconds is None, "else it would look again at once, for ever"
     found = await reconciliation.count_unaccounted(engine.pool, after_seconds=60, heard_within_seconds=30)
     assert set(found.values()) == {0}
 

@@ -12,7 +12,6 @@ from tests.support.engine.store import A_FAILURE, RULES, Engine, an_ending, on_t
 from windlass.services.janitor.duties.projects import look_after_projects
 from windlass.shared import db
 from windlass.shared.filters import Filter
-from windlass.shared.settings import Settings
 from windlass.shared.store import projects, tasks
 from windlass.shared.store.functions import named
 from windlass.shared.store.projects import looking_after
@@ -355,7 +354,7 @@ async def test_after_a_bulk_requeue_the_item_at_the_head_is_what_runs(engine: En
     assert after is not None
     assert (after.changed, after.requeued) == (0, 1)
     former = await project.task()
-    await look_after_projects(engine.pool, Settings())
+    await look_after_projects(engine.pool)
     assert await project.running() == "one"
     assert await engine.status(former) == "cancelled"
     assert (await project.items())["two"] == "waiting"
@@ -363,7 +362,7 @@ async def test_after_a_bulk_requeue_the_item_at_the_head_is_what_runs(engine: En
     await project.finish()
     assert await project.running() == "two"
     await project.claimed()
-    await look_after_projects(engine.pool, Settings())
+    await look_after_projects(engine.pool)
     assert await project.running() == "two"
 
 

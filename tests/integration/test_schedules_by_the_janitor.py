@@ -7,14 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from tests.integration.test_duties import premises_of, under_way
+from tests.integration.test_duties import a_timer, premises_of, under_way
 from tests.support.engine.schedules import Schedule, started
 from tests.support.engine.store import A_FAILURE, Engine, on_the_engine, until
 from windlass.services.janitor.calls import Calls
 from windlass.services.janitor.next_due import NextDue
 from windlass.services.janitor.schedules import keep_schedules
-from windlass.services.janitor.timer import Timer
-from windlass.shared.store.operating.next_looks import next_looks
+from windlass.shared.store.operating.looks import look
 from windlass.shared.store.schedules import reading
 
 EVERY = timedelta(hours=1)
@@ -31,7 +30,7 @@ async def due_in(engine: Engine, seconds: float, name: str = "soon", **fields: o
 async def test_it_starts_what_is_due_and_goes_on_with_what_waits_by_being_called(engine: Engine) -> None:
     at = premises_of(engine)
     calls = Calls(at)
-    timer = Timer(at, "janitor", on_answer=lambda: None)
+    timer = a_timer(at, calls.call)
     async with under_way(timer.run(), calls.listen(), keep_schedules(at)):
 
         async def is_listening() -> bool:
@@ -57,7 +56,7 @@ async def test_three_janitors_start_many_once(engine: Engine) -> None:
     schedules = [await due_in(engine, 0.5, f"number {number}") for number in range(40)]
     premises = [premises_of(engine) for _ in range(3)]
     for each in premises:
-        each.next_schedule.in_seconds((await next_looks(engine.pool)).schedule_seconds)
+        each.next_schedule.in_seconds((await look(engine.pool)).schedule_seconds)
     async with under_way(*(keep_schedules(each) for each in premises)) as running:
 
         async def all_started() -> bool:
@@ -86,7 +85,7 @@ async def test_idle_schedules_cost_no_statement(engine: Engine) -> None:
     plan = await engine.pool.fetch("EXPLAIN SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL")
     assert "schedules_due" in str(plan), "the one look that finds the next reads one entry"
     at = premises_of(engine)
-    at.next_schedule.in_seconds((await next_looks(engine.pool)).schedule_seconds)
+    at.next_schedule.in_seconds((await look(engine.pool)).schedule_seconds)
     async with under_way(keep_schedules(at)) as (running,):
         asked: list[str] = []
 

@@ -5,7 +5,7 @@ import pytest
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.engine.webhooks import Endpoint, ready, told_of
 from windlass.services.janitor.duties.endpoints import look_after_endpoints, recheck_endpoints
-from windlass.shared.settings import Settings
+from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared.store import webhooks
 from windlass.shared.store.functions import named
 
@@ -150,12 +150,11 @@ async def test_a_disabled_one_is_tried_once_a_day_and_heals_by_itself(engine: En
     await engine.sql("UPDATE webhooks SET failing_since = failing_since - interval '5 days'")
     oldest = (await endpoint.deliveries())[0]
     await endpoint.answer(oldest, 500)
-    settings = Settings()
-    assert await look_after_endpoints(engine.pool, settings) == settings.safety_poll_seconds
+    assert await look_after_endpoints(engine.pool) == UNTIL_CALLED
     assert await endpoint.states() == ["held", "held"], "a day has to pass"
     for answer, states in ((500, ["held", "held"]), (200, ["delivered", "waiting"])):
         await engine.sql("UPDATE webhooks SET probe_at = clock_timestamp() WHERE probe_at IS NOT NULL")
-        await look_after_endpoints(engine.pool, settings)
+        await look_after_endpoints(engine.pool)
         assert await endpoint.states() == ["waiting", "held"]
         await endpoint.answer(oldest, answer)
         assert await endpoint.states() == states
@@ -169,7 +168,7 @@ async def test_after_thirty_days_nobody_tries_a_disabled_one(engine: Engine) -> 
     await engine.sql("UPDATE webhooks SET failing_since = failing_since - interval '5 days'")
     await endpoint.answer((await endpoint.deliveries())[0], 500)
     await engine.sql("UPDATE webhooks SET probe_at = now(), changed_at = now() - interval '31 days'")
-    await look_after_endpoints(engine.pool, Settings())
+    await look_after_endpoints(engine.pool)
     assert (await endpoint.row()).probe_at is None, "that was the last time"
 
 
@@ -292,7 +291,7 @@ async def test_what_somebody_has_locked_is_left_to_the_janitor(engine: Engine) -
     async with engine.holding("SELECT 1 FROM tasks WHERE task_id = $1 FOR UPDATE", second.task_id):
         await webhooks.disable(engine.pool, endpoint.webhook_id)
         assert await endpoint.states() == ["held", "waiting", "held"]
-    await look_after_endpoints(engine.pool, Settings())
+    await look_after_endpoints(engine.pool)
     assert await endpoint.states() == ["held"] * 3
     assert await webhooks.look_after(engine.pool) is None
 
@@ -315,7 +314,7 @@ async def test_many_are_released_in_pages_that_the_janitor_goes_on_with(engine: 
         )
     await webhooks.enable(engine.pool, endpoint.webhook_id, replay=True)
     assert await engine.count("held = '{endpoint}'") == 103
-    await look_after_endpoints(engine.pool, Settings())
+    await look_after_endpoints(engine.pool)
     assert await engine.count("held = '{endpoint}'") == 0
 
 

@@ -4,6 +4,7 @@ import logging
 import time
 from uuid import UUID
 
+from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared import db
 from windlass.shared.metrics.services import JANITOR_DUTY_FAILURES
 from windlass.shared.settings import Settings
@@ -27,7 +28,10 @@ class BulkRunner:
 
     async def do_a_round(self) -> float:
         """A chunk of every job; returns how long the next round has time."""
-        jobs = [job for job in await bulk.unfinished(self._pool) if not self._is_aside(job.bulk_id)]
+        unfinished = await bulk.unfinished(self._pool)
+        if not unfinished:
+            return UNTIL_CALLED
+        jobs = [job for job in unfinished if not self._is_aside(job.bulk_id)]
         moved = [await self._move(job) for job in jobs]
         if any(moved):
             return 0

@@ -2,8 +2,8 @@
 
 import logging
 
+from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared import db
-from windlass.shared.settings import Settings
 from windlass.shared.store import webhooks
 
 log = logging.getLogger("janitor")
@@ -13,12 +13,12 @@ AGAIN_SECONDS = 0.1
 MOST_IN_A_ROUND = 200
 
 
-async def look_after_endpoints(connection: db.Database, settings: Settings) -> float:
+async def look_after_endpoints(connection: db.Database) -> float:
     """One after another; returns how long to wait for the next time. What somebody else has locked stays to be done."""
     try:
         for _ in range(MOST_IN_A_ROUND):
             if await webhooks.look_after(connection) is None:
-                return settings.safety_poll_seconds
+                return UNTIL_CALLED
     except db.CONTENDED:
         pass
     return AGAIN_SECONDS

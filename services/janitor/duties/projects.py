@@ -4,9 +4,9 @@ import logging
 from datetime import datetime
 from uuid import UUID
 
+from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared.db import CONTENDED, Database
 from windlass.shared.metrics.projects import RUN_SECONDS, RUNS, STOPS
-from windlass.shared.settings import Settings
 from windlass.shared.store import projects
 from windlass.shared.store.projects import looking_after
 from windlass.shared.store.projects.looking_after import Said
@@ -17,7 +17,7 @@ AGAIN_SECONDS = 0.5
 """While something that is to be stopped by force still lives, and when somebody was in the way."""
 
 
-async def look_after_projects(connection: Database, settings: Settings) -> float:
+async def look_after_projects(connection: Database) -> float:
     """Whenever something has happened to one; returns how long to wait for the next."""
     while events := await looking_after.say_events(connection):
         for event in events:
@@ -30,7 +30,7 @@ async def look_after_projects(connection: Database, settings: Settings) -> float
         ]
     except CONTENDED:
         return AGAIN_SECONDS
-    return settings.safety_poll_seconds if all(proven) else AGAIN_SECONDS
+    return UNTIL_CALLED if all(proven) else AGAIN_SECONDS
 
 
 async def stop_by_force(db: Database, project_id: UUID) -> bool:

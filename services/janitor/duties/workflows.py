@@ -2,8 +2,8 @@
 
 import logging
 
+from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared import db
-from windlass.shared.settings import Settings
 from windlass.shared.store.workflows import approvals, controlling
 
 log = logging.getLogger("janitor")
@@ -12,7 +12,7 @@ AGAIN_SECONDS = 0.1
 """When somebody was in the way."""
 
 
-async def look_after_workflows(connection: db.Database, settings: Settings) -> float:
+async def look_after_workflows(connection: db.Database) -> float:
     """Makes the tasks of lists that are there, goes on with what was begun, and says what has changed; returns how long
     to wait for the next."""
     try:
@@ -23,7 +23,7 @@ async def look_after_workflows(connection: db.Database, settings: Settings) -> f
         await say_what_happened(connection)
     except db.CONTENDED:
         return AGAIN_SECONDS
-    return settings.safety_poll_seconds
+    return UNTIL_CALLED
 
 
 async def say_what_happened(connection: db.Database) -> None:

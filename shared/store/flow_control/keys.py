@@ -8,7 +8,7 @@ from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetchrow
 from windlass.shared.toml_tables import DEFAULT_ACTORS
 
-CHANNEL = "windlass_keys"
+CHANNEL = "windlass_concurrency"
 """Called with the name of a provider where keys may have room, or with none for all of them."""
 
 KEYS_AT_ONCE = 200

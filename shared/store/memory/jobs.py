@@ -61,6 +61,12 @@ async def backfill(db: Database) -> int:
     return filed
 
 
+async def is_memory_waiting(db: Database) -> bool:
+    """Whether anything is left to be gathered, or a model to be filled or activated."""
+    waiting: bool = await db.fetchval(f"SELECT {named('is_memory_waiting')}()")
+    return waiting
+
+
 async def of_model(db: Database, job_id: UUID) -> JobOfModel | None:
     return await fetchrow(
         db,

@@ -31,6 +31,13 @@ BEGIN
     PERFORM pg_notify('windlass_due', actor || '.' || provider);
 END $$;
 
+-- Something is to be remembered, or a model to be filled: whichever janitor is idle waits for this.
+
+CREATE FUNCTION wake_memory() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('windlass_memory', '');
+END $$;
+
 CREATE FUNCTION providers_of(task_ids uuid[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (

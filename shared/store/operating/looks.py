@@ -1,31 +1,37 @@
-"""When a janitor's timer has to look again: one question for all that it waits for."""
+"""What a janitor's timer has to know: one question for all that it waits for, and for all that there is to do."""
 
 from windlass.shared.db import Database
 from windlass.shared.store import functions
+from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetchrow
 
 
-class NextLooks(Record):
+class Look(Record):
     """In so many seconds by Postgres' clock; none where there is nothing to wait for."""
 
     lease_seconds: float | None
     """Until the earliest lease runs out of a task that we may take back."""
     schedule_seconds: float | None
     """Until the next schedule is due: however many there are, it is one probe of an index."""
+    idle: list[str]
+    """The duties that would find nothing."""
 
 
-async def next_looks(db: Database) -> NextLooks:
+async def look(db: Database, *, for_duties: bool = True) -> Look:
+    """Without asking for duties nobody is idle."""
+    idle = f"{named('idle_duties')}()" if for_duties else "'{}'::text[]"
     row = await fetchrow(
         db,
-        NextLooks,
-        """
+        Look,
+        f"""
         SELECT extract(epoch FROM (
                    SELECT min(lease_expires_at) FROM tasks WHERE status = 'running' AND level <= $1
                ) - clock_timestamp())::float AS lease_seconds,
                extract(epoch FROM (
                    SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL
-               ) - clock_timestamp())::float AS schedule_seconds
-        """,
+               ) - clock_timestamp())::float AS schedule_seconds,
+               {idle} AS idle
+        """,  # noqa: S608 - a name of our own
         functions.LEVEL,
     )
     assert row is not None, "one row, whatever there is"
