@@ -3,17 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from windlass.client.call import Call
 from windlass.client.conversation import read_json
-from windlass.client.conversion import convert
-from windlass.client.errors import UnreadableAnswer
 from windlass.client.projects import calls
 from windlass.client.projects.documents import ItemState, ProjectEvent, ProjectQueue, ProjectRun
 from windlass.client.projects.options import ProjectId
 from windlass.client.reading import Connections, number_of
-from windlass.client.stream_events import StreamMessage
+from windlass.client.stream_events import StreamMessage, one_of
 from windlass.client.task import Document, Listing
 
 BEGINS_ANEW: Final = frozenset({"start"})
@@ -70,14 +66,7 @@ class QueueReading(Connections[StreamMessage]):
 
 
 def typed(message: StreamMessage) -> WatchEvent | None:
-    """None for a name that this version does not know."""
-    kind = KINDS.get(message.event)
-    if kind is None:
-        return None
-    try:
-        return convert({**message.data, "seq": message.seq}, kind)
-    except (msgspec.ValidationError, TypeError) as error:
-        raise UnreadableAnswer(f"event {message.seq} ({message.event}) is not as it should be: {error}") from error
+    return one_of(KINDS, message, message.seq, {"seq": message.seq})
 
 
 def says_idle(message: StreamMessage) -> bool:
