@@ -35,7 +35,8 @@ MOVES: dict[str, Move] = {
     # It certainly does not work on it: it said no, or was never reached.
     "refuse": Move((OrderState.INTENDED, OrderState.UNKNOWN), OrderState.REFUSED, keeps_slot=False),
     # Nobody can tell whether it got the order. If it calls back after all, when the task has died of that, the order
-    # is `intended` again (`revive_lost_order` in `shared/store/sql/move_order.sql`): the next attempt asks for it.
+    # is `intended` again (`revive_lost_order` in `shared/store/sql/attempts/move_order.sql`): the next attempt asks for
+    # it.
     "lose": Move((OrderState.INTENDED,), OrderState.UNKNOWN, keeps_slot=True),
     # Its work is done, and the files are on their way to us.
     "fetch": Move((OrderState.OPEN, OrderState.FETCHING), OrderState.FETCHING, keeps_slot=False),

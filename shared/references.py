@@ -1,6 +1,6 @@
 """References in a payload to results of other tasks: how they are written, and which of them are wrong.
 
-They are replaced in Postgres, by `shared/store/sql/resolve_input.sql`, when the task is claimed.
+They are replaced in Postgres, by `shared/store/sql/workflows/resolve_input.sql`, when the task is claimed.
 """
 
 import re

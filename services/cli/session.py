@@ -6,7 +6,7 @@ import io
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar
 
@@ -74,6 +74,24 @@ class Session:
                 break
             call = call.with_params(**{call.cursor: answer["next_cursor"]})
         return {**answer, "items": items}
+
+    def ask_each(self, ids: Iterable[str], call: Callable[[str], Call[T]], word: Callable[[T], str]) -> int:
+        """One after the other; what fails does not keep the rest from being done. The first failure's code is told."""
+        documents: list[Any] = []
+        codes: list[int] = []
+        for each in ids:
+            asked = call(each)
+            try:
+                documents.append(self.client.ask(asked))
+            except WindlassError as error:
+                complain(error, about=each)
+                codes.append(exit_codes.exit_code(error))
+            else:
+                if not self.screen.as_json:
+                    self.screen.line(f"{each}\t{word(asked.read(documents[-1]))}")
+        if self.screen.as_json:
+            self.screen.document({"items": documents})
+        return codes[0] if codes else exit_codes.DONE
 
     def download(self, path: str) -> AbstractContextManager[Download]:
         """A file of the API's, which no document is."""

@@ -393,13 +393,13 @@ def assignments_of_status(text: str) -> list[str]:
 
 
 def test_status_is_assigned_in_the_store_s_functions_and_nowhere_else() -> None:
-    within = [path for path in functions.FOLDER.glob("*.sql") if assignments_of_status(path.read_text())]
+    within = [path for path in functions.files() if assignments_of_status(path.read_text())]
     assert len(within) >= 8, "else the search would find nothing anywhere"
     elsewhere = [
         path.relative_to(PROJECT)
         for folder in ("shared", "services")
         for path in (PROJECT / folder).rglob("*")
-        if path.suffix in {".py", ".sql"} and path.parent != functions.FOLDER.resolve()
+        if path.suffix in {".py", ".sql"} and not path.is_relative_to(functions.FOLDER.resolve())
         if assignments_of_status(path.read_text())
     ]
     assert elsewhere == []

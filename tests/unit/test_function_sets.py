@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,6 +33,27 @@ def test_a_set_is_named_by_its_text() -> None:
     assert re.fullmatch("windlass_[0-9a-f]{12}", functions.schema())
     assert functions.named("claim_tasks") == f"{functions.schema()}.claim_tasks"
     assert older_schema() != functions.schema()
+
+
+def test_a_set_is_the_same_whatever_rooms_its_files_are_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_after_the_other = functions.definitions()
+    for number, path in enumerate(functions.files()):
+        room = tmp_path / str(number % 7)
+        room.mkdir(exist_ok=True)
+        shutil.copy(path, room)
+    monkeypatch.setattr(functions, "FOLDER", tmp_path)
+    assert functions.definitions() == one_after_the_other
+
+
+def test_no_two_files_of_a_set_have_the_same_name() -> None:
+    names = [path.name for path in functions.files()]
+    assert len(names) == len(set(names))
+
+
+def test_every_room_of_the_functions_has_a_sign() -> None:
+    rooms = {path.parent.relative_to(functions.FOLDER).as_posix() for path in functions.files()}
+    signs = re.findall(r"^\| `(\w+)` \|", (functions.FOLDER / "README.md").read_text(), re.MULTILINE)
+    assert sorted(signs) == sorted(rooms)
 
 
 def test_a_function_that_is_not_there_cannot_be_called() -> None:

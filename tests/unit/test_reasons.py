@@ -27,8 +27,9 @@ def test_what_only_a_claim_is_told_is_mapped_to_what_why_says() -> None:
 
 def refusals() -> set[str]:
     """Every word that the claim's SQL can answer."""
-    claim = (functions.FOLDER / "claim_tasks.sql").read_text().partition("RETURN QUERY")[2].partition("t.payload")[0]
-    bar = (functions.FOLDER / "provider_gates.sql").read_text().partition("FUNCTION bar_of")[2].partition("END $$")[0]
+    texts = {path.name: path.read_text() for path in functions.files()}
+    claim = texts["claim_tasks.sql"].partition("RETURN QUERY")[2].partition("t.payload")[0]
+    bar = texts["provider_gates.sql"].partition("FUNCTION bar_of")[2].partition("END $$")[0]
     return set(re.findall(r"(?:THEN|,) '([\w-]+)'", claim + bar))
 
 

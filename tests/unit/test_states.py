@@ -82,7 +82,7 @@ def test_a_guard_of_an_unknown_transition_is_refused() -> None:
 
 
 def test_every_function_has_all_its_guards_filled_in() -> None:
-    written = "\n".join(path.read_text() for path in functions.FOLDER.glob("*.sql"))
+    written = "\n".join(path.read_text() for path in functions.files())
     installed = "\n".join(functions.definitions())
     assert re.findall(r":(?:sources|target)_of_\w+", written)
     assert re.findall(r":due_at", written)
@@ -99,9 +99,7 @@ def test_what_is_due_is_filled_in_for_the_moment_that_is_named() -> None:
 
 def test_no_line_of_a_function_is_longer_than_one_of_python() -> None:
     """sqlfluff cannot tell: a body is a string to it."""
-    assert not [
-        line for each in functions.FOLDER.glob("*.sql") for line in each.read_text().split("\n") if len(line) > 120
-    ]
+    assert not [line for each in functions.files() for line in each.read_text().split("\n") if len(line) > 120]
 
 
 def test_what_is_due_is_written_once() -> None:

@@ -28,8 +28,8 @@ class AskFirst(TypedDict, total=False):
     expires_in_seconds: float | None
 
 
-class SubmitOptions(TypedDict, total=False):
-    """Everything of `POST /tasks` besides the actor and its payload; None is as if it were not given."""
+class TaskOptions(TypedDict, total=False):
+    """What every task may have, wherever it is written down; None is as if it were not given."""
 
     provider: str | None
     task_type: str | None
@@ -41,6 +41,11 @@ class SubmitOptions(TypedDict, total=False):
     run_at: Moment | None
     delay_seconds: float | None
     tags: Sequence[str] | None
+
+
+class SubmitOptions(TaskOptions, total=False):
+    """Everything of `POST /tasks` besides the actor and its payload; None is as if it were not given."""
+
     project_id: str | None
     workflow_id: str | None
     parent_task_id: TaskId | None

@@ -78,15 +78,14 @@ class Connections(Generic[M]):
         return self._patience.bear(trouble or closed, at_least=self._retry_seconds)
 
 
-class Reading(Connections[StreamMessage]):
-    """One task's story to its end: the last `seq` that was given is where the next connection goes on."""
+class Numbered(Connections[StreamMessage]):
+    """A story whose events are numbered: the last `seq` that was given is where the next connection goes on."""
 
-    def __init__(self, task_id: TaskId, after: int, patience_seconds: float) -> None:
-        super().__init__(calls.stream_path(task_id), patience_seconds)
+    ends: frozenset[str] = frozenset()
+
+    def __init__(self, path: str, after: int, patience_seconds: float) -> None:
+        super().__init__(path, patience_seconds)
         self._last = after
-
-    def place(self) -> str:
-        return str(self._last) if self._last else ""
 
     def feed(self, chunk: bytes) -> Iterator[StreamMessage]:
         self._patience.renew()
@@ -95,10 +94,22 @@ class Reading(Connections[StreamMessage]):
             if seq <= self._last:
                 continue
             self._last = seq
-            self._over = message.event in ENDS
+            self._over = message.event in self.ends
             yield StreamMessage(seq=seq, event=message.event, data=read_json(message.data.encode()))
             if self._over:
                 return
+
+
+class Reading(Numbered):
+    """One task's story to its end."""
+
+    ends = ENDS
+
+    def __init__(self, task_id: TaskId, after: int, patience_seconds: float) -> None:
+        super().__init__(calls.stream_path(task_id), after, patience_seconds)
+
+    def place(self) -> str:
+        return str(self._last) if self._last else ""
 
 
 class ManyReading(Connections[TaskMessage]):

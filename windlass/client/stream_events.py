@@ -1,12 +1,15 @@
 """The events of a task's stream, one type for each name that SPEC gives them."""
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from windlass.client.conversion import convert
 from windlass.client.errors import UnreadableAnswer
 from windlass.client.task import Document, Progress, Status, TaskError
+
+E = TypeVar("E")
 
 
 class StreamMessage(Document, frozen=True, kw_only=True):
@@ -100,14 +103,19 @@ class TaskMessage(StreamMessage, frozen=True, kw_only=True):
 
 
 def typed(message: StreamMessage) -> StreamEvent | None:
-    """None for a name that this version does not know: it comes from a newer api and is no end."""
-    kind = KINDS.get(message.event)
+    return one_of(KINDS, message, message.seq, {"seq": message.seq})
+
+
+def one_of(kinds: Mapping[str, type[E]], message: StreamMessage, place: int | str, told: Mapping[str, Any]) -> E | None:
+    """The message as its name's type, with what is told beside its data; `place` is what an error calls it by. None for
+    a name that this version does not know: it comes from a newer api and is no end."""
+    kind = kinds.get(message.event)
     if kind is None:
         return None
     try:
-        return convert({**message.data, "seq": message.seq}, kind)
+        return convert({**message.data, **told}, kind)
     except (msgspec.ValidationError, TypeError) as error:
-        raise UnreadableAnswer(f"event {message.seq} ({message.event}) is not as it should be: {error}") from error
+        raise UnreadableAnswer(f"event {place} ({message.event}) is not as it should be: {error}") from error
 
 
 def typed_of_a_task(message: TaskMessage) -> TaskEvent | None:

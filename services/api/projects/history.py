@@ -1,6 +1,5 @@
 """What has happened to a project: its runs, its events page by page, and the same as server-sent events."""
 
-import random
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 from uuid import UUID
@@ -101,7 +100,7 @@ async def tell(
                     return
             except db.AWAY_OR_BUSY:
                 yield PING
-                await subscription.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
+                await subscription.bear_an_outage()
                 continue
             if rows and present is not None:
                 yield b"".join(message(row, present, caller) for row in rows)

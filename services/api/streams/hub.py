@@ -1,6 +1,7 @@
 """Wakes streams: one LISTEN connection per process, one flag per subscriber. What happened is read from rows."""
 
 import asyncio
+import random
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,6 +36,11 @@ class Subscription:
             async with asyncio.timeout(within_seconds):
                 await self._flag.wait()
         return self._flag.is_set()
+
+    async def bear_an_outage(self) -> None:
+        """A moment in which Postgres may come back, or have room; each stream's is another, so that they do not all
+        ask at once."""
+        await self.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
 
 
 class Hub:

@@ -1,7 +1,6 @@
 """The stories of many tasks on one connection, in the order of commit."""
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -83,7 +82,7 @@ async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor
             except db.AWAY_OR_BUSY:
                 yield PING
                 is_following = False
-                await subscription.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
+                await subscription.bear_an_outage()
                 continue
             if is_following and page.events:
                 delay.observe(delay_of(page.events[0]))

@@ -1,6 +1,5 @@
 """A task's story as server-sent events: replayed from rows, so that closing the stream loses nothing."""
 
-import random
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 from uuid import UUID
@@ -81,7 +80,7 @@ async def tell(state: State, task_id: UUID, caller: Caller, after: int) -> Async
                 # Who came back now would get a 503, which ends an EventSource for good: so the stream stays open.
                 yield PING
                 is_following = False
-                await subscription.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
+                await subscription.bear_an_outage()
                 continue
             if is_following and page.events:
                 delay.observe(delay_of(page.events[0]))

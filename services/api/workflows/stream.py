@@ -1,7 +1,6 @@
 """What becomes of a workflow as server-sent events: itself on every change, and the progress of its tasks."""
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -122,7 +121,7 @@ async def tell(state: State, caller: Caller, workflow_id: UUID, place: Place) ->
                     return
             except db.AWAY_OR_BUSY:
                 yield PING
-                await subscription.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
+                await subscription.bear_an_outage()
                 continue
             if messages or time.monotonic() >= spoken_at + state.settings.stream_ping_seconds:
                 yield messages or PING

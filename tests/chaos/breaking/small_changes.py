@@ -43,7 +43,7 @@ def in_sql(old: str, new: str) -> SourceChange:
     """In the functions as they are read: a set with another text has another name, and nobody else calls it."""
     read = "fill_in(path.read_text(), tellers)"
     changed = f"fill_in(path.read_text().replace({old!r}, {new!r}), tellers)"
-    found = sum(path.read_text().count(old) for path in functions.FOLDER.glob("*.sql"))
+    found = sum(path.read_text().count(old) for path in functions.files())
     if found != 1:
         raise LookupError(f"the functions have {found} times {old!r}, and are to be changed there")
     return SourceChange("windlass.shared.store.functions", read, changed)

@@ -1,19 +1,13 @@
 """A project's stream: its events, one type for each name, over any number of connections, and when it is over."""
 
-from collections.abc import Iterator
 from typing import Final
 
-import msgspec
-
 from windlass.client.call import Call
-from windlass.client.conversation import read_json
-from windlass.client.conversion import convert
-from windlass.client.errors import UnreadableAnswer
 from windlass.client.projects import calls
 from windlass.client.projects.documents import ItemState, ProjectEvent, ProjectQueue, ProjectRun
 from windlass.client.projects.options import ProjectId
-from windlass.client.reading import Connections, number_of
-from windlass.client.stream_events import StreamMessage
+from windlass.client.reading import Numbered
+from windlass.client.stream_events import StreamMessage, one_of
 from windlass.client.task import Document, Listing
 
 BEGINS_ANEW: Final = frozenset({"start"})
@@ -49,35 +43,18 @@ WatchEvent = QueueEvent | RunEvent | ItemEvent
 KINDS: Final[dict[str, type[WatchEvent]]] = {"status": QueueEvent, "run": RunEvent, "item": ItemEvent}
 
 
-class QueueReading(Connections[StreamMessage]):
+class QueueReading(Numbered):
     """It begins with the present status, or after `after`, and has no end of its own."""
 
     def __init__(self, project_id: ProjectId, after: int | None, patience_seconds: float) -> None:
-        super().__init__(calls.stream_path(project_id), patience_seconds)
-        self._last = -1 if after is None else after
+        super().__init__(calls.stream_path(project_id), -1 if after is None else after, patience_seconds)
 
     def place(self) -> str:
         return "" if self._last < 0 else str(self._last)
 
-    def feed(self, chunk: bytes) -> Iterator[StreamMessage]:
-        self._patience.renew()
-        for message in self._parser.feed(chunk):
-            seq = number_of(message.id)
-            if seq <= self._last:
-                continue
-            self._last = seq
-            yield StreamMessage(seq=seq, event=message.event, data=read_json(message.data.encode()))
-
 
 def typed(message: StreamMessage) -> WatchEvent | None:
-    """None for a name that this version does not know."""
-    kind = KINDS.get(message.event)
-    if kind is None:
-        return None
-    try:
-        return convert({**message.data, "seq": message.seq}, kind)
-    except (msgspec.ValidationError, TypeError) as error:
-        raise UnreadableAnswer(f"event {message.seq} ({message.event}) is not as it should be: {error}") from error
+    return one_of(KINDS, message, message.seq, {"seq": message.seq})
 
 
 def says_idle(message: StreamMessage) -> bool:

@@ -4,25 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 from uuid import UUID
 
-from windlass.client.options import After, AskFirst, Moment, Priority, TaskId
+from windlass.client.options import After, AskFirst, Moment, TaskId, TaskOptions
 from windlass.client.workflows.documents import WorkflowStatus
 
 WorkflowId = str | UUID
 
 
-class NodeOptions(TypedDict, total=False):
+class NodeOptions(TaskOptions, total=False):
     """A task's options, as far as a task of a workflow may have them; None is as if it were not given."""
 
-    provider: str | None
-    task_type: str | None
-    priority: int | Priority | None
-    max_retries: int | None
-    retry_delays: Sequence[float] | Mapping[str, Any] | None
-    timeout_seconds: float | None
-    max_age_seconds: float | None
-    run_at: Moment | None
-    delay_seconds: float | None
-    tags: Sequence[str] | None
     parent_task_id: TaskId | None
 
 

@@ -3,13 +3,10 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
-import msgspec
-
 from windlass.client.conversation import Conversation, read_json, wait_for
-from windlass.client.conversion import convert
-from windlass.client.errors import UnreadableAnswer, WorkflowTimeout
+from windlass.client.errors import WorkflowTimeout
 from windlass.client.reading import Connections
-from windlass.client.stream_events import ENDS, ProgressEvent, StreamMessage
+from windlass.client.stream_events import ENDS, ProgressEvent, StreamMessage, one_of
 from windlass.client.workflows import calls
 from windlass.client.workflows.documents import Workflow
 from windlass.client.workflows.options import WorkflowId
@@ -76,14 +73,7 @@ def number_in(cursor: str, data: object) -> int:
 
 
 def typed(message: WorkflowMessage) -> WorkflowWatchEvent | None:
-    """None for a name that this version does not know."""
-    kind = KINDS.get(message.event)
-    if kind is None:
-        return None
-    try:
-        return convert({**message.data, "cursor": message.cursor, "event": message.event}, kind)
-    except (msgspec.ValidationError, TypeError) as error:
-        raise UnreadableAnswer(f"event {message.cursor} ({message.event}) is not as it should be: {error}") from error
+    return one_of(KINDS, message, message.cursor, {"cursor": message.cursor, "event": message.event})
 
 
 def wait(workflow_id: WorkflowId, timeout: float | None, patience_seconds: float) -> Conversation[Workflow]:

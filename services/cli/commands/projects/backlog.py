@@ -2,20 +2,18 @@
 
 import argparse
 from collections.abc import Callable
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 from windlass.client.call import Call
-from windlass.client.errors import WindlassError
 from windlass.client.projects import calls
 from windlass.client.projects.documents import Item, ItemState
 from windlass.client.projects.options import NewItem
-from windlass.services.cli import exit_codes
 from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason, count, item_id
 from windlass.services.cli.commands.projects import views
 from windlass.services.cli.commands.projects.making import add_project
 from windlass.services.cli.commands.projects.task_fields import add_fields, fields_of
 from windlass.services.cli.commands.submit import json_from
-from windlass.services.cli.session import Session, complain
+from windlass.services.cli.session import Session
 
 MOST = 50
 
@@ -94,22 +92,11 @@ def requeue(session: Session, arguments: argparse.Namespace) -> int:
 
 
 def each(session: Session, arguments: argparse.Namespace, call: Callable[[str, str, str | None], Call[Item]]) -> int:
-    """One after the other; what fails does not keep the rest from being done. The first failure's code is told."""
-    documents: list[Any] = []
-    codes: list[int] = []
-    for item in arguments.item_ids:
-        asked = call(arguments.project_id, item, arguments.reason)
-        try:
-            documents.append(session.client.ask(asked))
-        except WindlassError as error:
-            complain(error, about=item)
-            codes.append(exit_codes.exit_code(error))
-        else:
-            if not session.screen.as_json:
-                session.screen.line(f"{item}\t{asked.read(documents[-1]).state}")
-    if session.screen.as_json:
-        session.screen.document({"items": documents})
-    return codes[0] if codes else exit_codes.DONE
+    return session.ask_each(
+        arguments.item_ids,
+        lambda item_id: call(arguments.project_id, item_id, arguments.reason),
+        lambda item: item.state,
+    )
 
 
 def items_from(text: str) -> list[NewItem]:

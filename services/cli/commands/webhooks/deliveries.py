@@ -1,16 +1,14 @@
 """`windlass webhooks deliveries | delivery | redeliver`: what endpoints were told, and telling it again."""
 
 import argparse
-from typing import Any, get_args
+from typing import get_args
 
-from windlass.client.errors import WindlassError
 from windlass.client.webhooks import calls
 from windlass.client.webhooks.documents import DeliveryState
-from windlass.services.cli import exit_codes
 from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason, count, id_of
 from windlass.services.cli.commands.webhooks import views
 from windlass.services.cli.commands.webhooks.endpoints import add_webhook
-from windlass.services.cli.session import Session, complain
+from windlass.services.cli.session import Session
 
 MOST = 20
 
@@ -56,19 +54,8 @@ def delivery(session: Session, arguments: argparse.Namespace) -> None:
 
 
 def redeliver(session: Session, arguments: argparse.Namespace) -> int:
-    """One after the other; what fails does not keep the rest from being sent. The first failure's code is told."""
-    documents: list[Any] = []
-    codes: list[int] = []
-    for each in arguments.delivery_ids:
-        call = calls.redeliver(each, arguments.reason)
-        try:
-            documents.append(session.client.ask(call))
-        except WindlassError as error:
-            complain(error, about=each)
-            codes.append(exit_codes.exit_code(error))
-        else:
-            if not session.screen.as_json:
-                session.screen.line(f"{each}\t{call.read(documents[-1]).state}")
-    if session.screen.as_json:
-        session.screen.document({"items": documents})
-    return codes[0] if codes else exit_codes.DONE
+    return session.ask_each(
+        arguments.delivery_ids,
+        lambda delivery_id: calls.redeliver(delivery_id, arguments.reason),
+        lambda sent: sent.state,
+    )
