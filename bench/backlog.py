@@ -70,7 +70,9 @@ READS: Mapping[str, str] = {
     "/tasks?workflow_id=, unknown": "/api/v1/tasks?workflow_id=none",
     "/tasks?tag=, unknown": "/api/v1/tasks?tag=none",
     "/tasks?error_type=, unknown": "/api/v1/tasks?error_type=None",
+    "/tasks?provider=&status=blocked, of an idle one": "/api/v1/tasks?provider=midjourney&status=blocked",
     "/tasks?actor=, idle": "/api/v1/tasks?actor=embed",
+    "/tasks?actor=&status=queued, idle": "/api/v1/tasks?actor=embed&status=queued",
     "/tasks?q=, nowhere": "/api/v1/tasks?q=xylophone",
     "/tasks/{id}, the last": "/api/v1/tasks/{last}",
     "/tasks/{id}/why, the first": "/api/v1/tasks/{first}/why",
@@ -84,7 +86,7 @@ READS: Mapping[str, str] = {
     "/metrics": "/metrics",
 }
 
-NOT_AIMED_AT = {"/tasks?actor=, idle", "/tasks?q=, nowhere"}
+NOT_AIMED_AT = {"/tasks?q=, nowhere"}
 """Without an index of what lives: that would be paid for by every move of every task."""
 
 

@@ -22,6 +22,7 @@ from windlass.shared.settings import Settings
 from windlass.shared.states import Lane, State
 from windlass.shared.store.operating import queues
 from windlass.shared.store.reading import listing
+from windlass.shared.store.reading.by_queue import queues_of
 from windlass.shared.store.reading.listing import Selection
 
 SHORT = int(os.environ.get("SHORT", "10000"))
@@ -116,7 +117,9 @@ class History:
         """The plan's first line, and the indexes that it goes by."""
         if name in STATUSES:
             return "the living looked through, the ended counted already"
-        selection = Selection(PAGES.get(name) or DEEP[name])
+        wanted = PAGES.get(name) or DEEP[name]
+        its_queues = await queues_of(self.lists, wanted)
+        selection = Selection(wanted, queues=its_queues, believes_tallies=True)
         statement = selection.page(listing.columns_of_a_list(full=False), order="DESC", limit=PAGE)
         lines = [row[0].strip() for row in await self.lists.fetch(f"EXPLAIN {statement}", *selection.values)]
         indexes = dict.fromkeys(

@@ -9,7 +9,7 @@ from tests.support.engine.store import Engine, a_submission, on_the_engine
 from windlass.shared.filters import Filter
 from windlass.shared.states import State
 from windlass.shared.store import tasks
-from windlass.shared.store.reading.listing import queues_of
+from windlass.shared.store.reading.by_queue import queues_of
 from windlass.shared.store.rows import BulkJobRow
 from windlass.shared.store.tasks import bulk
 

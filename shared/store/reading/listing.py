@@ -2,9 +2,10 @@
 
 Every terminal state is a branch of its own, an ordered scan of the index that fits the filter, and stops when the page
 is full. Where no index has that order, all states are looked up at once and sorted. Tags have a table of their own,
-where the tasks of each stand in that order. What lives is one branch more; of one provider it is four, for what waits
-has indexes by provider, apart from what runs and what is blocked. The statements differ from call to call, and which
-index is best depends on the values: run them on a pool that plans each one anew (`db.open_reading_pool`).
+where the tasks of each stand in that order. What lives is one branch more; of a provider or an actor it is three, for
+what waits is found by its queues, what runs is few, and what is blocked is counted. The statements differ from call to
+call, and which index is best depends on the values: run them on a pool that plans each one anew
+(`db.open_reading_pool`).
 """
 
 from collections.abc import Sequence
@@ -17,8 +18,9 @@ from windlass.shared.db import Database
 from windlass.shared.filters import Filter
 from windlass.shared.sql_fragments import FINISHED, HAS_TEXT, SEARCHED_TEXT, words
 from windlass.shared.states import LIVE, TERMINAL, WAITING, State
+from windlass.shared.store.reading.by_queue import SOME_BLOCKED, queues_of
 from windlass.shared.store.record import Record, fetch
-from windlass.shared.store.rows import QueueRow, TaskRow
+from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import TASK_FIELDS
 
 CLOCK_SKEW_SECONDS = 3600
@@ -74,16 +76,24 @@ def sorts(wanted: Filter) -> bool:
 class Selection:
     """The tasks that a filter means, as SQL, with the values for its placeholders."""
 
-    def __init__(self, wanted: Filter, *, owner: str | None = None, queues: Sequence[str] | None = None) -> None:
-        """With an owner, his tasks only, whatever the filter says. The queues are all that the provider of the filter
-        has: what waits is found by them."""
+    def __init__(
+        self,
+        wanted: Filter,
+        *,
+        owner: str | None = None,
+        queues: Sequence[str] | None = None,
+        believes_tallies: bool = False,
+    ) -> None:
+        """With an owner, his tasks only, whatever the filter says. The queues are all that tasks of the filter can be
+        in (`queues_of`): what waits is found by them. Who believes the tallies does not look for blocked tasks in
+        queues that have none by them."""
         self._queues = queues
         self._queues_place: str | None = None
+        self._believes_tallies = believes_tallies
         self.values: list[object] = []
         self._conditions: list[str] = []
         self._updated_after: str | None = None
         self._states_at_once = sorts(wanted)
-        self._of_a_provider = wanted.provider is not None
         self._looks_up_tags = self._states_at_once and wanted.q is None
         self._states = list(State) if wanted.status is None else [state for state in State if state in wanted.status]
         for each in fields(wanted):
@@ -129,19 +139,23 @@ class Selection:
     def _living_branches(self) -> list[str]:
         living = [state for state in self._states if state in LIVE]
         if living == [State.RETRYING]:
-            return [self._branch(living, "updated_at", "lane = 'retry'")]
-        if self._of_a_provider:
-            waiting = [state for state in living if state in WAITING]
-            others = [self._branch([state], "updated_at") for state in living if state not in WAITING]
-            return [*others, self._branch(waiting, "updated_at", *self._of_queues())] if waiting else others
-        return [self._branch(living, "updated_at")] if living else []
+            return [self._branch(living, "updated_at", "lane = 'retry'", *self._in_queues("queue = ANY ({})"))]
+        if self._queues is None:
+            return [self._branch(living, "updated_at")] if living else []
+        waiting = [state for state in living if state in WAITING]
+        found = [self._branch(waiting, "updated_at", *self._in_queues("queue = ANY ({})"))] if waiting else []
+        if State.BLOCKED in living:
+            some = self._in_queues(SOME_BLOCKED) if self._believes_tallies else []
+            found.append(self._branch([State.BLOCKED], "updated_at", *some))
+        if State.RUNNING in living:
+            found.append(self._branch([State.RUNNING], "updated_at"))
+        return found
 
-    def _of_queues(self) -> list[str]:
-        """What waits is found by its queue."""
+    def _in_queues(self, condition: str) -> list[str]:
         if self._queues is None:
             return []
         self._queues_place = self._queues_place or self.place(self._queues)
-        return [f"queue = ANY ({self._queues_place})"]
+        return [condition.format(self._queues_place)]
 
     def _branch(self, states: list[State], changed_at: str, *further: str) -> str:
         """What has ended was changed last when it did, and that has an index."""
@@ -189,7 +203,7 @@ async def newest(
     queues = await queues_of(db, wanted)
 
     async def page(from_id: UUID | None) -> list[ListedTask]:
-        selection = Selection(wanted, owner=owner, queues=queues)
+        selection = Selection(wanted, owner=owner, queues=queues, believes_tallies=True)
         for condition, bound in (("task_id < {}", before), ("task_id >= {}", from_id)):
             if bound is not None:
                 selection.add(condition, bound)
@@ -204,14 +218,6 @@ async def newest(
         if len(rows) == limit:
             return rows
     return await page(None)
-
-
-async def queues_of(db: Database, wanted: Filter) -> list[str] | None:
-    """All that the filter's provider has; none where it names no provider."""
-    if wanted.provider is None:
-        return None
-    rows = await fetch(db, QueueRow, "SELECT queue FROM queues WHERE provider = $1", wanted.provider)
-    return [row.queue for row in rows]
 
 
 async def _start_of_the_newest(db: Database, before: UUID | None, number: int) -> UUID | None:

@@ -15,7 +15,8 @@ from windlass.shared.metrics.counting import Counts
 from windlass.shared.sql_fragments import words
 from windlass.shared.states import CANCEL, REVIVE
 from windlass.shared.store.functions import named
-from windlass.shared.store.reading.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at, queues_of
+from windlass.shared.store.reading.by_queue import queues_of
+from windlass.shared.store.reading.listing import CLOCK_SKEW_SECONDS, Selection, first_id_at
 from windlass.shared.store.record import fetch, fetchrow
 from windlass.shared.store.rows import BulkJobRow, TaskRow
 
@@ -43,8 +44,8 @@ def changeable(
 ) -> Selection:
     """The tasks that the action can change, of those that a filter means and that were there when it was accepted.
 
-    What is to be revived must have ended before, too: a task that dies meanwhile has its own reason. The queues are all
-    that the filter's provider has.
+    What is to be revived must have ended before, too: a task that dies meanwhile has its own reason. The queues are
+    those of `queues_of`.
     """
     sources = [state for state in ACTIONS[action].sources if wanted.status is None or state in wanted.status]
     selection = Selection(replace(wanted, status=sources), owner=owner, queues=queues)
