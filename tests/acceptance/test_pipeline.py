@@ -39,6 +39,7 @@ def drill(
         pytest.param("told to stop", AFTER_ITS_CALLS, id="told to stop, after its calls"),
         pytest.param("condemned for a deaf thread", AFTER_ITS_CALLS, id="condemned for a deaf thread"),
         pytest.param("condemned for a stuck loop", WITHOUT_ENDS, id="condemned for a stuck loop"),
+        pytest.param("paused", ("alone-claim-asked",), id="paused, with a suspect before its claim"),
     ],
 )
 def test_with_somebody_at_every_place(drill: Drill, what: str, places: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.acceptance.conftest import let_the_next_attempt_be_short
 from tests.support.installation import Windlass
+from tests.support.servers.forwarder import forwarding
 from tests.support.waiting import wait_until
 
 
@@ -45,6 +46,24 @@ def test_short_work_is_finished_before_the_worker_leaves(windlass: Windlass) -> 
     windlass.actors.wait(100)
     task = client.get(task_id)
     assert (task["status"], task["attempt"], task["interrupt_count"]) == ("completed", 1, 0)
+
+
+def test_a_worker_whose_postgres_says_nothing_leaves_by_itself_and_in_time(windlass: Windlass) -> None:
+    """Its two good-byes take two seconds each. Its guardian gives it twice that; to reach Postgres anew for each of
+    them, or to wait for its answer, would take longer."""
+    windlass.actors.send_signal(signal.SIGTERM)
+    windlass.actors.wait(60)
+    limit = {"WINDLASS_STOP_GRACE_SECONDS": "1.5", "WINDLASS_DRAIN_SECONDS": "5"}
+    with forwarding(windlass.environment["WINDLASS_DATABASE_URL"]) as postgres:
+        windlass.actors = windlass.start("actors", WINDLASS_DATABASE_URL=postgres.url, **limit)
+        (worker,) = wait_until("a worker", windlass.workers)
+        wait_until("it is at work", lambda: f"worker {worker['worker_id']} serves" in windlass.log())
+        postgres.freeze()
+        windlass.actors.send_signal(signal.SIGTERM)
+        assert windlass.actors.wait(60) == 0
+        for state in ("stopping", "stopped"):
+            assert f"could not say that this worker is {state} (TimeoutError)" in windlass.log()
+        assert f"worker {worker['worker_id']} stopped" in windlass.log(), "it was not killed by its guardian"
 
 
 def test_the_other_services_stop_when_told_and_streams_end_within_two_seconds(windlass: Windlass) -> None:

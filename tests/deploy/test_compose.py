@@ -65,28 +65,6 @@ def test_grafana_asks_nobody_on_the_internet() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("installed", "code", "said"),
-    [
-        ({"docker": "exit 0"}, 0, ""),
-        ({"docker": "exit 1", "docker-compose": 'echo "elder $*"'}, 0, "elder up"),
-        ({"docker": "exit 1"}, 1, "windlass: there is neither `docker compose` nor docker-compose: install "),
-    ],
-)
-def test_compose_is_taken_as_it_is_installed(installed: dict[str, str], code: int, said: str, tmp_path: Path) -> None:
-    for name, does in installed.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
-        (tmp_path / name).chmod(0o755)
-    run = subprocess.run(
-        ["/bin/sh", DEPLOY / "compose.sh", "up"],
-        env={"PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (run.returncode, (run.stdout + run.stderr).startswith(said)) == (code, True)
-
-
 @pytest.mark.parametrize("name", ours())
 def test_each_runs_a_process_that_there_is(name: str) -> None:
     service = ours()[name]

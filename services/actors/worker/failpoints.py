@@ -34,11 +34,16 @@ OF_THE_LOOP: Final = tuple(f"loop-{step}" for step in STEPS)
 OF_THE_WRITER: Final = ("doorbell-heard", "claim-asked", "claim-answered", "end-handed-over", "end-written")
 """A call that was asked for is not sent, or has been committed and nobody here knows of it."""
 
+OF_THE_LONER: Final = ("alone-claim-asked", "alone-claim-answered", "alone-granted")
+"""Of the process that runs one task at a time: its claim is not sent; it has been committed and nobody here knows of
+it; the task is known here and has not begun. From there on it goes the way of all."""
+
 STOP_HEARD: Final = "stop-heard"
 """The process is to stop, and has not begun to."""
 
 PIPELINE: Final = (*OF_THE_WRITER[:3], *OF_THREADS, *OF_THE_LOOP, *OF_THE_WRITER[3:], STOP_HEARD)
-FAILPOINTS: Final = (*OF_ACTORS, *PIPELINE)
+"""Of a worker for all; `OF_THE_LONER` are those of the one beside it."""
+FAILPOINTS: Final = (*OF_ACTORS, *PIPELINE, *OF_THE_LONER)
 
 HOLD: Final = "hold"
 """In the file: whoever comes by stays there while the file, which is called `….held` then, is there. Without it, the

@@ -88,6 +88,7 @@ class Loner:
         running = self._executor.grant(answer, lease_end)
         is_over = threading.Event()
         running.on_answered = is_over.set
+        self._executor.failpoints.reach("alone-granted")
         if self._run_async(actor, running):
             is_over.wait()
             return True

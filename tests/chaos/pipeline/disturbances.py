@@ -1,6 +1,5 @@
 """What happens to a worker with somebody at places of its pipeline, and what must have become of them."""
 
-import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -8,17 +7,18 @@ from contextlib import suppress
 from tests.chaos.pipeline.drill import BOUND_SECONDS, GRACE_SECONDS, SHORT_GRACE_SECONDS, Drill, Looks, Round
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.failpoints import PIPELINE, STOP_HEARD
+from windlass.services.actors.worker.failpoints import OF_THE_LONER, PIPELINE, STOP_HEARD
 from windlass.shared.process.procfs import ProcessIdentity
 
-WAITED_FOR = ("end-handed-over", "claim-answered")
+WAITED_FOR = ("end-handed-over", "claim-answered", "alone-claim-answered")
 LEAVES_WITHIN_SECONDS = 1.5
 """Who has nothing to wait for, with time to spare."""
 SILENT_SECONDS = 1.5
 LONGEST_PAUSE_SECONDS = SHORT_GRACE_SECONDS / 3
 CLAIM_ASKED, ENDS = "claim-asked", ("end-handed-over", "end-written")
 PAUSED = ("march", "walk", "errand")
-SILENT = "SELECT 1 FROM workers WHERE worker_id = $1 AND heartbeat_at < clock_timestamp() - make_interval(secs => $2)"
+SILENT = """SELECT 1 FROM workers WHERE worker_id = ANY ($1::text[])
+            HAVING max(heartbeat_at) < clock_timestamp() - make_interval(secs => $2)"""
 
 ALL_AT_ONCE = tuple(
     tuple(place for place in PIPELINE if place not in left_out)
@@ -37,8 +37,8 @@ class TooLate(Exception):
 def told_to_stop(drill: Drill, places: Sequence[str]) -> Round:
     """SIGTERM, to the guardian; then there is another worker."""
     drill.have_a_worker(GRACE_SECONDS)
-    under_way, leaving = drill.bring(places), drill.worker()["worker_id"]
-    with drill.until_it_says("stopping: told to stop"):
+    under_way, leaving = drill.bring(places), drill.workers_at(places)
+    with drill.until_it_says("stopping: told to stop", times=len(leaving)):
         drill.windlass.actors.send_signal(signal.SIGTERM)
     if last := next((place for place in WAITED_FOR if place in places), None):
         drill.places.let_all_go(but=last)
@@ -47,7 +47,7 @@ def told_to_stop(drill: Drill, places: Sequence[str]) -> Round:
         assert drill.windlass.actors.poll() is None, f"it waits for somebody at {last}"
     drill.places.let_all_go()
     assert drill.windlass.actors.wait(BOUND_SECONDS) == 0
-    assert drill.judge.held_by(leaving) == set(), "all was handed back"
+    assert not any(drill.judge.held_by(each["worker_id"]) for each in leaving), "all was handed back"
     drill.start_a_worker()
     drill.finish(under_way, interrupts=1)
     return under_way
@@ -129,34 +129,45 @@ def paused(drill: Drill, places: Sequence[str]) -> Round:
 
 def frozen(drill: Drill, places: Sequence[str]) -> Round:
     """For less than its lease: it goes on as if nothing had happened."""
-    under_way, worker = drill.bring([place for place in places if place != STOP_HEARD]), drill.worker()
-    process = ProcessIdentity.of(worker["pid"])
-    assert process is not None
-    os.kill(worker["pid"], signal.SIGSTOP)
+    under_way = drill.bring([place for place in places if place != STOP_HEARD])
+    workers = drill.workers_at(places)
+    processes = [process for each in workers if (process := ProcessIdentity.of(each["pid"]))]
+    assert len(processes) == len(workers)
+    for process in processes:
+        process.send(signal.SIGSTOP)
     (drill.directory / under_way.mark).touch()
     drill.places.let_all_go()
-    silent = worker["worker_id"], SILENT_SECONDS
-    wait_until("it has not been heard of for some time", lambda: ask(drill.url, SILENT, *silent))
-    os.kill(worker["pid"], signal.SIGCONT)
+    silent = [each["worker_id"] for each in workers], SILENT_SECONDS
+    wait_until("nothing has been heard of them for some time", lambda: ask(drill.url, SILENT, *silent))
+    for process in processes:
+        process.send(signal.SIGCONT)
     drill.finish(under_way, interrupts=0)
-    assert process.is_running(), "its guardian has let it live"
+    assert all(process.is_running() for process in processes), "its guardian has let it live"
     return under_way
 
 
 def killed(drill: Drill, places: Sequence[str]) -> Round:
-    """With -9, by whoever comes to the place: the others run again when its guardian has proven it dead."""
+    """With -9, by whoever comes to the place: the others run again when its guardian has proven it dead. Those beside a
+    process that runs alone notice nothing."""
     (place,) = places
     drill.have_a_worker(GRACE_SECONDS)
     under_way = drill.bring(())
     drill.places.kill(place)
     under_way.at_places = drill.submit([("errand", {}), ("march", {}), ("walk", {})])
+    if place in OF_THE_LONER:
+        under_way.at_places += drill.submit_suspects([("march", {}), ("walk", {})])
     if place == STOP_HEARD:
         drill.windlass.actors.send_signal(signal.SIGTERM)
     drill.places.wait_until_spent(place)
     if place == STOP_HEARD:
         assert drill.windlass.actors.wait(BOUND_SECONDS) == 0
         drill.start_a_worker()
+    beside = []
+    if place in OF_THE_LONER:
+        beside = [*under_way.at_work, *under_way.at_work_on_the_loop, *under_way.waiting]
+        (drill.directory / under_way.mark).touch()
     drill.finish(under_way, interrupts=0, stalls=1)
+    assert not drill.judge.faults(beside, interrupts=0), "neither takes the other along"
     # A guardian whose workers die again and again lets the next one wait: each time there is a new one.
     drill.exchange_the_worker(GRACE_SECONDS)
     return under_way

@@ -12,7 +12,7 @@ from tests.chaos.pipeline.places import Places
 from tests.support.installation import SERVICES, Windlass
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.failpoints import OF_THE_LOOP, OF_THREADS, STOP_HEARD
+from windlass.services.actors.worker.failpoints import OF_THE_LONER, OF_THE_LOOP, OF_THREADS, STOP_HEARD
 
 WALKERS = Path(__file__).parent / "walkers.py"
 LEASE_SECONDS = 300
@@ -24,6 +24,7 @@ SHORT_GRACE_SECONDS = 3
 """Where somebody is to be found deaf."""
 AT_WORK, WAITING = 2, 3
 """Of each kind."""
+SUSPECTED = "UPDATE tasks SET suspicion = 2 WHERE task_id = ANY ($1::uuid[]) AND status = 'blocked' RETURNING task_id"
 STOPPED = "SELECT 1 FROM workers WHERE worker_id = $1 AND state = 'stopped'"
 
 SETTINGS = {
@@ -81,7 +82,7 @@ class Drill:
         self.directory = Path(windlass.environment["PIPELINE_DIRECTORY"])
         self.places = Places(Path(windlass.environment["WINDLASS_DATA_DIR"]))
         self.judge = Judge(self.url, self.directory / "books")
-        self._rounds = 0
+        self._rounds = self._gates = 0
         self._grace_seconds: float = GRACE_SECONDS
 
     def start(self) -> None:
@@ -100,11 +101,12 @@ class Drill:
         if culprit is not None:
             (under_way.culprit,) = self.submit([culprit], max_retries=0)
             self.wait_until_started(under_way.culprit)
+        suspects = self._bring_suspects(places)
         for_now = {"until": under_way.mark}
         under_way.at_work = self.submit([("march", for_now)] * AT_WORK)
         under_way.at_work_on_the_loop = self.submit([("walk", for_now)] * AT_WORK)
         self.wait_until_started(*under_way.at_work, *under_way.at_work_on_the_loop)
-        under_way.at_places = [*self._bring_attempts(places), *self._bring_calls(places)]
+        under_way.at_places = [*suspects, *self._bring_attempts(places), *self._bring_calls(places)]
         if STOP_HEARD in places:
             self.places.hold(STOP_HEARD)
         under_way.waiting = self.submit([("march", {}), ("walk", {})] * WAITING)
@@ -130,6 +132,26 @@ class Drill:
                 self.places.wait_until_held(place)
         return task_ids
 
+    def _bring_suspects(self, places: Sequence[str]) -> list[str]:
+        """One to the place, and one behind it: they run one after the other."""
+        alone = [place for place in places if place in OF_THE_LONER]
+        for place in alone:
+            self.places.hold(place)
+        task_ids = self.submit_suspects([("march", {}), ("walk", {})]) if alone else []
+        for place in alone:
+            self.places.wait_until_held(place)
+        return task_ids
+
+    def submit_suspects(self, wanted: Sequence[Wanted]) -> list[str]:
+        """As if each had lost its worker twice; until that is written they depend on another, which comes first."""
+        self._gates += 1
+        gate = f"gate-{self._gates}"
+        before = self.submit([("march", {"until": gate})])
+        task_ids = self.submit(wanted, depends_on=before)
+        assert len(ask(self.url, SUSPECTED, task_ids)) == len(task_ids)
+        (self.directory / gate).touch()
+        return [*before, *task_ids]
+
     def submit(self, wanted: Sequence[Wanted], **fields: Any) -> list[str]:
         tasks = [{"actor": actor, "payload": said, **fields} for actor, said in wanted]
         return self.client.submit_many(tasks) if tasks else []
@@ -140,8 +162,14 @@ class Drill:
     # The worker
 
     def worker(self) -> dict[str, Any]:
-        (worker,) = wait_until("a worker", self.windlass.workers)
+        """That which serves queues; beside it there may be one for suspects."""
+        (worker,) = wait_until("a worker", lambda: [each for each in self.windlass.workers() if each["queues"]])
         return worker
+
+    def workers_at(self, places: Sequence[str]) -> list[dict[str, Any]]:
+        """Those to which something is to happen."""
+        loners = [each for each in self.windlass.workers() if not each["queues"]]
+        return [self.worker(), *(loners if set(places) & set(OF_THE_LONER) else [])]
 
     def have_a_worker(self, grace_seconds: float) -> None:
         if grace_seconds != self._grace_seconds:
@@ -160,13 +188,13 @@ class Drill:
         self._grace_seconds = grace_seconds
 
     @contextmanager
-    def until_it_says(self, words: str, looks: Looks | None = None) -> Iterator[None]:
+    def until_it_says(self, words: str, looks: Looks | None = None, *, times: int = 1) -> Iterator[None]:
         before, looks = self.windlass.log().count(words), looks or Looks()
         yield
 
         def is_said() -> bool:
             looks.look()
-            return self.windlass.log().count(words) > before
+            return self.windlass.log().count(words) >= before + times
 
         wait_until(f"it says: {words}", is_said)
 

@@ -11,8 +11,9 @@ from tests.chaos.pipeline.disturbances import ALL_AT_ONCE, DISTURBANCES, WITHOUT
 from tests.chaos.pipeline.drill import SETTINGS, Drill
 from tests.support.servers.databases import migrate
 from tests.support.servers.private_servers import open_directory, throw_away_servers
-from windlass.services.actors.worker.failpoints import PIPELINE, STOP_HEARD
+from windlass.services.actors.worker.failpoints import OF_THE_LONER, PIPELINE, STOP_HEARD
 
+PLACES = (*PIPELINE, *OF_THE_LONER)
 AT_EACH_PLACE = ("paused", "frozen", "told to stop", "killed")
 WITHOUT_A_STOP = ("paused", "frozen")
 
@@ -22,7 +23,7 @@ def rounds() -> list[tuple[str, Sequence[str]]]:
     together = [(what, places) for what in DISTURBANCES if what != "killed" for places in (*ALL_AT_ONCE, WITHOUT_ENDS)]
     alone = [
         (what, (place,))
-        for place in PIPELINE
+        for place in PLACES
         for what in AT_EACH_PLACE
         if place != STOP_HEARD or what not in WITHOUT_A_STOP
     ]
@@ -45,8 +46,8 @@ def a_drill() -> Iterator[Drill]:
 def play(say: Callable[[str], None]) -> bool:
     """Whether every one of them went well. After one that did not there is another installation."""
     everything, went_wrong = rounds(), 0
-    say(f"a worker that is {', '.join(DISTURBANCES)}, {len(everything)} times, at these {len(PIPELINE)} places:")
-    for place in PIPELINE:
+    say(f"a worker that is {', '.join(DISTURBANCES)}, {len(everything)} times, at these {len(PLACES)} places:")
+    for place in PLACES:
         say(f"  {place}")
     while everything:
         with a_drill() as drill:

@@ -277,6 +277,7 @@ class Writer:
         backoff = Backoff(first_seconds=0.05, longest_seconds=1)
         seconds = self._settings.lease_seconds
         await self._is_open.wait()
+        await self.failpoints.reach_async("alone-claim-asked")
         while True:
             lease_end = boot_time() + seconds
             try:
@@ -288,6 +289,7 @@ class Writer:
                 await asyncio.sleep(backoff.pause())
                 continue
             if isinstance(answer, Claimed):
+                await self.failpoints.reach_async("alone-claim-answered")
                 self._on_claim([answer.claim_token], lease_end)
             return answer, lease_end
 
