@@ -134,7 +134,7 @@ class WorkerProcess:
             log.error("%s is not served: %s", place, reason)
         self.writer.start()
         self.calls.start()
-        asyncio.run(self._register())
+        asyncio.run(self._register_or_go())
         if self.whereabouts is not None:
             Succession(self.settings, self.worker_id, self.whereabouts).start()
         self.heartbeat.start()
@@ -243,6 +243,19 @@ class WorkerProcess:
         """The same, and nobody waits for what runs to end by itself: it cannot."""
         self.condemn(reason)
         self.stop_wish.say(reason, at_once=True)
+
+    async def _register_or_go(self) -> None:
+        """Postgres may be away, or say nothing. Who is told to stop meanwhile has nothing yet to hand back."""
+        registering, wish = asyncio.ensure_future(self._register()), asyncio.ensure_future(self.stop_wish.heard())
+        await asyncio.wait((registering, wish), return_when=asyncio.FIRST_COMPLETED)
+        if not registering.done():
+            await asyncio.wait((registering,), timeout=self.settings.stop_grace_seconds)
+        if not registering.done():
+            log.info("stopping: %s, and Postgres has not answered since the start", self.stop_wish.reason)
+            logging.shutdown()
+            os._exit(0)
+        wish.cancel()
+        await registering
 
     async def _register(self) -> None:
         settings = self.settings

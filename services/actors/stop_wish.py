@@ -1,5 +1,6 @@
 """Whether a worker is to stop, and why: said by a signal, whichever thread it meets, or by any thread of its own."""
 
+import asyncio
 import contextlib
 import os
 import select
@@ -31,6 +32,18 @@ class StopWish:
         self.reason = self.reason or reason
         with contextlib.suppress(BlockingIOError):  # it is full: who waits is awake
             os.write(self._saying, b".")
+
+    async def heard(self) -> None:
+        """As `wait`, in a loop of the main thread."""
+        loop, said = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self._hearing, said.set)
+        try:
+            while self.reason is None:
+                await said.wait()
+                os.read(self._hearing, 512)
+                said.clear()
+        finally:
+            loop.remove_reader(self._hearing)
 
     def wait(self) -> None:
         while self.reason is None:

@@ -66,6 +66,19 @@ def test_a_worker_whose_postgres_says_nothing_leaves_by_itself_and_in_time(windl
         assert f"worker {worker['worker_id']} stopped" in windlass.log(), "it was not killed by its guardian"
 
 
+def test_a_worker_that_waits_for_postgres_since_its_start_leaves_when_it_is_told(windlass: Windlass) -> None:
+    windlass.actors.send_signal(signal.SIGTERM)
+    windlass.actors.wait(60)
+    with forwarding(windlass.environment["WINDLASS_DATABASE_URL"]) as postgres:
+        postgres.freeze()
+        limit = {"WINDLASS_STOP_GRACE_SECONDS": "1.5", "WINDLASS_DRAIN_SECONDS": "5"}
+        windlass.actors = windlass.start("actors", WINDLASS_DATABASE_URL=postgres.url, **limit)
+        wait_until("it waits", lambda: "actors: waiting for Postgres" in windlass.log())
+        windlass.actors.send_signal(signal.SIGTERM)
+        assert windlass.actors.wait(60) == 0
+    assert "Postgres has not answered since the start" in windlass.log(), "it was not killed by its guardian"
+
+
 def test_the_other_services_stop_when_told_and_streams_end_within_two_seconds(windlass: Windlass) -> None:
     client = windlass.client
     task_id = client.submit(delay_seconds=60)["task_id"]
