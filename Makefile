@@ -95,7 +95,7 @@ lock: $(VENV)/.dev ## choose the newest allowed versions anew, with their hashes
 clean: ## remove the virtual environment and caches (never the data directory)
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-packages:
+packages: ## install Postgres, RabbitMQ and python3-venv, where they are missing, as root; else say the line to run
 	@$(PYTHON) services/laptop/packages.py
 
 chromium:

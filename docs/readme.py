@@ -17,6 +17,8 @@ UNMEASURED = ("Hatchet", "Temporal")
 NOT_MEASURED = "not measured"
 ALONE = "{}"
 WITH_KEEPER = "{}, and of what keeps it"
+REASONS = {"Procrastinate": ", by a periodic task of the bench's own, every minute"}
+"""Why a recovery takes as long as it does, where that is not the system's own choice."""
 
 Figures = list[dict[str, Any]]
 
@@ -70,7 +72,11 @@ def _recovery(figures: Figures, system: str) -> str:
     both = _numbers(figures, "killed_to_running_seconds", system, exactly=WITH_KEEPER)
     if not alone:
         return NOT_MEASURED
-    return f"{alone[0]:.1f} s" + (f"; {both[0]:.1f} s, if what keeps it dies, too" if both else "")
+    return (
+        f"{alone[0]:.1f} s"
+        + (f"; {both[0]:.1f} s, if its supervisor dies, too" if both else "")
+        + REASONS.get(system, "")
+    )
 
 
 def _numbers(figures: Figures, name: str, system: str, *, exactly: str = "") -> list[float]:

@@ -30,10 +30,10 @@ from windlass.services.actors.worker.leases.heartbeat import Heartbeat
 from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
 from windlass.services.actors.worker.leases.take_back import take_back
 from windlass.services.actors.worker.loner import Loner
-from windlass.services.actors.worker.metrics import begin, watch_threads
+from windlass.services.actors.worker.metrics import begin, watch_places
 from windlass.services.actors.worker.mirror import StateMirror
 from windlass.services.actors.worker.runners import boot, make_runners
-from windlass.services.actors.worker.starting.places import Capacity
+from windlass.services.actors.worker.starting.places import Capacity, Kind
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db, tracing
 from windlass.shared.actors.loading import load
@@ -217,11 +217,10 @@ class WorkerProcess:
     def _tell_how_it_is(self) -> None:
         serving.serve(self.settings, "actors")
         begin(self.queues, self.broken)
-        watch_threads(
-            all_of_them=self.capacity.in_all,
-            busy=self.attempts.__len__,
-            heartbeat_age=self.heartbeat.seconds_since_renewal,
-        )
+        watch_places(self.capacity, self._busy, heartbeat_age=self.heartbeat.seconds_since_renewal)
+
+    def _busy(self, kind: Kind) -> int:
+        return sum(self.capacity.kind_of(queue) == kind for queue in self.attempts.queues())
 
     def _residents(self) -> list[Resident]:
         calls: list[object] = [actor.call for actor in self.actors.values()]

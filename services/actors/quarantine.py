@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from windlass.shared.errors import words_of
+
 log = logging.getLogger("guardian")
 
 QUARANTINE = "quarantine"
@@ -43,7 +45,7 @@ class Quarantine:
         try:
             self._guardian = subprocess.Popen(command)
         except OSError as error:  # no memory or no process left: the worker must not lose its guardian for it
-            log.warning("no process of its own can be started for a task (%s)", error)
+            log.warning("no process of its own can be started for a task (%s)", words_of(error))
             return False
         return True
 

@@ -38,6 +38,7 @@ from windlass.services.api.streams.hub import Hub
 from windlass.services.api.tasks.group_commit import GroupCommit
 from windlass.services.api.webhooks.secrets import EndpointSecrets
 from windlass.shared import db, tracing
+from windlass.shared.errors import words_of
 from windlass.shared.process import logs
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
@@ -161,7 +162,7 @@ class Server(uvicorn.Server):
     def _end_if_refused(self, preparing: asyncio.Task[None]) -> None:
         error = None if preparing.cancelled() else preparing.exception()
         if error is not None:
-            log.critical("%s", error, exc_info=None if isinstance(error, UnusableStorage) else error)
+            log.critical("%s", words_of(error), exc_info=None if isinstance(error, UnusableStorage) else error)
             self.is_refused = self.should_exit = True
 
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]

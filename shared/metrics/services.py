@@ -74,8 +74,8 @@ BROKER_BLOCKED = gauge(
 
 WORKER_THREADS = gauge(
     "windlass_worker_threads",
-    "Places of this worker, on threads and on its loop; `state` is busy or idle",
-    ["state"],
+    "Places of this worker; `kind` is thread, or loop for `async def` actors, `state` busy or idle",
+    ["kind", "state"],
     of=[ACTORS],
 )
 HEARTBEAT_AGE_SECONDS = gauge(

@@ -14,6 +14,7 @@ from windlass.shared.actors.faults import Fault
 from windlass.shared.actors.schemas import UnfitSchema
 from windlass.shared.actors.terms import Terms, terms_of
 from windlass.shared.actors.versions import Version, faults_by_any
+from windlass.shared.errors import words_of
 from windlass.shared.settings import Settings
 from windlass.shared.store.operating.registry import RegisteredVersion, Served
 
@@ -110,5 +111,5 @@ def _compiled(actor: str, version: str, definition: bytes) -> Version | None:
     try:
         return Version.of(msgspec.json.decode(definition, type=Definition), version)
     except (UnfitSchema, msgspec.ValidationError) as error:
-        log.critical("version %s of the actor %s is left out: %s", version, actor, error)
+        log.critical("version %s of the actor %s is left out: %s", version, actor, words_of(error))
         return None

@@ -87,7 +87,8 @@ def check(settings: Settings) -> None:
     """Refuses to begin where it is asked for and cannot be."""
     if settings.otlp_endpoint is not None and not all(map(_is_installed, NEEDED)):
         raise SystemExit(
-            "WINDLASS_OTLP_ENDPOINT is set, and what sends traces there is not installed: pip install windlass[tracing]"
+            "WINDLASS_OTLP_ENDPOINT is set, and what sends traces there is not installed: "
+            "pip install '.[server,tracing]' in a clone of Windlass"
         )
 
 

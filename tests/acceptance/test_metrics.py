@@ -21,6 +21,7 @@ from tests.support.servers.private_servers import Servers, open_directory
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
 from windlass.shared.metrics import catalogue
+from windlass.shared.settings import Settings
 
 CONFIG = """
 [providers.sturdy]
@@ -136,6 +137,19 @@ def test_what_happens_is_counted_once_and_every_metric_is_said(watched: Watched)
         SERVICES
     )
     assert_labels_are_bounded(said)
+
+
+def test_places_are_told_by_their_kind(watched: Watched) -> None:
+    places, settings = "windlass_worker_threads", Settings()
+    task_id = watched.client.submit(provider="sturdy", payload={"seconds": 600})["task_id"]
+    try:
+        watched.client.wait_until(task_id, "running")
+        watched.wait_for(places, 1, kind="thread", state="busy")
+        watched.wait_for(places, 0, kind="loop", state="busy")
+        watched.wait_for(places, settings.async_places, kind="loop", state="idle")
+    finally:
+        watched.client.cancel(task_id).raise_for_status()
+    watched.wait_for(places, 0, kind="thread", state="busy")
 
 
 def a_webhook_is_tried_and_memory_asked(client: Client) -> None:

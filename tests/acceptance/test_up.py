@@ -134,15 +134,15 @@ def test_commands_find_it_and_its_key_by_themselves(up: WindlassUp) -> None:
 def test_a_picture_a_summary_and_an_agent_are_made_as_the_page_shows(up: WindlassUp) -> None:
     """Each by the command line and by curl. Who watches the agent leaves it alone after a moment."""
     real_work = page("trying_it.md").partition("## Real work")[2].partition("\n## ")[0].replace("wait=30", "wait=50")
-    picture, summary, agent = COMMANDS.findall(real_work)
-    told = typed(up, picture)
+    activate, picture, summary, agent = COMMANDS.findall(real_work)
+    told = typed(up, activate + picture)
     assert "completed" in told
     assert told.count("/api/v1/media/") >= 2, told
-    assert typed(up, summary).count('"summary"') >= 2
+    assert typed(up, activate + summary).count('"summary"') >= 2
     watch = 'windlass watch "$TASK"'
     assert watch in agent
     it_runs = 'until windlass get "$TASK" | grep -q running; do sleep 0.2; done'
-    typed(up, agent.replace(watch, f"{it_runs}; {{ timeout --signal=INT 3 {watch} || [ $? -eq 124 ]; }}"))
+    typed(up, activate + agent.replace(watch, f"{it_runs}; {{ timeout --signal=INT 3 {watch} || [ $? -eq 124 ]; }}"))
     with up.client() as client:
         agents = client.get("/api/v1/tasks", params={"actor": "agent", "limit": 2}).json()["items"]
         for each in agents:
@@ -160,12 +160,7 @@ def typed(up: WindlassUp, commands: str) -> str:
     ready = READY.search(up.output)
     assert ready
     script = commands.replace("http://127.0.0.1:8800", ready[1])
-    environment = {
-        **os.environ,
-        "WINDLASS_DATA_DIR": str(up.directory),
-        "KEY": ready[2],
-        "PATH": f"{WINDLASS.parent}:{os.environ['PATH']}",
-    }
+    environment = {**os.environ, "WINDLASS_DATA_DIR": str(up.directory), "KEY": ready[2]}
     done = subprocess.run(
         ["bash", "-e", "-c", script],
         cwd=PROJECT,

@@ -25,6 +25,7 @@ from tests.deploy.manifests import (
     pools,
 )
 from windlass.services.api.main import create_app
+from windlass.services.api.media import uploads
 from windlass.services.api.operators.cluster import DEADLINE_SECONDS
 from windlass.services.cli.main import PROCESSES, build_parser
 from windlass.services.laptop.servers.broker_node import CONFIGURATION
@@ -285,7 +286,8 @@ def test_an_ingress_keeps_streams_open_and_lets_bodies_in() -> None:
     annotations = {name.partition("/")[2]: value for name, value in ingress["metadata"]["annotations"].items()}
     assert annotations["proxy-buffering"] == "off"
     assert int(annotations["proxy-read-timeout"]) > 4 * Settings().stream_ping_seconds
-    assert int(annotations["proxy-body-size"].removesuffix("m")) * 10**6 > Settings().largest_body_bytes
+    largest = max(Settings().largest_body_bytes, uploads.LARGEST_BYTES)
+    assert int(annotations["proxy-body-size"].removesuffix("m")) * 10**6 > largest
     (rule,) = ingress["spec"]["rules"]
     (path,) = rule["http"]["paths"]
     service = of_kind("production", "Service")[path["backend"]["service"]["name"]]

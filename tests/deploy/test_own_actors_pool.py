@@ -112,15 +112,14 @@ def test_compose_and_the_cluster_run_the_same_image() -> None:
 
 
 def test_it_stands_on_the_production_overlay_as_well(tmp_path: Path) -> None:
-    """As its first lines say: copied, with another overlay below it, and without what is about dev's Postgres."""
+    """As its first lines say: copied, with another overlay below it, and without the last two patches."""
     command = kustomize()
     sources = shutil.copytree(KUBERNETES, tmp_path / "k8s")
     file = sources / "overlays" / OVERLAY / "kustomization.yaml"
     kustomization = yaml.safe_load(file.read_text())
     kustomization["resources"][0] = "../production"
-    (kustomization["patches"],) = [
-        [each] for each in kustomization["patches"] if each["target"]["kind"] != "ScaledObject"
-    ]
+    *kustomization["patches"], postgres, node = kustomization["patches"]
+    assert [each["target"]["kind"] for each in (postgres, node)] == ["ScaledObject", "Deployment"]
     file.write_text(yaml.safe_dump(kustomization))
     made = subprocess.run([*command, str(file.parent)], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr

@@ -100,7 +100,7 @@ def test_whoever_has_the_client_alone_is_told_what_the_command_needs(installed: 
     assert (client.stdout.strip(), client.stderr) == ("Client", "")
     command = run_in_the_project(tmp_path, "-m", "windlass", "up")
     assert command.returncode == 1
-    assert "pip install 'windlass[server]'" in command.stderr
+    assert "pip install '.[server]' in a clone" in command.stderr
     assert "Traceback" not in command.stderr
 
 

@@ -6,11 +6,19 @@ import pytest
 
 from tests.monitoring.promql import Mistake, result_labels
 from tests.monitoring.written import Expression, alerts, all_expressions, panel_expressions
+from windlass.shared.metrics import catalogue
 
 
 @pytest.mark.parametrize("expression", all_expressions(), ids=str)
 def test_it_names_only_metrics_labels_and_values_that_there_are(expression: Expression) -> None:
     result_labels(expression.filled())
+
+
+def test_every_metric_is_on_a_panel_or_in_a_rule() -> None:
+    """What nobody looks at need not be counted."""
+    looked_at = " ".join(each.text for each in all_expressions())
+    declared = {each.name for part in catalogue.parts() for each in part.metrics}
+    assert {name for name in declared if not re.search(rf"\b{name}(_bucket|_sum|_count)?\b", looked_at)} == set()
 
 
 @pytest.mark.parametrize("expression", list(panel_expressions()), ids=str)

@@ -127,10 +127,15 @@ def a_target(command: Command) -> str | None:
 
 
 def an_installation(command: Command) -> str | None:
-    install, what = command.words[1:]
+    """From a clone, here or beside: no package index has it."""
+    install, what = (each for each in command.words[1:] if each != "-e")
     extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    found = re.fullmatch(r"(?:\.|windlass)\[(\w+)\]", what)
+    found = re.fullmatch(r"(?:\.|\.\./windlass)\[(\w+)\]", what)
     return None if install == "install" and found and found[1] in extras else f"no {what} can be installed"
+
+
+def an_environment(command: Command) -> str | None:
+    return None if command.words[1:] == ("-m", "venv", ".venv") else "not the environment that is activated"
 
 
 def a_file_of_the_page(command: Command) -> str | None:
@@ -142,6 +147,7 @@ READERS: dict[str, Callable[[Command], str | None]] = {
     "make": a_target,
     "pip": an_installation,
     "python": a_file_of_the_page,
+    "python3": an_environment,
     "pytest": a_file_of_the_page,
 }
 

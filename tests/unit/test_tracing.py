@@ -76,7 +76,7 @@ def test_asked_for_without_its_packages_every_process_refuses_and_names_the_extr
         done = run(program, path=str(tmp_path), WINDLASS_OTLP_ENDPOINT="http://127.0.0.1:9")
         assert done.returncode == 1
         assert "WINDLASS_OTLP_ENDPOINT" in done.stderr
-        assert "pip install windlass[tracing]" in done.stderr
+        assert "pip install '.[server,tracing]' in a clone" in done.stderr
 
 
 @contextlib.contextmanager

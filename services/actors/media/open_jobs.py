@@ -65,7 +65,7 @@ class OpenJobs:
                 except db.AWAY_OR_BUSY:
                     raise
                 except TaskError as error:
-                    log.warning("generation %s: asking again later (%s)", order.generation_id, error)
+                    log.warning("generation %s: asking again later (%s)", order.generation_id, words_of(error))
                     await self._give_up_in_time(order)
                 except Exception:
                     # One that cannot be understood must keep neither the others' slots nor its own for ever.

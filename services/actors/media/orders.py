@@ -225,7 +225,7 @@ class Orders:
                 missed += 1
                 if error.kind == "permanent" or missed > POLLS_MISSED or not error.is_the_providers_fault:
                     raise
-                log.info("task %s: asking again (%s)", context.task_id, error)
+                log.info("task %s: asking again (%s)", context.task_id, words_of(error))
                 answer = Pending()
             else:
                 missed = 0

@@ -7,6 +7,7 @@ import socket
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from windlass.shared.errors import words_of
 from windlass.shared.process import procfs
 from windlass.shared.process.procfs import Mount, ProcessIdentity
 
@@ -96,7 +97,7 @@ def of_this_worker(guardian_pid: int) -> Whereabouts | None:
             oom_score=procfs.oom_score_of(os.getpid()),
         )
     except (OSError, ValueError, IndexError) as error:
-        log.info("where this worker is cannot be told, so its successor will wait for leases (%s)", error)
+        log.info("where this worker is cannot be told, so its successor will wait for leases (%s)", words_of(error))
         return None
 
 

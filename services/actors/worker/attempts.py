@@ -6,6 +6,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from windlass.services.actors.worker.context import Context, StopReason
+from windlass.services.actors.worker.starting.places import queue_of
 
 
 class Attempts:
@@ -39,6 +40,11 @@ class Attempts:
         """The task held under each claim token."""
         with self._lock:
             return {token: context.task_id for token, context in self._contexts.items()}
+
+    def queues(self) -> list[str]:
+        """That of each."""
+        with self._lock:
+            return [queue_of(context.task) for context in self._contexts.values()]
 
     def nudge(self, task_id: UUID | None) -> None:
         """Passes on that there is news for a task, if it runs here; none means any, whose news may be lost."""

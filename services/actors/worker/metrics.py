@@ -1,9 +1,11 @@
-"""What a worker says to Prometheus: its attempts and their steps, its queues and threads, its calls to providers."""
+"""What a worker says to Prometheus: its attempts and their steps, its queues and places, its calls to providers."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
+from windlass.services.actors.worker.starting.places import KINDS, Capacity, Kind
 from windlass.shared.errors import ERROR_TYPES, NetworkTimeout, RateLimited, ServiceUnavailable, TaskError, TimedOut
 from windlass.shared.metrics.actors import FOR_ANOTHER_VERSION, QUEUE_BROKEN, STEPS
 from windlass.shared.metrics.declaring import Kept
@@ -65,11 +67,16 @@ def left_to_another_version(actor: str) -> None:
     FOR_ANOTHER_VERSION.labels(actor).inc()
 
 
-def watch_threads(*, all_of_them: int, busy: Callable[[], int], heartbeat_age: Callable[[], float]) -> None:
+def watch_places(capacity: Capacity, busy: Callable[[Kind], int], *, heartbeat_age: Callable[[], float]) -> None:
     """Looked at when somebody asks, so that nothing is noted at every task."""
-    WORKER_THREADS.labels("busy").set_function(busy)
-    WORKER_THREADS.labels("idle").set_function(lambda: max(all_of_them - busy(), 0))
+    for kind in KINDS:
+        WORKER_THREADS.labels(kind, "busy").set_function(partial(busy, kind))
+        WORKER_THREADS.labels(kind, "idle").set_function(partial(_idle, capacity, busy, kind))
     HEARTBEAT_AGE_SECONDS.set_function(heartbeat_age)
+
+
+def _idle(capacity: Capacity, busy: Callable[[Kind], int], kind: Kind) -> int:
+    return max(capacity.of(kind) - busy(kind), 0)
 
 
 @contextmanager

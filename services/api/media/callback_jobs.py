@@ -24,7 +24,7 @@ def job_of(settings: Settings, provider: str, body: Any) -> str | None:
         nobody = httpx.AsyncClient(transport=httpx.AsyncBaseTransport())
         job_id = adapter_of(settings, provider)(provider, NOWHERE, nobody).job_of_callback(body)
     except TaskError as error:
-        log.warning("nobody reads the callbacks of %s: %s", provider, error)
+        log.warning("nobody reads the callbacks of %s: %s", provider, words_of(error))
         return None
     except Exception as error:  # noqa: BLE001 - an adapter may be anybody's, and the body is a stranger's
         log.warning("a callback of %s cannot be read: %s", provider, words_of(error))

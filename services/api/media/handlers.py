@@ -18,6 +18,7 @@ from windlass.services.api.media.ranges import Unsatisfiable, is_named, still_ap
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.tasks.listing import Cursor, Limit
 from windlass.services.api.tasks.schemas import provider_job_for
+from windlass.shared.errors import words_of
 from windlass.shared.storage import MediaStorage, MissingMedia, StorageError
 from windlass.shared.store import orders
 from windlass.shared.store.orders import OrderWithContents, OwnedContent, WantedMedia
@@ -136,7 +137,7 @@ async def require_file(storage: MediaStorage, row: OwnedContent) -> None:
     except MissingMedia:
         size = None
     except StorageError as error:
-        log.warning("the media storage does not answer: %s", error)
+        log.warning("the media storage does not answer: %s", words_of(error))
         headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
         detail = "the media storage cannot be reached at the moment"
         raise Problem(503, "storage-unavailable", detail, headers=headers) from error

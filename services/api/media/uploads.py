@@ -15,6 +15,7 @@ from windlass.services.api.access.auth import require_writer
 from windlass.services.api.http.bodies import read_body, refuse_encodings
 from windlass.services.api.http.errors import RETRY_AFTER_SECONDS, Problem
 from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.errors import words_of
 from windlass.shared.storage import MediaStorage, StorageError
 from windlass.shared.store import uploads
 from windlass.shared.store.uploads import Upload
@@ -72,7 +73,7 @@ async def store(storage: MediaStorage, upload: Upload, content: bytes) -> None:
         try:
             await storage.put(upload.place, path)
         except StorageError as error:
-            log.warning("a picture could not be stored: %s", error)
+            log.warning("a picture could not be stored: %s", words_of(error))
             headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
             detail = "the media storage cannot be reached at the moment"
             raise Problem(503, "storage-unavailable", detail, headers=headers) from error

@@ -25,7 +25,7 @@ def refuse_what_it_does_not_take(
     try:
         actions = _actions(settings, provider)
     except TaskError as error:
-        log.warning("what %s takes is not known here: %s", provider, error)
+        log.warning("what %s takes is not known here: %s", provider, words_of(error))
         return
     except Exception as error:  # noqa: BLE001 - an adapter may be anybody's, and is imported here for the first time
         log.warning("what %s takes is not known here: %s", provider, words_of(error))

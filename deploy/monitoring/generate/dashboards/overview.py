@@ -279,6 +279,19 @@ def schedules() -> list[Panel]:
             Query(of_the_cluster('windlass_schedules{state="paused"}', "reason"), "{{reason}}"),
             width=8,
         ),
+        graph(
+            "How late due times were started, 95 %",
+            "Good: moments. `kind` says what was started.",
+            Query(quantile(0.95, "windlass_schedule_late_seconds", "kind"), "{{kind}}"),
+            unit="s",
+        ),
+        graph(
+            "Starts of schedules that came to nothing",
+            "Refused, or ended dead or failed; `windlass schedules` lists them. Good: 0. With "
+            "`pause_after_failures` so many in a row pause a schedule.",
+            Query(at_times("windlass_schedule_failures_total", ""), "failures"),
+            unit=a_second("starts"),
+        ),
     ]
 
 
@@ -308,6 +321,13 @@ def webhooks() -> list[Panel]:
             unit=a_second("tries"),
             stacked=True,
             width=8,
+        ),
+        graph(
+            "How long endpoints take, 95 %",
+            "By outcome. Good: well below 15 s, which is all that an endpoint has.",
+            Query(quantile(0.95, "windlass_webhook_try_seconds", "outcome"), "{{outcome}}"),
+            unit="s",
+            steps=[(10, YELLOW)],
         ),
     ]
 

@@ -119,8 +119,8 @@ def why() -> list[Panel]:
             width=6,
         ),
         graph(
-            "Slots, limit and threads",
-            "What is lowest is the bottleneck: the limit (the provider), or the threads of the workers (more pods).",
+            "Slots, limit and places",
+            "What is lowest is the bottleneck: the limit (the provider), or the places of the workers (more pods).",
             Query(of_the_cluster(f"windlass_provider_slots_held{{{PROVIDER}}}"), "slots in use"),
             Query(of_the_cluster(f"windlass_provider_slots_limit{{{PROVIDER}}}"), "limit"),
             Query(of_the_cluster(f"windlass_queue_capacity{{{QUEUE}}}"), "places of its workers"),
@@ -140,9 +140,10 @@ def tasks() -> list[Panel]:
     return [
         graph(
             "Submitted and finished",
-            "Good: the lines go together. `dead` waits for a person.",
+            "Good: the lines go together. `dead` waits for a person, `revived` by one.",
             Query(f"{per_second(f'windlass_tasks_submitted_total{{{KIND}}}')} or vector(0)", "submitted"),
             Query(per_second(f"windlass_tasks_finished_total{{{KIND}}}", "outcome"), "{{outcome}}"),
+            Query(at_times(f"windlass_tasks_revived_total{{{KIND}}}", ""), "revived"),
             unit=a_second("tasks"),
         ),
         graph(

@@ -26,25 +26,27 @@ def dashboard() -> Dashboard:
 
 
 def enough() -> list[Panel]:
-    busy = 'sum by (instance) (windlass_worker_threads{state="busy"})'
+    busy = 'sum by (instance, kind) (windlass_worker_threads{state="busy"})'
+    there = "(sum by (instance, kind) (windlass_worker_threads) > 0)"
     return [
         graph(
-            "Threads",
-            "Busy and idle, over all workers. No idle ones while tasks wait and no limit is reached: add workers.",
-            Query("sum by (state) (windlass_worker_threads)", "{{state}}"),
+            "Places, by kind",
+            "Busy and idle, over all workers: threads, and for `async def` actors the loop. No idle ones of the kind "
+            "that tasks wait for, and no limit is reached: add workers.",
+            Query("sum by (kind, state) (windlass_worker_threads)", "{{kind}} {{state}}"),
             stacked=True,
             width=8,
         ),
         graph(
             "How busy each worker is",
-            "Good: below 90 %, or at it while the queue gets shorter.",
-            Query(f"{busy} / sum by (instance) (windlass_worker_threads)", "{{instance}}"),
+            "By kind of places. Good: below 90 %, or at it while the queue gets shorter.",
+            Query(f"{busy} / {there}", "{{instance}} {{kind}}"),
             unit="percentunit",
             most=1,
             width=8,
         ),
         graph(
-            "Threads that serve each queue",
+            "Places that serve each queue",
             "0 for a queue with waiting tasks: its pool does not run. See WindlassNoWorker.",
             Query(of_the_cluster("windlass_queue_capacity", "queue"), "{{queue}}"),
             width=8,

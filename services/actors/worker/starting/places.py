@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 from uuid import UUID
 
 from windlass.shared.store.tasks import Ask, Claimed
 
 Kind = Literal["thread", "loop"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 def queue_of(attempt: Claimed) -> str:

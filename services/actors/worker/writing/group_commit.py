@@ -179,6 +179,6 @@ class GroupCommit(Generic[Item, Answer]):
                 return
 
     def _put_aside(self, batch: list[tuple[Item, Reply[Answer]]], error: BaseException) -> None:
-        log.warning("somebody keeps a row locked: %d writes go on one by one (%s)", len(batch), error)
+        log.warning("somebody keeps a row locked: %d writes go on one by one (%s)", len(batch), words_of(error))
         self._held_up.extend(batch)
         self._any_held_up.set()

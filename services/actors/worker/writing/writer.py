@@ -392,4 +392,4 @@ class Writer:
                 self._keep_unwritten({token: report}, await tasks.report(self.pool, [report]))
             except (*db.UNSTORABLE, *db.AWAY_OR_BUSY) as error:
                 with log_context.about(task_id=report.task_id, attempt=report.attempt):
-                    log.warning("task %s: what it said could not be stored: %s", report.task_id, error)
+                    log.warning("task %s: what it said could not be stored: %s", report.task_id, words_of(error))
