@@ -1,9 +1,10 @@
-"""The parts of `proof.md` that say what was measured, drawn from what is kept under `docs/proof`."""
+"""The parts of `proof.md` that say what was measured and tried, drawn from what is kept under `docs/proof`."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from docs import mutations, storms
 from docs.figures import Figure, Figures, between_marks, kept_figures, numbers_of, table
 from docs.proven_rows import ROWS, Row
 
@@ -11,9 +12,21 @@ PROOF = Path(__file__).parent / "proof.md"
 
 
 def proof() -> str:
-    figures = kept_figures()
-    text = between_marks(PROOF.read_text(), "costs", costs(figures))
-    return between_marks(text, "contest", contest(figures))
+    figures, text = kept_figures(), PROOF.read_text()
+    drawn = {
+        "storms": storms.drawn(storms.load()),
+        "mutations": mutations.drawn(mutations.load()),
+        "costs": costs(figures),
+        "contest": contest(figures),
+    }
+    for name, lines in drawn.items():
+        text = between_marks(text, name, lines)
+    return text
+
+
+def redraw() -> None:
+    """For who has just kept something."""
+    PROOF.write_text(proof())
 
 
 def costs(figures: Figures) -> list[str]:
