@@ -24,6 +24,8 @@ class Storm:
     commit: str
     seed: int | None = None
     minutes: float | None = None
+    sizes: str = ""
+    """What else was chosen, as it was said."""
     tasks: int | None = None
     kinds: int | None = None
     matter: Mapping[str, int] = field(default_factory=dict)
@@ -58,7 +60,8 @@ def _row(storm: Storm) -> tuple[str, ...]:
 def _words(storm: Storm) -> str:
     if storm.scene == FAILPOINTS:
         return f"`SCENE={FAILPOINTS} make chaos`"
-    command = f"`SCENE={storm.scene} SEED={storm.seed} MINUTES={storm.minutes:g} make chaos`"
+    said = (f"SCENE={storm.scene} SEED={storm.seed} MINUTES={storm.minutes:g}", storm.sizes, "make chaos")
+    command = f"`{' '.join(filter(None, said))}`"
     there = ", ".join(f"{number:,} {name}" for name, number in storm.matter.items() if number and name != "tasks")
     return f"{command}: {there}" if there else command
 

@@ -107,6 +107,7 @@ def play(scene: str) -> bool:
     sizes = dict.fromkeys(name for each in played(scene) for name in each.numbers)
     same = " ".join(f"{name.upper()}={getattr(script.numbers, name)}" for name in sizes)
     say(f"the same storm again: SCENE={scene} SEED={SEED} MINUTES={MINUTES:g} {same} FAULTS={FAULTS} make chaos")
+    chosen = [name for name in (*map(str.upper, sizes), "FAULTS") if name in os.environ]
     with ExitStack() as stack:
         outcome = run(scene, script, stack)
     for story in outcome.verdict.stories:
@@ -127,6 +128,7 @@ def play(scene: str) -> bool:
             *when(),
             seed=SEED,
             minutes=MINUTES,
+            sizes=" ".join(f"{name}={os.environ[name]}" for name in chosen),
             tasks=outcome.matter["tasks"],
             kinds=outcome.kinds,
             matter=outcome.matter,

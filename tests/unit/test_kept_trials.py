@@ -79,6 +79,8 @@ def test_a_storm_names_its_commit_and_what_was_broken() -> None:
     assert rows == [
         "| `SCENE=tasks SEED=7 MINUTES=6 make chaos` | 1,999 | 60, of 24 kinds | none | 2026-11-18 at abc123 |"
     ]
+    (row,) = storms.drawn({"tasks": replace(STORM, sizes="TASKS=5 FAULTS=3")})[2:]
+    assert row.startswith("| `SCENE=tasks SEED=7 MINUTES=6 TASKS=5 FAULTS=3 make chaos` |")
     red = replace(STORM, broken=2, uncaught=1, missing=["workflows"])
     (row,) = storms.drawn({"tasks": red})[2:]
     assert "| **2 times**; **errors that nobody caught: 1**; **there were no workflows** |" in row
