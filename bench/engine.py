@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.deployment import LEASE_SECONDS, a_windlass, new_database, start_all
+from bench.deployment import a_windlass, new_database, start_all
 from bench.drains import Stages, drain_bare, drain_windlass, fill_bare, fill_windlass
 from bench.figures import Figure
 from bench.peers import starts
@@ -19,15 +19,17 @@ from tests.support.installation import Windlass
 from tests.support.servers.private_servers import Servers, throw_away_servers
 
 TASKS = int(os.environ.get("TASKS", "12000"))
-ROUNDS = int(os.environ.get("ROUNDS", "3"))
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
 THREADS = int(os.environ.get("THREADS", "256"))
 """Of each worker. What ours end goes in calls as large as they are many; those of bare Dramatiq gain nothing by it."""
 BARE_THREADS = (8, 32, 64)
 """In each process; the best of them is the ceiling."""
-OF_BARE: Mapping[int, float] = {1: 0.5, 2: 0.6}
+OF_BARE: Mapping[int, float] = {1: 0.5, 2: 0.7}
 """What is aimed at, by the number of processes that both have."""
 NUMBERS = {1: "one process", 2: "two processes"}
 START_OF_BARE = 5
+RECOVERY_SECONDS = 5
+"""Whoever dies: a lease is 30 s, and nobody shall wait for it."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ class Round:
     bare: float
     ours: float
     stages: Stages
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.bare
 
 
 class Drains:
@@ -81,25 +87,35 @@ def drained(servers: Servers, directory: Path) -> list[Figure]:
 
 
 def against_bare(processes: int, bare_threads: int, rounds: Sequence[Round], aim: float) -> list[Figure]:
-    """The ratio is the median of each round's own."""
+    """All medians are of the same rounds, and the ratio's is of each round's own. Every round is kept: who doubts the
+    median can look at what it is of."""
     bare = statistics.median(each.bare for each in rounds)
     ours = statistics.median(each.ours for each in rounds)
-    ratio = statistics.median(each.ours / each.bare for each in rounds)
+    ratios = [each.ratio for each in rounds]
+    least, ratio, most = min(ratios), statistics.median(ratios), max(ratios)
     stages = {name: statistics.median(each.stages[name] for each in rounds) for name in rounds[0].stages}
     with_them = NUMBERS[processes]
     return [
         Figure(
             f"bare Dramatiq, no state, {with_them}, {bare_threads} threads, the best of {BARE_THREADS}",
-            f"{bare:.0f} tasks/s",
+            f"{bare:.0f} tasks/s, the median of {len(rounds)} rounds",
             "the ceiling",
-            {"tasks_per_second": bare},
+            {"tasks_per_second": bare, **by_round("tasks_per_second", [each.bare for each in rounds])},
             label=f"bare Dramatiq, {with_them}",
         ),
         Figure(
             f"Windlass, every step durable, {with_them}, {THREADS} threads",
-            f"{ours:.0f} tasks/s = {ratio:.2f} x bare, the median of {len(rounds)} rounds",
-            f">= {aim} x",
-            {"tasks_per_second": ours, "ratio": ratio},
+            f"{ours:.0f} tasks/s, the median of the same rounds; each against its own bare: "
+            f"least {least:.2f}, median {ratio:.2f}, most {most:.2f} x",
+            f">= {aim} x, median",
+            {
+                "tasks_per_second": ours,
+                "ratio": ratio,
+                "least_ratio": least,
+                "most_ratio": most,
+                **by_round("tasks_per_second", [each.ours for each in rounds]),
+                **by_round("ratio", ratios),
+            },
             reached=ratio >= aim,
             label=f"Windlass, {with_them}",
         ),
@@ -110,6 +126,10 @@ def against_bare(processes: int, bare_threads: int, rounds: Sequence[Round], aim
             {f"{name}_ms": milliseconds for name, milliseconds in stages.items()},
         ),
     ]
+
+
+def by_round(name: str, values: Sequence[float]) -> dict[str, float]:
+    return {f"round_{number}_{name}": value for number, value in enumerate(values, 1)}
 
 
 def started(servers: Servers, directory: Path) -> list[Figure]:
@@ -164,14 +184,17 @@ def recovery(windlass: Windlass) -> tuple[float, float]:
 def recovered(servers: Servers, directory: Path) -> list[Figure]:
     with a_windlass(new_database(servers, "engine_recovery"), servers, directory) as windlass:
         start_all(windlass)
-        worker_back, all_back = recovery(windlass)
+        return recovery_figures(*recovery(windlass))
+
+
+def recovery_figures(worker_back: float, all_back: float) -> list[Figure]:
     return [
         Figure(
             f"SIGKILL of {whom} to running again",
             f"{seconds:.1f} s",
-            "lease 30 s + a few",
+            f"< {RECOVERY_SECONDS} s",
             {"seconds": seconds},
-            reached=seconds < LEASE_SECONDS + 5,
+            reached=seconds < RECOVERY_SECONDS,
         )
         for whom, seconds in (("a worker", worker_back), ("worker and guardian", all_back))
     ]

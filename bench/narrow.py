@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 
 TASKS = int(os.environ.get("NARROW", "1000"))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
-CPU_AIMS = {1: None, 3: 1.8}
+CPU_AIMS = {1: None, 3: 1.5}
 """Milliseconds a task in all, by the limit."""
 LONG_POLL_SECONDS = 40
 

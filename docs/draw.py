@@ -1,5 +1,5 @@
-"""Draws the documents and the two modules that come from code, and the measured rows of the README; with `--check` it
-fails when one of them is stale."""
+"""Draws the documents and the two modules that come from code, and what was measured where a page shows it; with
+`--check` it fails when one of them is stale."""
 
 import sys
 from pathlib import Path
@@ -8,9 +8,11 @@ from docs.columns import COLUMNS, columns
 from docs.locks import LOCKS, locks
 from docs.metrics import METRICS, metrics
 from docs.project_states import PROJECT_STATES, project_states
+from docs.proven import PROOF, proof
 from docs.readme import README, readme
 from docs.rows import ROWS, rows
 from docs.settings import SETTINGS, settings
+from docs.sizing import OPERATING, operating
 from docs.walk import walked
 from docs.workflow_states import WORKFLOW_STATES, workflow_states
 from windlass.shared.states import LIVE, TERMINAL, TRANSITIONS, State, Transition
@@ -73,6 +75,8 @@ def pages() -> dict[Path, str]:
         COLUMNS: columns(),
         LOCKS: locks(),
         README: readme(),
+        OPERATING: operating(),
+        PROOF: proof(),
     }
     found = {file.resolve(): text for file, text in drawn.items()}
     return found | walked(found)

@@ -15,8 +15,8 @@ from tests.support.servers.private_servers import Servers
 Trials = Mapping[str, float]
 """Tasks per second by the name of a setting."""
 
-MORE = {DRAMATIQ.name: 6, "Windlass": 3}
-"""In a trial these would be done so soon that chance alone would choose: a ceiling chosen too low would flatter us."""
+MORE = {DRAMATIQ.name: 2}
+"""In a trial it would be done so soon that chance alone would choose: a ceiling chosen too low would flatter us."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Most are noticed by the judge of storms, the small ones by a test each. The product has no switch for this: a
 function is replaced in the database, or a module is changed as it is loaded. With names as arguments only those are
-tried; `control` is the unbroken engine. Ends with 1 when a mutation stays unnoticed.
+tried; `control` is the unbroken engine. What came of each is kept in `docs/proof/mutations.json`, for the table of
+`docs/proof.md`. Ends with 1 when a mutation stays unnoticed.
 """
 
 import random
@@ -11,10 +12,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.surroundings import commit
+from docs.mutations import CONTROL, Result, keep
+from docs.proven import redraw
 from tests.chaos.breaking.catalogue import MUTATIONS
 from tests.chaos.breaking.changes import Mutation, alter, prepare
 from tests.chaos.breaking.scenes import LEASE_SECONDS, SCENES, Stage
@@ -26,7 +31,6 @@ from tests.chaos.site.network import a_network
 from tests.support.servers.private_servers import open_directory
 from tests.support.servers.restartable_servers import restartable_postgres, restartable_rabbitmq
 
-CONTROL = "control"
 BOUND_SECONDS = 45.0
 SIZE = Size(apis=1, dispatchers=1, actors=2, receivers=1, threads=8)
 PROVIDERS = ("openrouter", "leonardo", "midjourney")
@@ -85,10 +89,18 @@ def line(name: str, expected: int | None, found: list[Violation], seconds: float
     return f"  {name:28s} {wanted:12s} violations by criterion: {red:24s} {seconds:4.0f} s  {verdict}", is_right
 
 
+def remember(name: str, noticed: bool, seconds: float, found: Sequence[Violation] = ()) -> None:
+    counts = Counter(violation.criterion for violation in found)
+    findings = {str(number): count for number, count in sorted(counts.items())}
+    keep(name, Result(noticed, round(seconds, 1), datetime.now(UTC).date().isoformat(), commit(), findings))
+
+
 def try_small(mutation: SmallMutation) -> tuple[str, bool]:
     say(f"{mutation.name}: {mutation.words}")
     with open_directory() as directory:
+        began = time.monotonic()
         noticed = is_noticed(mutation, directory)
+    remember(mutation.name, noticed, time.monotonic() - began)
     words = f"  {mutation.name:33s} {'noticed' if noticed else 'NOT NOTICED'} by {mutation.test}"
     say(words)
     return words, noticed
@@ -109,10 +121,13 @@ def main() -> None:
         say(f"{name}: {mutation.words if mutation else 'the engine as it is, through all scenes'}")
         began = time.monotonic()
         found = try_out(name, mutation)
-        words, is_right = line(name, mutation.criterion if mutation else None, found, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        words, is_right = line(name, mutation.criterion if mutation else None, found, seconds)
+        remember(name, is_right if mutation else bool(found), seconds, found)
         say(words)
         lines.append(words)
         all_right = all_right and is_right
+    redraw()
     say("\n".join(["", *lines]))
     say("each of them is noticed" if all_right else "who should notice is not to be trusted")
     sys.exit(0 if all_right else 1)

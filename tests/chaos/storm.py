@@ -4,8 +4,9 @@ somebody's own actors with steps. Then a chain of work and a delivery, killed at
 something happens with somebody at every place of its pipeline.
 
 SCENE names others: one kind of work alone, with more of it. SEED, MINUTES, FAULTS, TASKS, PROJECTS, LOOP, WORKFLOWS,
-TOLD, SCHEDULES, REMEMBERED, WALKS and DEEDS choose another storm; LOG names a file for what the processes say. Ends
-with 1 when a promise was broken.
+TOLD, SCHEDULES, REMEMBERED, WALKS and DEEDS choose another storm; LOG names a file for what the processes say. What
+came of it is kept in `docs/proof/storms.json`, for the table of `docs/proof.md`, unless KEEP is `no`. Ends with 1 when
+a promise was broken.
 """
 
 import os
@@ -14,9 +15,14 @@ import signal
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.surroundings import commit
+from docs.proven import redraw
+from docs.storms import FAILPOINTS, keep
+from docs.storms import Storm as KeptStorm
 from tests.chaos.faults.plan import schedule
 from tests.chaos.judge.rows import count_matter
 from tests.chaos.pipeline import failpoints as failpoints_of_the_pipeline
@@ -33,8 +39,7 @@ MINUTES = float(os.environ.get("MINUTES", "6"))
 SEED = int(os.environ.get("SEED", str(random.SystemRandom().randrange(10**6))))
 FAULTS = int(os.environ.get("FAULTS", str(max(1, round(10 * MINUTES)))))
 LOG = os.environ.get("LOG")
-FAILPOINTS = "failpoints"
-"""No storm: a chain of real work and a delivery, killed at one place after the other."""
+KEEP = os.environ.get("KEEP", "yes") != "no"
 UNCAUGHT = "an error that nobody caught"
 """As the processes themselves say it."""
 
@@ -50,6 +55,9 @@ class Outcome:
     """How many threads or processes were ended by an error that nobody had thought of."""
     missing: list[str]
     """What there was none of, where there should have been everything."""
+    faults: int = 0
+    kinds: int = 0
+    matter: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_good(self) -> bool:
@@ -86,7 +94,8 @@ def run(scene: str, script: Script, stack: ExitStack) -> Outcome:
     say(f"{len(record.faults)} faults of {len(kinds)} kinds")
     matter = count_matter(installation.database_url)
     say("there were " + ", ".join(f"{number} {name}" for name, number in matter.items() if number))
-    return Outcome(verdict, uncaught, [name for name, number in matter.items() if scene == ALL and not number])
+    missing = [name for name, number in matter.items() if scene == ALL and not number]
+    return Outcome(verdict, uncaught, missing, len(record.faults), len(kinds), matter)
 
 
 def play(scene: str) -> bool:
@@ -98,6 +107,7 @@ def play(scene: str) -> bool:
     sizes = dict.fromkeys(name for each in played(scene) for name in each.numbers)
     same = " ".join(f"{name.upper()}={getattr(script.numbers, name)}" for name in sizes)
     say(f"the same storm again: SCENE={scene} SEED={SEED} MINUTES={MINUTES:g} {same} FAULTS={FAULTS} make chaos")
+    chosen = [name for name in (*map(str.upper, sizes), "FAULTS") if name in os.environ]
     with ExitStack() as stack:
         outcome = run(scene, script, stack)
     for story in outcome.verdict.stories:
@@ -110,12 +120,43 @@ def play(scene: str) -> bool:
         say(f"\n{len(outcome.verdict.violations)} times a promise was broken; SEED={SEED} throws the same dice again")
     else:
         say("every promise was kept")
+    remember(
+        KeptStorm(
+            scene,
+            outcome.faults,
+            len(outcome.verdict.violations),
+            *when(),
+            seed=SEED,
+            minutes=MINUTES,
+            sizes=" ".join(f"{name}={os.environ[name]}" for name in chosen),
+            tasks=outcome.matter["tasks"],
+            kinds=outcome.kinds,
+            matter=outcome.matter,
+            uncaught=outcome.uncaught,
+            missing=outcome.missing,
+        )
+    )
     return outcome.is_good
+
+
+def when() -> tuple[str, str]:
+    """The day and the commit."""
+    return datetime.now(UTC).date().isoformat(), commit()
+
+
+def remember(storm: KeptStorm) -> None:
+    if KEEP:
+        keep(storm)
+        redraw()
 
 
 def kill_everywhere() -> bool:
     """All lists, also the next where one was not kept."""
-    return all([failpoints.play(say), failpoints_of_deliveries.play(say), failpoints_of_the_pipeline.play(say)])
+    places = len(failpoints.failpoints()) + len(failpoints_of_deliveries.failpoints())
+    places += len(failpoints_of_the_pipeline.rounds())
+    kept = [failpoints.play(say), failpoints_of_deliveries.play(say), failpoints_of_the_pipeline.play(say)]
+    remember(KeptStorm(FAILPOINTS, places, kept.count(False), *when()))
+    return all(kept)
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bench import backlog, engine, fan, many, narrow, pictures, projects, schedules, snapshot, webhooks
+from bench import backlog, contest, engine, fan, many, narrow, pictures, projects, schedules, snapshot, webhooks
 from bench.engine import Round
 from bench.families import of_a_family
 from bench.fan import Family
@@ -37,9 +37,26 @@ def test_the_ratio_to_bare_dramatiq_is_the_median_of_each_rounds_own() -> None:
     assert ceiling.numbers["tasks_per_second"] == 1000
     assert ours.numbers["ratio"] == pytest.approx(0.6)
     assert ours.reached
+    assert "least 0.50, median 0.60, most 0.70 x" in ours.value
     assert "two processes" in ours.name
     assert stages.numbers == {"worker_ms": 0.6}
     assert not engine.against_bare(2, 32, rounds, aim=0.61)[1].reached
+
+
+def test_every_round_is_kept_and_what_is_told_of_both_is_of_the_same_rounds() -> None:
+    rounds = [Round(bare, ours, {}) for bare, ours in ((1000, 700), (2000, 1500), (4000, 2000))]
+    ceiling, ours, _ = engine.against_bare(1, 32, rounds, aim=0.5)
+    assert [ceiling.numbers[f"round_{number}_tasks_per_second"] for number in (1, 2, 3)] == [1000, 2000, 4000]
+    assert [ours.numbers[f"round_{number}_tasks_per_second"] for number in (1, 2, 3)] == [700, 1500, 2000]
+    assert [ours.numbers[f"round_{number}_ratio"] for number in (1, 2, 3)] == [0.7, 0.75, 0.5]
+    assert (ours.numbers["least_ratio"], ours.numbers["most_ratio"]) == (0.5, 0.75)
+    assert (ceiling.numbers["tasks_per_second"], ours.numbers["tasks_per_second"]) == (2000, 1500)
+
+
+def test_the_aims_are_those_that_were_promised() -> None:
+    assert (engine.OF_BARE, contest.OF_BARE) == ({1: 0.5, 2: 0.7}, 0.7)
+    assert reached(engine.recovery_figures(4.9, 4.9)) == [True, True]
+    assert reached(engine.recovery_figures(1.0, 5.1)) == [True, False]
 
 
 def test_a_start_is_compared_with_bare_dramatiqs_own() -> None:
@@ -49,7 +66,7 @@ def test_a_start_is_compared_with_bare_dramatiqs_own() -> None:
 
 
 def test_at_limit_three_all_that_a_task_takes_counts() -> None:
-    drain = Drain(500, {"worker": 0.7, "Postgres": 1.0})
+    drain = Drain(500, {"worker": 0.5, "Postgres": 0.9})
     assert reached(narrow.of_a_limit(3, [drain])) == [True]
     assert reached(narrow.of_a_limit(3, [Drain(500, {**drain.stages, "dispatcher": 0.2})])) == [False]
     assert reached(narrow.of_a_limit(1, [drain])) == []
