@@ -14,11 +14,11 @@ from tests.support.engine.store import Engine, on_the_engine
 from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.waiting import wait_until
 from windlass.services.actors.worker.attempts import Attempts
-from windlass.services.actors.worker.context import Context
-from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.clock import boot_time
+from windlass.services.actors.worker.context.context import Context
+from windlass.services.actors.worker.ending.retries import ending_of_success
 from windlass.services.actors.worker.leases.heartbeat import Heartbeat
 from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
-from windlass.services.actors.worker.retries import ending_of_success
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db
 from windlass.shared.settings import Settings

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid4
 
-from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.clock import boot_time
 from windlass.services.actors.worker.starting.aside import Aside
 from windlass.services.actors.worker.starting.places import Capacity, Kind, Places, queue_of
 from windlass.services.actors.worker.starting.ring import Ring

@@ -12,9 +12,9 @@ from uuid import UUID
 
 import uvloop
 
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.clock import boot_time
+from windlass.services.actors.worker.context.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
-from windlass.services.actors.worker.leases.clock import boot_time
 from windlass.services.actors.worker.starting.inputs import Inputs
 from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.starting.starts import Doorbell, Starts
