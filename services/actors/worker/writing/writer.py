@@ -20,13 +20,12 @@ from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.starting.starts import Doorbell, Starts
 from windlass.services.actors.worker.writing.gathered_calls import CallOfMany, GatheredCalls
 from windlass.services.actors.worker.writing.group_commit import GroupCommit, Reply
-from windlass.services.actors.worker.writing.last_words import before_the_end, joined
+from windlass.services.actors.worker.writing.reports import Reports
 from windlass.shared import db, tracing
 from windlass.shared.backoff import Backoff
 from windlass.shared.concerns import LOCKS_A_SUBJECT
 from windlass.shared.errors import words_of
 from windlass.shared.metrics.services import WRITE_BATCH
-from windlass.shared.process import log_context
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control.flow import Rules
@@ -34,8 +33,6 @@ from windlass.shared.store.tasks import Ask, Claim, Claimed, Ending, Granted, Re
 from windlass.shared.store.workflows.inputs import resolve_many
 
 log = logging.getLogger("actors.writer")
-
-REPORT_EVERY_SECONDS = 0.25
 
 PLAIN, GUARDED, WITH_A_SUBJECT, GUARDED_WITH_A_SUBJECT = range(4)
 
@@ -100,18 +97,16 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._starts: Starts | None = None
         self._inputs = Inputs(self._inputs_of, patience_seconds=settings.stop_grace_seconds / 2)
+        self._reports = Reports(self._loop, on_due=self._write_soon)
         self._ends: GroupCommit[Ending, str | None] = GroupCommit(
             self._loop,
             self._write_ends,
             offer=self._offer_ends,
-            prepare=self._with_what_was_said,
+            prepare=self._reports.go_with,
             apart=self._apart,
         )
         self._gathered = GatheredCalls(self._loop, self._in_its_turn)
         self._ended_at_once = WRITE_BATCH.labels("ends")
-        self._speaking: dict[UUID, Context] = {}
-        self._unwritten: dict[UUID, tasks.Report] = {}
-        self._reports_are_due = False
         self.pool: db.Database
         self._is_open = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
@@ -189,7 +184,7 @@ class Writer:
 
     def report(self, context: Context) -> None:
         """Notes that an attempt has something to say; it is read and written a few times a second."""
-        self._loop.call_soon_threadsafe(self._note_speaker, context)
+        self._loop.call_soon_threadsafe(self._reports.note, context)
 
     def call(
         self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]], *, patience_seconds: float | None = None
@@ -219,16 +214,7 @@ class Writer:
         self._loop.call_soon_threadsafe(self._stop_serving)
         self._thread.join(timeout)
 
-    def _note_speaker(self, context: Context) -> None:
-        self._report_soon()
-        self._speaking[context.task.claim_token] = context
-
-    def _report_soon(self) -> None:
-        if not self._speaking and not self._unwritten:
-            self._loop.call_later(REPORT_EVERY_SECONDS, self._reports_became_due)
-
-    def _reports_became_due(self) -> None:
-        self._reports_are_due = True
+    def _write_soon(self) -> None:
         self._ends.wake()
 
     def _stop_serving(self) -> None:
@@ -269,8 +255,8 @@ class Writer:
     async def _serve_ends(self) -> None:
         while True:
             await self._ends.woken()
-            if self._reports_are_due:
-                await self._write_reports()
+            if self._reports.are_due:
+                await self._reports.write(self.pool)
             await self._ends.flush()
 
     async def _claim_alone(self, claim: Claim) -> tuple[Claimed | Refused, float]:
@@ -356,40 +342,3 @@ class Writer:
 
     async def _offer_ends(self, endings: Sequence[Ending]) -> Sequence[str | None]:
         return await self._write_ends(endings, offered=True)
-
-    def _with_what_was_said(self, ending: Ending) -> Ending:
-        """All that its attempt said has been taken up by now; what could not be written goes with its end."""
-        return before_the_end(self._unwritten.pop(ending.claim_token, None), ending)
-
-    async def _write_reports(self) -> None:
-        """Before the ends: an attempt's words are numbered in the order in which they were said."""
-        speaking, self._speaking, self._reports_are_due = self._speaking, {}, False
-        reports, self._unwritten = self._unwritten, {}
-        for token, context in speaking.items():
-            if (report := joined(reports.get(token), context.take_report())) is not None:
-                reports[token] = report
-        while reports:
-            try:
-                self._keep_unwritten(reports, await tasks.report(self.pool, list(reports.values())))
-                WRITE_BATCH.labels("reports").observe(len(reports))
-                return
-            except db.AWAY_OR_BUSY as error:
-                log.warning("reporting again soon (%s)", words_of(error))
-                await asyncio.sleep(REPORT_EVERY_SECONDS)
-            except db.UNSTORABLE:
-                await self._write_one_by_one(reports)
-                return
-
-    def _keep_unwritten(self, reports: dict[UUID, tasks.Report], heard: tasks.Heard) -> None:
-        """Whose row somebody has locked is offered again with what is said until then: nobody waits for it."""
-        if heard.skipped:
-            self._report_soon()
-            self._unwritten |= {token: each for token, each in reports.items() if each.task_id in heard.skipped}
-
-    async def _write_one_by_one(self, reports: dict[UUID, tasks.Report]) -> None:
-        for token, report in reports.items():
-            try:
-                self._keep_unwritten({token: report}, await tasks.report(self.pool, [report]))
-            except (*db.UNSTORABLE, *db.AWAY_OR_BUSY) as error:
-                with log_context.about(task_id=report.task_id, attempt=report.attempt):
-                    log.warning("task %s: what it said could not be stored: %s", report.task_id, error)
