@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from windlass.services.actors.quarantine import AT_ONCE, NO_LONGER_NEEDED, QUARANTINE, Quarantine, asked_for
-from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.clock import boot_time
 from windlass.shared import tracing
 from windlass.shared.backoff import Backoff
 from windlass.shared.process import kernel, log_context, logs

@@ -7,9 +7,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from windlass.actors.payload import Misfit, Payload, plain
 from windlass.services.actors.isolation.attempts import Isolated
-from windlass.services.actors.worker.async_context import AsyncAttempt
-from windlass.services.actors.worker.context import Context
-from windlass.services.actors.worker.refusals import refusal_of
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.context import Context
+from windlass.services.actors.worker.ending.refusals import refusal_of
 from windlass.shared.actors.loading import Loaded, LoadedActor
 from windlass.shared.actors.versions import Version
 from windlass.shared.concerns import Concern

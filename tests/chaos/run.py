@@ -16,7 +16,7 @@ from tests.chaos.site.configuration import SETTINGS
 from tests.chaos.site.installation import Installation
 from tests.support.installation import SHORT_LEASES
 from tests.support.servers.databases import ask
-from windlass.services.actors.worker.retries import delay_after
+from windlass.services.actors.worker.ending.retries import delay_after
 from windlass.shared.broker import HEARTBEAT_SECONDS
 from windlass.shared.db import AWAY_OR_BUSY
 from windlass.shared.errors import NetworkTimeout, ServiceUnavailable, SubprocessFailed, WorkerLost

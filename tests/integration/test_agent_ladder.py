@@ -23,7 +23,7 @@ from tests.support.agents_at_work import (
 )
 from tests.support.installation import PROJECT, leash
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.context import Stopped
+from windlass.services.actors.worker.context.context import Stopped
 from windlass.shared.process.procfs import descendants, direct_children
 
 

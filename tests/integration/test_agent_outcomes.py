@@ -17,7 +17,7 @@ from tests.support.agents_at_work import (
 )
 from tests.support.waiting import wait_until
 from windlass.services.actors.subprocess.run import REST_SECONDS
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared.errors import InvalidInput, SubprocessFailed, TaskError, TimedOut
 
 

@@ -14,7 +14,7 @@ from tests.support.engine.running_versions import comes
 from tests.support.engine.store import Engine, empty_database
 from tests.support.engine.store_from_threads import ask
 from tests.support.servers.private_servers import Servers
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.actors.built_in import built_in
 from windlass.shared.actors.definition import Definition
 from windlass.shared.errors import InvalidInput, InvalidStep
@@ -212,7 +212,7 @@ def test_a_version_of_a_built_in_actor_that_somebody_runs_counts_as_well(worker:
 def test_who_makes_many_children_asks_once_who_takes_them(
     worker: Worker, parent: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windlass.services.actors.worker.children.REMEMBERED_SECONDS", 600)
+    monkeypatch.setattr("windlass.services.actors.worker.context.children.REMEMBERED_SECONDS", 600)
     for _ in range(3):
         parent.submit("probe")
     assert worker.asked == 4

@@ -11,8 +11,8 @@ from tests.support.engine.attempting import Worker, a_worker
 from tests.support.engine.store import Engine, empty_database, on_the_engine
 from tests.support.engine.store_from_threads import ask
 from tests.support.servers.private_servers import Servers
-from windlass.services.actors.worker.context import Stopped
-from windlass.services.actors.worker.refusals import ForAnotherVersion, refusal_of
+from windlass.services.actors.worker.context.context import Stopped
+from windlass.services.actors.worker.ending.refusals import ForAnotherVersion, refusal_of
 from windlass.shared.actors.definition import Definition
 from windlass.shared.errors import InvalidInput
 from windlass.shared.metrics.actors import FOR_ANOTHER_VERSION, STEPS

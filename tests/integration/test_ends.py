@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 
 from tests.support.engine.store import ENDS, RULES, Engine, an_ending, on_the_engine
-from windlass.services.actors.worker.context import Context
-from windlass.services.actors.worker.retries import ending_of_failure, ending_of_interrupt, ending_of_success
+from windlass.services.actors.worker.context.context import Context
+from windlass.services.actors.worker.ending.retries import ending_of_failure, ending_of_interrupt, ending_of_success
 from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.shared import db
 from windlass.shared.errors import RateLimited, ServiceUnavailable, TimedOut

@@ -14,11 +14,11 @@ from tests.support.engine.store import Engine, on_the_engine
 from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.waiting import wait_until
 from windlass.services.actors.worker.attempts import Attempts
-from windlass.services.actors.worker.context import Context
-from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.clock import boot_time
+from windlass.services.actors.worker.context.context import Context
+from windlass.services.actors.worker.ending.retries import ending_of_success
 from windlass.services.actors.worker.leases.heartbeat import Heartbeat
 from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
-from windlass.services.actors.worker.retries import ending_of_success
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db
 from windlass.shared.settings import Settings
@@ -143,7 +143,7 @@ def test_what_an_attempt_said_while_it_was_locked_is_written_before_its_end(data
 
     def unwritten() -> Report | None:
         """None as well in the moment in which it is offered again."""
-        return writer._unwritten.get(locked.task.claim_token)
+        return writer._reports.unwritten.get(locked.task.claim_token)
 
     with ThreadPoolExecutor(1) as pool, held_up(database_url, A_STRANGER, locked.task_id):
         for number in range(1, 4):
@@ -152,7 +152,7 @@ def test_what_an_attempt_said_while_it_was_locked_is_written_before_its_end(data
             wait_until("the other is heard", lambda: words_of(other).endswith(f"{number} "))  # noqa: B023
         wait_until("it is kept", lambda: (kept := unwritten()) is not None and kept.number == 3)
         ending = pool.submit(end, writer, ending_of_success(locked.task, "done"))
-        wait_until("its end has taken up what was said", lambda: not writer._unwritten)
+        wait_until("its end has taken up what was said", lambda: not writer._reports.unwritten)
     assert ending.result(60) == "completed"
     assert words_of(locked) == "1 2 3 "
 

@@ -20,9 +20,9 @@ from windlass.services.actors.media.counted_provider import CountedProvider
 from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.media.polling import Polling
-from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.services.actors.worker.coroutines.tether import to_its_end
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.writing.writer import Writer

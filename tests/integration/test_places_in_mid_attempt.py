@@ -14,7 +14,7 @@ from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.servers import databases
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Claim, Claimed

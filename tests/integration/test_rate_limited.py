@@ -19,7 +19,7 @@ from tests.support.engine.flow import (
     refusal,
 )
 from tests.support.engine.store import RULES, Engine, on_the_engine
-from windlass.services.actors.worker.retries import ending_of_failure
+from windlass.services.actors.worker.ending.retries import ending_of_failure
 from windlass.shared.errors import RateLimited
 from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings

@@ -14,7 +14,7 @@ from tests.support.servers.private_servers import Servers
 from windlass.actors import actor
 from windlass.actors.payload import payload_of
 from windlass.services.actors import making
-from windlass.services.actors.worker.inputs import take_input
+from windlass.services.actors.worker.context.inputs import take_input
 from windlass.shared.actors.definition import Definition
 from windlass.shared.actors.loading import Loaded, LoadedActor
 from windlass.shared.concerns import Concern

@@ -12,7 +12,7 @@ from tests.support.engine.attempting import Worker, a_worker
 from tests.support.engine.store import Engine, empty_database
 from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.servers.private_servers import Servers
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.errors import InvalidStep, ResultTooLarge
 from windlass.shared.store.tasks.steps import finished_steps
 

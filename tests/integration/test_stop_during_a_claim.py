@@ -10,7 +10,7 @@ from tests.support.engine.store import Engine
 from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.servers import databases
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.clock import boot_time
 from windlass.shared.settings import Settings
 
 THE_PROVIDER = "SELECT 1 FROM providers WHERE name = 'narrow' FOR NO KEY UPDATE"

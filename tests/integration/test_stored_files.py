@@ -12,7 +12,7 @@ from tests.support.engine.attempting import Worker, a_worker
 from tests.support.engine.store import empty_database
 from tests.support.engine.store_from_threads import ask
 from tests.support.servers.private_servers import Servers
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.errors import InvalidInput, ResultTooLarge
 from windlass.shared.store import orders
 from windlass.shared.store.orders import OwnedContent

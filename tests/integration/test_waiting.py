@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.engine.flow import change, let_the_time_pass, open_the_breaker, pause, refusal
 from tests.support.engine.store import RULES, Engine, on_the_engine
-from windlass.services.actors.worker.retries import ending_of_interrupt
+from windlass.services.actors.worker.ending.retries import ending_of_interrupt
 from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Refused

@@ -14,10 +14,11 @@ from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.engine.telling import install_tellers
 from tests.support.servers import databases
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.context import Context
-from windlass.services.actors.worker.retries import ending_of_success
+from windlass.services.actors.worker.context.context import Context
+from windlass.services.actors.worker.ending.retries import ending_of_success
 from windlass.services.actors.worker.writing.group_commit import GroupCommit
-from windlass.services.actors.worker.writing.writer import REPORT_EVERY_SECONDS, Writer
+from windlass.services.actors.worker.writing.reports import REPORT_EVERY_SECONDS
+from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db
 from windlass.shared.concerns import Concern
 from windlass.shared.settings import Settings

@@ -15,7 +15,7 @@ import pytest
 from tests.support.waiting import wait_until
 from windlass.services.actors.agent import sandbox
 from windlass.services.actors.agent.actor import Agent
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared.actors.payloads import AgentPayload
 from windlass.shared.process.accounts import account_for_agents
 from windlass.shared.process.procfs import ProcessIdentity

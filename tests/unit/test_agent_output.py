@@ -9,7 +9,7 @@ from tests.unit.test_context import TASK
 from windlass.services.actors.agent.output import Output, last_object_in
 from windlass.services.actors.subprocess.lines import LONGEST_LINE
 from windlass.services.actors.subprocess.tail import STDERR_BYTES
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared.errors import ResultTooDeep, ResultTooLarge
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.test_context import TASK
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.errors import TimedOut
 
 SOON = 60

@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 
 from windlass.services.actors.worker.attempts import Attempts
-from windlass.services.actors.worker.context import Context, Stopped
-from windlass.services.actors.worker.results import fitting
-from windlass.services.actors.worker.retries import ending_of_failure
-from windlass.services.actors.worker.unreported_output import MOST_STRETCHES
+from windlass.services.actors.worker.context.context import Context, Stopped
+from windlass.services.actors.worker.context.unreported_output import MOST_STRETCHES
+from windlass.services.actors.worker.ending.results import fitting
+from windlass.services.actors.worker.ending.retries import ending_of_failure
 from windlass.shared.db import as_json
 from windlass.shared.errors import InvalidInput, ResultTooDeep, ResultTooLarge, TimedOut
 from windlass.shared.settings import Settings

@@ -13,13 +13,13 @@ import pytest
 
 from tests.support.waiting import wait_until
 from tests.unit.test_context import TASK
-from windlass.services.actors.worker.async_context import AsyncAttempt
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.services.actors.worker.coroutines.belongings import OWNER, Belongings
 from windlass.services.actors.worker.coroutines.loop_watch import LoopWatch, Stuck
 from windlass.services.actors.worker.coroutines.tether import to_its_end
-from windlass.services.actors.worker.results import LITTLE_CHARACTERS, LITTLE_PIECES, is_little
+from windlass.services.actors.worker.ending.results import LITTLE_CHARACTERS, LITTLE_PIECES, is_little
 from windlass.shared.errors import TimedOut
 
 SOON = 20

@@ -16,7 +16,7 @@ import pytest
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore
 
-from windlass.services.actors.worker.exhaustion import lack_behind
+from windlass.services.actors.worker.ending.exhaustion import lack_behind
 from windlass.shared.errors import NetworkTimeout, SubprocessFailed
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.providers.http.exchange import ask

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windlass.services.actors.worker.retries import ending_of_failure, ending_of_interrupt, ending_of_success
+from windlass.services.actors.worker.ending.retries import ending_of_failure, ending_of_interrupt, ending_of_success
 from windlass.shared import errors
 from windlass.shared.errors import RateLimited, ServiceUnavailable, TaskError, TimedOut
 from windlass.shared.store.tasks import Claimed

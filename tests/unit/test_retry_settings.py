@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tests.support.engine.submissions import ACTORS, accepted, pointers, refused
 from tests.unit.test_admission import QUIET
 from tests.unit.test_retries import FIRST_ATTEMPT, error_called
-from windlass.services.actors.worker.retries import delay_after, ending_of_failure, ending_of_interrupt
+from windlass.services.actors.worker.ending.retries import delay_after, ending_of_failure, ending_of_interrupt
 from windlass.services.api.tasks.submission import read, under_idempotency_key
 from windlass.shared.actors.payloads import PAYLOADS
 from windlass.shared.admission import ProviderView, picks

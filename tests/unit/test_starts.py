@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from windlass.services.actors.worker.starting import starts as module
+from windlass.services.actors.worker.starting import doorbells as module
 from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.services.actors.worker.starting.starts import Starts

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.unit.test_context import TASK
 from windlass.services.actors.summarize.actor import Summarize
 from windlass.services.actors.summarize.prompts import for_a_part, for_the_whole
-from windlass.services.actors.worker.async_context import AsyncAttempt
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared.actors.payloads import SummarizePayload
 from windlass.shared.errors import InvalidInput, Unauthorized
 from windlass.shared.settings import Settings

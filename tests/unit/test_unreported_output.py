@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.services.actors.worker.unreported_output import UnreportedOutput, cut
+from windlass.services.actors.worker.context.unreported_output import UnreportedOutput, cut
 from windlass.shared import scrubbing
 
 SECRET = "a-configured-secret-of-ours"

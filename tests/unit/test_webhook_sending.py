@@ -13,7 +13,7 @@ from tests.support.providers.small_server import HANG, Reply, answer, on_a_loop,
 from tests.unit.test_addresses import PRIVATE
 from tests.unit.test_download import LOOPBACK
 from windlass.services.actors.webhook.sending import LONGEST_EXCERPT, Answer, retry_after, send
-from windlass.services.actors.worker.retries import delay_after, ending_of_failure
+from windlass.services.actors.worker.ending.retries import delay_after, ending_of_failure
 from windlass.shared.errors import DeliveryFailed
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.sealing import seal, unseal

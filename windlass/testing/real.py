@@ -12,10 +12,10 @@ from uuid_utils.compat import uuid4, uuid7
 
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
+from windlass.services.actors.worker.ending.results import fitting
 from windlass.services.actors.worker.executor import Executor, Running
 from windlass.services.actors.worker.guests import Guests
-from windlass.services.actors.worker.results import fitting
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.db import Database

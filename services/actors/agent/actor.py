@@ -25,7 +25,7 @@ from windlass.services.actors.subprocess.endings import exit_code_of, with_last_
 from windlass.services.actors.subprocess.ladder import Ladder
 from windlass.services.actors.subprocess.run import Order, Run
 from windlass.services.actors.succession.whereabouts import own_mark
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.actors.payloads import AgentPayload
 from windlass.shared.errors import InvalidInput, SubprocessFailed, TimedOut
 from windlass.shared.metrics.providers import AGENT_KILLS

@@ -6,7 +6,7 @@ from typing import Any, Final, Never
 from windlass.services.actors.agent.remarks import Progress, Usage, without_remarks
 from windlass.services.actors.subprocess.lines import LONGEST_LINE, Lines
 from windlass.services.actors.subprocess.tail import STDERR_BYTES, Tail
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared.errors import ResultTooDeep, ResultTooLarge
 
 PARSED_AT_MOST: Final = 4

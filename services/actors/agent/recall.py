@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared.schedules.words import SYSTEM
 from windlass.shared.store.memory import models, questions, recalling, searching
 from windlass.shared.store.memory.questions import LONGEST_QUESTION, WAIT_SECONDS

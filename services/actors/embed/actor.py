@@ -8,7 +8,7 @@ from uuid import UUID
 import httpx
 
 from windlass.actors import actor
-from windlass.services.actors.worker.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.metrics import provider_call
 from windlass.shared.actors.payloads import EmbedPayload
 from windlass.shared.errors import ContentRejected, InvalidInput, NotFound

@@ -15,7 +15,7 @@ from windlass.services.actors.subprocess.ladder import Ladder
 from windlass.services.actors.subprocess.lines import Lines
 from windlass.services.actors.subprocess.run import Order, Run
 from windlass.services.actors.subprocess.tail import STDERR_BYTES, Tail
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.actors.definition import Definition
 from windlass.shared.errors import SubprocessFailed, Thrown, TimedOut
 from windlass.shared.settings import Settings

@@ -16,7 +16,7 @@ from windlass.services.actors.isolation.context import IsolatedContext
 from windlass.services.actors.isolation.errors_told import as_told
 from windlass.services.actors.isolation.frames import TooLong
 from windlass.services.actors.isolation.line import Line
-from windlass.services.actors.worker.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.shared.actors.finding import find
 from windlass.shared.actors.importing import NotLoaded
 from windlass.shared.actors.stopped import Stopped

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from windlass.services.actors.isolation.line import Line
-from windlass.services.actors.worker.steps import Steps
+from windlass.services.actors.worker.context.steps import Steps
 from windlass.shared.actors.step_rules import step_under_way
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import InvalidInput, TimedOut

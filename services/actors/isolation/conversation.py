@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from windlass.services.actors.isolation.errors_told import as_told
-from windlass.services.actors.worker.context import Context, Stopped
-from windlass.services.actors.worker.stored_steps import StoredSteps
+from windlass.services.actors.worker.context.context import Context, Stopped
+from windlass.services.actors.worker.context.stored_steps import StoredSteps
 from windlass.shared.actors.step_rules import inside
 from windlass.shared.scrubbing import withhold
 

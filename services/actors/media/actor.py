@@ -13,7 +13,7 @@ from windlass.services.actors.media.fetching import Fetching
 from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.media.polling import Polling
-from windlass.services.actors.worker.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.db import Database

@@ -9,7 +9,7 @@ from uuid import UUID
 import httpx
 import uuid_utils.compat as uuid_utils
 
-from windlass.services.actors.worker.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.metrics import provider_call
 from windlass.shared.metrics.providers import MEDIA_BYTES

@@ -10,8 +10,8 @@ from uuid import UUID
 import uuid_utils.compat as uuid_utils
 
 from windlass.services.actors.media.polling import Polling
-from windlass.services.actors.worker.async_context import AsyncAttempt
-from windlass.services.actors.worker.context import Stopped
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.context import Stopped
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.errors import (

@@ -11,7 +11,7 @@ import httpx
 from windlass.actors import actor
 from windlass.services.actors.summarize import prompts
 from windlass.services.actors.summarize.splitting import split
-from windlass.services.actors.worker.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.metrics import paid, provider_call
 from windlass.shared.actors.payloads import SummarizePayload
 from windlass.shared.errors import InvalidInput, ServiceUnavailable, Unauthorized

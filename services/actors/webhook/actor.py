@@ -8,9 +8,9 @@ import httpx
 
 from windlass.actors import actor
 from windlass.services.actors.webhook.sending import Answer, send
-from windlass.services.actors.worker.async_context import AsyncAttempt
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
+from windlass.services.actors.worker.ending.refusals import HandedBack
 from windlass.services.actors.worker.failpoints import Failpoints
-from windlass.services.actors.worker.refusals import HandedBack
 from windlass.shared.actors.payloads import WebhookPayload
 from windlass.shared.errors import DeliveryDropped, DeliveryFailed
 from windlass.shared.metrics.webhooks import DELIVERIES, DELIVERY_SECONDS

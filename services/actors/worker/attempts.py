@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from uuid import UUID
 
-from windlass.services.actors.worker.context import Context, StopReason
+from windlass.services.actors.worker.context.context import Context, StopReason
 from windlass.services.actors.worker.starting.places import queue_of
 
 

@@ -15,22 +15,22 @@ from msgspec.structs import replace
 
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.context import Context, Stopped
+from windlass.services.actors.worker.context.inputs import take_input, take_input_async
 from windlass.services.actors.worker.coroutines.tether import to_its_end
-from windlass.services.actors.worker.exhaustion import lack_behind
-from windlass.services.actors.worker.failpoints import Failpoints
-from windlass.services.actors.worker.guests import Guests
-from windlass.services.actors.worker.inputs import take_input, take_input_async
-from windlass.services.actors.worker.leases.lease_limiter import LeaseLimiter
-from windlass.services.actors.worker.metrics import attempt_ended
-from windlass.services.actors.worker.refusals import HandedBack
-from windlass.services.actors.worker.results import fitting, fitting_async
-from windlass.services.actors.worker.retries import (
+from windlass.services.actors.worker.ending.exhaustion import lack_behind
+from windlass.services.actors.worker.ending.refusals import HandedBack
+from windlass.services.actors.worker.ending.results import fitting, fitting_async
+from windlass.services.actors.worker.ending.retries import (
     ending_of_failure,
     ending_of_hand_back,
     ending_of_interrupt,
     ending_of_success,
 )
+from windlass.services.actors.worker.failpoints import Failpoints
+from windlass.services.actors.worker.guests import Guests
+from windlass.services.actors.worker.leases.lease_limiter import LeaseLimiter
+from windlass.services.actors.worker.metrics import attempt_ended
 from windlass.services.actors.worker.starting.places import Kind
 from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.services.actors.worker.writing.writer import Writer

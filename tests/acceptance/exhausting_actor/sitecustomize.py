@@ -6,7 +6,7 @@ from typing import Any
 
 from windlass.actors import actor
 from windlass.services.actors import probe
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared.actors.payloads import ProbePayload
 from windlass.shared.errors import NetworkTimeout
 

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from tests.support.engine.store_from_threads import ask
 from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Claim, Claimed

@@ -7,7 +7,7 @@ from uuid import UUID
 from asyncpg import Record as Row
 
 from tests.support.engine.store import RULES, Engine
-from windlass.services.actors.worker.retries import ending_of_failure
+from windlass.services.actors.worker.ending.retries import ending_of_failure
 from windlass.shared.admission import ProviderView
 from windlass.shared.errors import InvalidInput, RateLimited, ServiceUnavailable
 from windlass.shared.reasons import Reason

@@ -16,7 +16,7 @@ from windlass.actors import actor
 from windlass.services.actors import main as worker
 from windlass.services.actors import probe
 from windlass.services.actors.guardian import Guardian
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared.actors.payloads import ProbePayload
 from windlass.shared.process import logs
 from windlass.shared.settings import Settings

@@ -6,7 +6,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.services.actors.worker.coroutines.belongings import OWNER
 
 Answer = TypeVar("Answer")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from windlass.services.actors.worker.attempts import Attempts
-from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.clock import boot_time
 from windlass.services.actors.worker.leases.lease_watch import LeaseWatch
 from windlass.shared import db
 from windlass.shared.process import log_context

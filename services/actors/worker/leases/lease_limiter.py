@@ -5,7 +5,7 @@ from typing import Protocol
 
 from dramatiq.rate_limits import RateLimiter
 
-from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.clock import boot_time
 from windlass.services.actors.worker.writing.group_commit import Reply
 from windlass.shared.db import UNSTORABLE
 from windlass.shared.store.tasks import Claimed, Ending

@@ -5,7 +5,6 @@ Everything here happens on the writer's loop, so that nothing has to be locked.
 
 import asyncio
 import logging
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
@@ -13,8 +12,9 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid4
 
-from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.clock import boot_time
 from windlass.services.actors.worker.starting.aside import Aside
+from windlass.services.actors.worker.starting.doorbells import Doorbell, Doorbells
 from windlass.services.actors.worker.starting.places import Capacity, Kind, Places, queue_of
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.shared import db
@@ -31,12 +31,6 @@ SELF_HELP_SECONDS = 15.0
 """So often a process with free places asks for all its queues by itself: a doorbell that was lost, and a dispatcher or
 a broker that is away, cost no more than that."""
 
-REMEMBERED_AFTER_SECONDS = 1.0
-"""So long a doorbell waits for a place; then it is acked, and the process remembers what it was worth."""
-
-HIDDEN_SECONDS = 0.05
-"""So long it waits where no place is free before another process may have it; come back, it stays."""
-
 AGAIN_AFTER_A_FAULT_SECONDS = 1.0
 
 MOST_REMEMBERED = 4096
@@ -45,18 +39,6 @@ believes to be out."""
 
 TELL_USED_FROM = CREDIT_OF_A_DOORBELL // 2
 """So many starts are told to the dispatcher together."""
-
-
-class Doorbell(Protocol):
-    """A message that came: so many starts of its queue."""
-
-    queue: str
-    starts: int
-    was_elsewhere: bool
-
-    def ack(self) -> None: ...
-
-    def put_back(self) -> None: ...
 
 
 class Store(Protocol):
@@ -98,11 +80,13 @@ class Starts:
         """Of a call that is under way: the doorbells that came before it and still wait. It answers them."""
         self._guarded: set[str] = set()
         """Queues of providers that something guards, as far as it is known."""
-        self._doorbells: dict[str, list[Doorbell]] = {}
+        self._doorbells = Doorbells(
+            free_for=self._places.free_for,
+            on_put_back=lambda doorbell: self._ring.take_back(doorbell.queue, doorbell.starts),
+        )
         self._used: Counter[str] = Counter()
         self._aside = Aside(store)
         self._epoch = 0
-        self._ended_at = -math.inf
         self._wake = asyncio.Event()
         self._has_begun = asyncio.Event()
         self._unanswered: list[Ask] = []
@@ -120,17 +104,12 @@ class Starts:
             return
         self._full.discard(doorbell.queue)
         self._ring.add(doorbell.queue, doorbell.starts)
-        self._doorbells.setdefault(doorbell.queue, []).append(doorbell)
-        loop = asyncio.get_running_loop()
-        if self._places.free_for(doorbell.queue) > 0 or doorbell.was_elsewhere:
-            loop.call_later(REMEMBERED_AFTER_SECONDS, self._settle, doorbell)
-        else:
-            loop.call_later(HIDDEN_SECONDS, self._let_others_have, doorbell)
+        self._doorbells.add(doorbell)
         self._wake.set()
 
     def ended(self, claim_tokens: Sequence[UUID]) -> None:
         """The ends of these are written: their places are free."""
-        self._ended_at = asyncio.get_running_loop().time()
+        self._doorbells.note_end()
         for token in claim_tokens:
             if attempt := self._places.leave(token):
                 self._unfill(attempt.provider)
@@ -177,8 +156,7 @@ class Starts:
     async def close(self) -> None:
         """Asks for nothing more; returns when all that was asked for is answered."""
         self._is_closed = True
-        for doorbell in [each for waiting in self._doorbells.values() for each in waiting]:
-            self._settle(doorbell)
+        self._doorbells.settle_all()
         self._wake.set()
         await self._is_quiet.wait()
 
@@ -253,9 +231,8 @@ class Starts:
         for queue, places in shares.items():
             # The next one comes in time; but not before there is a use for it, or other processes would lack it.
             if self._ring.of(queue) - places < max(capacity.of(capacity.kind_of(queue)), CREDIT_OF_A_DOORBELL):
-                for doorbell in self._doorbells.get(queue, [])[:]:
-                    self._settle(doorbell)
-        self._heard_before[id(ask)] = [each for queue in shares for each in self._doorbells.get(queue, ())]
+                self._doorbells.settle(queue)
+        self._heard_before[id(ask)] = [each for queue in shares for each in self._doorbells.of(queue)]
         self._is_quiet.clear()
         return ask
 
@@ -267,7 +244,7 @@ class Starts:
         given = Counter(map(queue_of, granted.claimed))
         for queue, places in ask.places.items():
             # What has been rung for meanwhile may be what this call came too early for.
-            came_later = sum(each.starts for each in self._doorbells.get(queue, ()) if each not in heard_before)
+            came_later = sum(each.starts for each in self._doorbells.of(queue) if each not in heard_before)
             self._ring.take_back(queue, given[queue])
             if queue not in granted.more:
                 self._ring.drop(queue)
@@ -324,26 +301,6 @@ class Starts:
     def _note_quiet(self) -> None:
         if not self._places.are_asked_for() and not self._unanswered:
             self._is_quiet.set()
-
-    # What becomes of doorbells
-
-    def _settle(self, doorbell: Doorbell) -> None:
-        waiting = self._doorbells.get(doorbell.queue, [])
-        if doorbell in waiting:
-            waiting.remove(doorbell)
-            doorbell.ack()
-
-    def _let_others_have(self, doorbell: Doorbell) -> None:
-        """Not while places become free again and again: then this one soon has a place as well."""
-        loop = asyncio.get_running_loop()
-        if self._places.free_for(doorbell.queue) > 0 or loop.time() - self._ended_at < REMEMBERED_AFTER_SECONDS:
-            loop.call_later(REMEMBERED_AFTER_SECONDS, self._settle, doorbell)
-            return
-        waiting = self._doorbells.get(doorbell.queue, [])
-        if doorbell in waiting:
-            waiting.remove(doorbell)
-            self._ring.take_back(doorbell.queue, doorbell.starts)
-            doorbell.put_back()
 
     async def _tell_used(self) -> None:
         """What was started of each queue: the dispatcher rings for as much again, if there is more."""

@@ -12,30 +12,29 @@ from uuid import UUID
 
 import uvloop
 
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.clock import boot_time
+from windlass.services.actors.worker.context.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
-from windlass.services.actors.worker.leases.clock import boot_time
+from windlass.services.actors.worker.starting.doorbells import Doorbell
 from windlass.services.actors.worker.starting.inputs import Inputs
 from windlass.services.actors.worker.starting.places import Capacity
-from windlass.services.actors.worker.starting.starts import Doorbell, Starts
+from windlass.services.actors.worker.starting.starts import Starts
 from windlass.services.actors.worker.writing.gathered_calls import CallOfMany, GatheredCalls
 from windlass.services.actors.worker.writing.group_commit import GroupCommit, Reply
-from windlass.services.actors.worker.writing.last_words import before_the_end, joined
+from windlass.services.actors.worker.writing.next_tasks import NextTasks
+from windlass.services.actors.worker.writing.reports import Reports
 from windlass.shared import db, tracing
 from windlass.shared.backoff import Backoff
 from windlass.shared.concerns import LOCKS_A_SUBJECT
 from windlass.shared.errors import words_of
 from windlass.shared.metrics.services import WRITE_BATCH
-from windlass.shared.process import log_context
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control.flow import Rules
-from windlass.shared.store.tasks import Ask, Claim, Claimed, Ending, Granted, Refused
+from windlass.shared.store.tasks import Claim, Claimed, Ending, Refused
 from windlass.shared.store.workflows.inputs import resolve_many
 
 log = logging.getLogger("actors.writer")
-
-REPORT_EVERY_SECONDS = 0.25
 
 PLAIN, GUARDED, WITH_A_SUBJECT, GUARDED_WITH_A_SUBJECT = range(4)
 
@@ -44,39 +43,6 @@ Answer = TypeVar("Answer")
 
 def locks_a_subject(ending: Ending) -> bool:
     return bool(ending.concerns & LOCKS_A_SUBJECT)
-
-
-class NextTasks:
-    """What `Starts` asks of Postgres, by the writer's connections."""
-
-    def __init__(self, writer: "Writer") -> None:
-        self._writer = writer
-        self._claimed_at_once = WRITE_BATCH.labels("claims")
-        self._reach = writer.failpoints.reach_async
-
-    async def claim_next(self, ask: Ask, epoch: int) -> Granted:
-        writer = self._writer
-        await self._reach("claim-asked")
-        answer = await tasks.claim_next(
-            writer.pool, writer.worker_id, ask, writer.lease_seconds, epoch=epoch, traced=tracing.is_on()
-        )
-        await self._reach("claim-answered")
-        if answer.claimed:
-            self._claimed_at_once.observe(len(answer.claimed))
-        return answer
-
-    async def recall(self, tokens: Sequence[UUID], epoch: int) -> Granted:
-        writer = self._writer
-        return await tasks.recall(
-            writer.pool, writer.worker_id, tokens, writer.lease_seconds, epoch=epoch, traced=tracing.is_on()
-        )
-
-    async def unclaimable(self, queues: Sequence[str], aside: Sequence[UUID]) -> Mapping[UUID, str]:
-        writer = self._writer
-        return await tasks.unclaimable(writer.pool, writer.worker_id, queues, aside=aside)
-
-    async def tell_used(self, used: Mapping[str, int]) -> None:
-        await tasks.tell_credit_used(self._writer.pool, used)
 
 
 class Writer:
@@ -92,27 +58,24 @@ class Writer:
     ) -> None:
         self._settings = settings
         self._rules = Rules.of(settings)
-        self.lease_seconds = settings.lease_seconds
-        self.worker_id = worker_id
+        self._worker_id = worker_id
         self._on_claim = on_claim
-        self.failpoints = Failpoints.of_the_pipeline(settings)
+        self._failpoints = Failpoints.of_the_pipeline(settings)
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._starts: Starts | None = None
         self._inputs = Inputs(self._inputs_of, patience_seconds=settings.stop_grace_seconds / 2)
+        self._reports = Reports(self._loop, on_due=self._write_soon)
         self._ends: GroupCommit[Ending, str | None] = GroupCommit(
             self._loop,
             self._write_ends,
             offer=self._offer_ends,
-            prepare=self._with_what_was_said,
+            prepare=self._reports.go_with,
             apart=self._apart,
         )
         self._gathered = GatheredCalls(self._loop, self._in_its_turn)
         self._ended_at_once = WRITE_BATCH.labels("ends")
-        self._speaking: dict[UUID, Context] = {}
-        self._unwritten: dict[UUID, tasks.Report] = {}
-        self._reports_are_due = False
-        self.pool: db.Database
+        self._pool: db.Database
         self._is_open = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._serving: list[asyncio.Task[None]] = []
@@ -137,7 +100,11 @@ class Writer:
             self._inputs.begin(claimed, lambda each: run(each, lease_end))
 
         self._starts = Starts(
-            NextTasks(self), capacity=capacity, queues=queues, on_granted=granted, on_suspect=on_suspect
+            NextTasks(lambda: self._pool, self._worker_id, self._settings.lease_seconds, self._failpoints),
+            capacity=capacity,
+            queues=queues,
+            on_granted=granted,
+            on_suspect=on_suspect,
         )
 
     def begin(self) -> None:
@@ -147,7 +114,7 @@ class Writer:
 
     def hear(self, doorbell: Doorbell) -> None:
         if self._starts is not None:
-            self.failpoints.go_on("doorbell-heard", self._loop.call_soon_threadsafe, self._starts.ring, doorbell)
+            self._failpoints.go_on("doorbell-heard", self._loop.call_soon_threadsafe, self._starts.ring, doorbell)
 
     def ask_for_all(self) -> None:
         """A connection is back: doorbells may have been lost with it."""
@@ -189,7 +156,7 @@ class Writer:
 
     def report(self, context: Context) -> None:
         """Notes that an attempt has something to say; it is read and written a few times a second."""
-        self._loop.call_soon_threadsafe(self._note_speaker, context)
+        self._loop.call_soon_threadsafe(self._reports.note, context)
 
     def call(
         self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]], *, patience_seconds: float | None = None
@@ -219,16 +186,7 @@ class Writer:
         self._loop.call_soon_threadsafe(self._stop_serving)
         self._thread.join(timeout)
 
-    def _note_speaker(self, context: Context) -> None:
-        self._report_soon()
-        self._speaking[context.task.claim_token] = context
-
-    def _report_soon(self) -> None:
-        if not self._speaking and not self._unwritten:
-            self._loop.call_later(REPORT_EVERY_SECONDS, self._reports_became_due)
-
-    def _reports_became_due(self) -> None:
-        self._reports_are_due = True
+    def _write_soon(self) -> None:
         self._ends.wake()
 
     def _stop_serving(self) -> None:
@@ -240,14 +198,14 @@ class Writer:
         self._loop.run_until_complete(self._serve())
 
     async def _serve(self) -> None:
-        self.pool = await db.open_pool(self._settings, "actors-writer", most=2)
+        self._pool = await db.open_pool(self._settings, "actors-writer", most=2)
         self._is_open.set()
         duties = [self._serve_ends(), self._ends.offer_one_by_one(), self._gathered.serve()]
         if self._starts is not None:
             duties += [self._starts.serve(), self._starts.help_itself()]
         self._serving = [asyncio.create_task(duty) for duty in duties]
         await asyncio.gather(*self._serving, return_exceptions=True)
-        self.pool.terminate()
+        self._pool.terminate()
 
     async def _call_alone(
         self, intent: Callable[[db.Database], Coroutine[Any, Any, Answer]], *, until: float
@@ -264,32 +222,32 @@ class Writer:
     async def _in_its_turn(self, intent: Callable[[db.Database], Awaitable[Answer]]) -> Answer:
         """One at a time: claims and ends share two connections with these, and never wait for more than one of them."""
         async with self._one_at_a_time:
-            return await intent(self.pool)
+            return await intent(self._pool)
 
     async def _serve_ends(self) -> None:
         while True:
             await self._ends.woken()
-            if self._reports_are_due:
-                await self._write_reports()
+            if self._reports.are_due:
+                await self._reports.write(self._pool)
             await self._ends.flush()
 
     async def _claim_alone(self, claim: Claim) -> tuple[Claimed | Refused, float]:
         backoff = Backoff(first_seconds=0.05, longest_seconds=1)
         seconds = self._settings.lease_seconds
         await self._is_open.wait()
-        await self.failpoints.reach_async("alone-claim-asked")
+        await self._failpoints.reach_async("alone-claim-asked")
         while True:
             lease_end = boot_time() + seconds
             try:
                 (answer,) = await tasks.claim(
-                    self.pool, self.worker_id, [claim], seconds, alone=True, traced=tracing.is_on()
+                    self._pool, self._worker_id, [claim], seconds, alone=True, traced=tracing.is_on()
                 )
             except db.AWAY_OR_BUSY as error:
                 log.warning("claiming again soon (%s)", words_of(error))
                 await asyncio.sleep(backoff.pause())
                 continue
             if isinstance(answer, Claimed):
-                await self.failpoints.reach_async("alone-claim-answered")
+                await self._failpoints.reach_async("alone-claim-answered")
                 self._on_claim([answer.claim_token], lease_end)
             return answer, lease_end
 
@@ -299,13 +257,13 @@ class Writer:
         return await self._call_alone(lambda pool: resolve_many(pool, task_ids, largest_bytes=largest), until=until)
 
     async def _write_ends(self, endings: Sequence[Ending], *, offered: bool = False) -> Sequence[str | None]:
-        await self.failpoints.reach_async("end-handed-over")
+        await self._failpoints.reach_async("end-handed-over")
         # A project or a workflow may be locked for long, and the ends of plain tasks come next on this connection.
         briefly = offered or locks_a_subject(endings[0])
         statuses = None if offered else await self._end_and_ask(endings, briefly=briefly)
         if statuses is None:
-            statuses = await tasks.end(self.pool, endings, self._rules, briefly=briefly)
-            await self.failpoints.reach_async("end-written")
+            statuses = await tasks.end(self._pool, endings, self._rules, briefly=briefly)
+            await self._failpoints.reach_async("end-written")
             if self._starts is not None:
                 self._starts.ended([ending.claim_token for ending in endings])
         self._ended_at_once.observe(len(endings))
@@ -331,12 +289,12 @@ class Writer:
         sent_at = boot_time()
         try:
             statuses, granted = await tasks.end_and_next(
-                self.pool,
+                self._pool,
                 endings,
                 self._rules,
-                self.worker_id,
+                self._worker_id,
                 ask,
-                self.lease_seconds,
+                self._settings.lease_seconds,
                 epoch=self._starts.epoch,
                 traced=tracing.is_on(),
                 briefly=briefly,
@@ -349,47 +307,10 @@ class Writer:
             log.warning("%d ends go again alone (%s)", len(endings), words_of(error))
             self._starts.unanswered(ask)
             return None
-        await self.failpoints.reach_async("end-written")
+        await self._failpoints.reach_async("end-written")
         self._starts.ended(tokens)
         self._starts.answered(ask, granted, sent_at)
         return statuses
 
     async def _offer_ends(self, endings: Sequence[Ending]) -> Sequence[str | None]:
         return await self._write_ends(endings, offered=True)
-
-    def _with_what_was_said(self, ending: Ending) -> Ending:
-        """All that its attempt said has been taken up by now; what could not be written goes with its end."""
-        return before_the_end(self._unwritten.pop(ending.claim_token, None), ending)
-
-    async def _write_reports(self) -> None:
-        """Before the ends: an attempt's words are numbered in the order in which they were said."""
-        speaking, self._speaking, self._reports_are_due = self._speaking, {}, False
-        reports, self._unwritten = self._unwritten, {}
-        for token, context in speaking.items():
-            if (report := joined(reports.get(token), context.take_report())) is not None:
-                reports[token] = report
-        while reports:
-            try:
-                self._keep_unwritten(reports, await tasks.report(self.pool, list(reports.values())))
-                WRITE_BATCH.labels("reports").observe(len(reports))
-                return
-            except db.AWAY_OR_BUSY as error:
-                log.warning("reporting again soon (%s)", words_of(error))
-                await asyncio.sleep(REPORT_EVERY_SECONDS)
-            except db.UNSTORABLE:
-                await self._write_one_by_one(reports)
-                return
-
-    def _keep_unwritten(self, reports: dict[UUID, tasks.Report], heard: tasks.Heard) -> None:
-        """Whose row somebody has locked is offered again with what is said until then: nobody waits for it."""
-        if heard.skipped:
-            self._report_soon()
-            self._unwritten |= {token: each for token, each in reports.items() if each.task_id in heard.skipped}
-
-    async def _write_one_by_one(self, reports: dict[UUID, tasks.Report]) -> None:
-        for token, report in reports.items():
-            try:
-                self._keep_unwritten({token: report}, await tasks.report(self.pool, [report]))
-            except (*db.UNSTORABLE, *db.AWAY_OR_BUSY) as error:
-                with log_context.about(task_id=report.task_id, attempt=report.attempt):
-                    log.warning("task %s: what it said could not be stored: %s", report.task_id, words_of(error))

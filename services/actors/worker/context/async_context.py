@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from windlass.services.actors.worker.context import Context
+    from windlass.services.actors.worker.context.context import Context
     from windlass.services.actors.worker.writing.gathered_calls import CallOfMany
 
 Answer = TypeVar("Answer")

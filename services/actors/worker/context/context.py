@@ -10,22 +10,24 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from uuid import UUID
 
-from windlass.services.actors.worker.calls import Calls
-from windlass.services.actors.worker.children import Children
-from windlass.services.actors.worker.rate_turn import RateTurn
-from windlass.services.actors.worker.steps import Steps
-from windlass.services.actors.worker.stored_files import StoredFiles
-from windlass.services.actors.worker.stored_steps import StoredSteps
-from windlass.services.actors.worker.unreported import Unreported
-from windlass.services.actors.worker.writing.gathered_calls import CallOfMany
+from windlass.services.actors.worker.context.children import Children
+from windlass.services.actors.worker.context.rate_turn import RateTurn
+from windlass.services.actors.worker.context.steps import Steps
+from windlass.services.actors.worker.context.stored_files import StoredFiles
+from windlass.services.actors.worker.context.stored_steps import StoredSteps
+from windlass.services.actors.worker.context.unreported import Unreported
 from windlass.shared import db
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import TimedOut
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Claimed, Report, owner_of
+
+if TYPE_CHECKING:
+    from windlass.services.actors.worker.calls import Calls
+    from windlass.services.actors.worker.writing.gathered_calls import CallOfMany
 
 __all__ = ["Context", "StopReason", "Stopped"]
 
@@ -51,10 +53,10 @@ class Context:
         worker_id: str,
         *,
         on_report: Callable[["Context"], None],
-        calls: Calls | None = None,
+        calls: "Calls | None" = None,
         store: Callable[[Intent], Any] | None = None,
         begin_asking: Callable[[Intent], "Future[Any]"] | None = None,
-        begin_together: Callable[[CallOfMany[Any, Any], Any], "Future[Any]"] | None = None,
+        begin_together: "Callable[[CallOfMany[Any, Any], Any], Future[Any]] | None" = None,
         settings: Settings | None = None,
         largest_output_bytes: int = 10_000_000,
         largest_output_event_bytes: int = 65_536,
@@ -248,7 +250,7 @@ class Context:
         """The same from an event loop, which goes on meanwhile."""
         return await self._until_answered(lambda: self._asked(lambda database: intent(database, *arguments, **options)))
 
-    async def ask_together(self, call: CallOfMany[Any, Answer], item: Any) -> Answer:
+    async def ask_together(self, call: "CallOfMany[Any, Answer]", item: Any) -> Answer:
         """The same of a call that takes many: it goes with what other attempts ask of it meanwhile."""
         begin = self._begin_together
         if begin is None:

@@ -16,7 +16,7 @@ from windlass.shared.storage import claim_directory, open_storage
 from windlass.shared.store.kept_files import OwnFile, keep_file
 
 if TYPE_CHECKING:
-    from windlass.services.actors.worker.context import Context
+    from windlass.services.actors.worker.context.context import Context
 
 Data = bytes | str | os.PathLike[str]
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,100}")

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from windlass.services.actors.worker.unreported_output import UnreportedOutput
+from windlass.services.actors.worker.context.unreported_output import UnreportedOutput
 from windlass.shared.scrubbing import withhold
 from windlass.shared.storable import storable
 from windlass.shared.store.tasks import Claimed, Report

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared.concerns import Concern
 from windlass.shared.errors import InvalidInput
 from windlass.shared.settings import Settings

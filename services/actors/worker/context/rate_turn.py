@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from windlass.shared.store.flow_control import rates
 
 if TYPE_CHECKING:
-    from windlass.services.actors.worker.context import Context
+    from windlass.services.actors.worker.context.context import Context
 
 LONGEST_WAIT_SECONDS = 0.5
 """What an operator changes is in force within a second, also for those who wait."""

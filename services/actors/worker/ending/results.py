@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from windlass.services.actors.worker.context import Context
+from windlass.services.actors.worker.context.context import Context
 from windlass.shared import db
 from windlass.shared.errors import ResultTooDeep, ResultTooLarge
 from windlass.shared.settings import Settings

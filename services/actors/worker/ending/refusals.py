@@ -2,7 +2,7 @@
 
 import logging
 
-from windlass.services.actors.worker.context import Context, Stopped
+from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.services.actors.worker.metrics import left_to_another_version
 from windlass.shared.actors.versions import Sibling, after_a_refusal
 from windlass.shared.store.operating import registry

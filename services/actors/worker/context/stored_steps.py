@@ -6,7 +6,7 @@ from windlass.services.actors.worker.metrics import step_ended
 from windlass.shared.store.tasks.steps import results_of_steps, save_step
 
 if TYPE_CHECKING:
-    from windlass.services.actors.worker.context import Context
+    from windlass.services.actors.worker.context.context import Context
 
 
 class StoredSteps:

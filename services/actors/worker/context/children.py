@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from windlass.services.actors.worker.child_submissions import Wanted, actors_for, child_of, wanted_of
+from windlass.services.actors.worker.context.child_submissions import Wanted, actors_for, child_of, wanted_of
 from windlass.shared.actors.step_rules import step_under_way
 from windlass.shared.errors import InvalidInput, InvalidStep
 from windlass.shared.store.tasks import Submission, UnknownDependency
@@ -16,7 +16,7 @@ from windlass.shared.store.tasks.children import Child, submit_child
 from windlass.shared.submission.known import Actors
 
 if TYPE_CHECKING:
-    from windlass.services.actors.worker.context import Context
+    from windlass.services.actors.worker.context.context import Context
 
 REMEMBERED_SECONDS = 1.0
 """What is registered counts within a second, also for those who make many children."""

@@ -1,0 +1,1 @@
+"""How an attempt came out: what is kept of its result, and what becomes of one that failed or was refused."""
