@@ -20,6 +20,7 @@ from windlass.services.actors.succession.succession import Succession
 from windlass.services.actors.succession.whereabouts import mark_all_that_starts, of_this_worker
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.capacity import Capacity, Kind
 from windlass.services.actors.worker.coroutines.loop_guard import LoopGuard
 from windlass.services.actors.worker.coroutines.runner import LoopRunner
 from windlass.services.actors.worker.desk import Desk
@@ -33,7 +34,6 @@ from windlass.services.actors.worker.loner import Loner
 from windlass.services.actors.worker.metrics import begin, watch_places
 from windlass.services.actors.worker.mirror import StateMirror
 from windlass.services.actors.worker.runners import boot, make_runners
-from windlass.services.actors.worker.starting.places import Capacity, Kind
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db, tracing
 from windlass.shared.actors.loading import load

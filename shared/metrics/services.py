@@ -72,8 +72,8 @@ BROKER_BLOCKED = gauge(
     of=[DISPATCHER],
 )
 
-WORKER_THREADS = gauge(
-    "windlass_worker_threads",
+WORKER_PLACES = gauge(
+    "windlass_worker_places",
     "Places of this worker; `kind` is thread, or loop for `async def` actors, `state` busy or idle",
     ["kind", "state"],
     of=[ACTORS],

@@ -140,7 +140,7 @@ def test_what_happens_is_counted_once_and_every_metric_is_said(watched: Watched)
 
 
 def test_places_are_told_by_their_kind(watched: Watched) -> None:
-    places, settings = "windlass_worker_threads", Settings()
+    places, settings = "windlass_worker_places", Settings()
     task_id = watched.client.submit(provider="sturdy", payload={"seconds": 600})["task_id"]
     try:
         watched.client.wait_until(task_id, "running")
@@ -282,7 +282,7 @@ def test_without_postgres_every_endpoint_answers_and_nothing_old_is_said(watched
         watched.road.mend()
     unknown = {each.name for each in catalogue.of_everything()} - {"windlass_database_answers"}
     assert not unknown & names
-    assert {"windlass_http_requests_total", "windlass_worker_threads", "windlass_broker_connected"} <= names
+    assert {"windlass_http_requests_total", "windlass_worker_places", "windlass_broker_connected"} <= names
     wait_until("it is back", lambda: watched.said("api").values("windlass_database_answers") == [1])
     assert watched.said("api").values("windlass_provider_slots_held", provider="leonardo") == [0]
 

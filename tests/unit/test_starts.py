@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from windlass.services.actors.worker.capacity import Capacity
 from windlass.services.actors.worker.starting import doorbells as module
-from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.services.actors.worker.starting.starts import Starts
 from windlass.shared import db

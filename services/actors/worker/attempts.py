@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from uuid import UUID
 
+from windlass.services.actors.worker.capacity import queue_of
 from windlass.services.actors.worker.context.context import Context, StopReason
-from windlass.services.actors.worker.starting.places import queue_of
 
 
 class Attempts:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.capacity import Kind
 from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.services.actors.worker.context.inputs import take_input, take_input_async
 from windlass.services.actors.worker.coroutines.tether import to_its_end
@@ -31,7 +32,6 @@ from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.guests import Guests
 from windlass.services.actors.worker.leases.lease_limiter import LeaseLimiter
 from windlass.services.actors.worker.metrics import attempt_ended
-from windlass.services.actors.worker.starting.places import Kind
 from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import tracing

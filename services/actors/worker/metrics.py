@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from windlass.services.actors.worker.starting.places import KINDS, Capacity, Kind
+from windlass.services.actors.worker.capacity import KINDS, Capacity, Kind
 from windlass.shared.errors import ERROR_TYPES, NetworkTimeout, RateLimited, ServiceUnavailable, TaskError, TimedOut
 from windlass.shared.metrics.actors import FOR_ANOTHER_VERSION, QUEUE_BROKEN, STEPS
 from windlass.shared.metrics.declaring import Kept
 from windlass.shared.metrics.providers import CALL_SECONDS_TAKEN, CALLS, COST_USD, TOKENS
 from windlass.shared.metrics.seam import counted_afterwards
-from windlass.shared.metrics.services import HEARTBEAT_AGE_SECONDS, WORKER_THREADS
+from windlass.shared.metrics.services import HEARTBEAT_AGE_SECONDS, WORKER_PLACES
 from windlass.shared.metrics.tasks import ATTEMPT_ERRORS, ATTEMPTS_FINISHED, RUN_SECONDS
 from windlass.shared.providers.base import Finished, OrderUnknown
 from windlass.shared.store.tasks import Claimed, Ending
@@ -70,8 +70,8 @@ def left_to_another_version(actor: str) -> None:
 def watch_places(capacity: Capacity, busy: Callable[[Kind], int], *, heartbeat_age: Callable[[], float]) -> None:
     """Looked at when somebody asks, so that nothing is noted at every task."""
     for kind in KINDS:
-        WORKER_THREADS.labels(kind, "busy").set_function(partial(busy, kind))
-        WORKER_THREADS.labels(kind, "idle").set_function(partial(_idle, capacity, busy, kind))
+        WORKER_PLACES.labels(kind, "busy").set_function(partial(busy, kind))
+        WORKER_PLACES.labels(kind, "idle").set_function(partial(_idle, capacity, busy, kind))
     HEARTBEAT_AGE_SECONDS.set_function(heartbeat_age)
 
 

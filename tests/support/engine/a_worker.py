@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
+from windlass.services.actors.worker.capacity import Capacity
 from windlass.services.actors.worker.executor import Executor, Running
 from windlass.services.actors.worker.guests import Guests
-from windlass.services.actors.worker.starting.places import Capacity
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.settings import Settings
 

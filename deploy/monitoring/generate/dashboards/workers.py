@@ -26,14 +26,14 @@ def dashboard() -> Dashboard:
 
 
 def enough() -> list[Panel]:
-    busy = 'sum by (instance, kind) (windlass_worker_threads{state="busy"})'
-    there = "(sum by (instance, kind) (windlass_worker_threads) > 0)"
+    busy = 'sum by (instance, kind) (windlass_worker_places{state="busy"})'
+    there = "(sum by (instance, kind) (windlass_worker_places) > 0)"
     return [
         graph(
             "Places, by kind",
             "Busy and idle, over all workers: threads, and for `async def` actors the loop. No idle ones of the kind "
             "that tasks wait for, and no limit is reached: add workers.",
-            Query("sum by (kind, state) (windlass_worker_threads)", "{{kind}} {{state}}"),
+            Query("sum by (kind, state) (windlass_worker_places)", "{{kind}} {{state}}"),
             stacked=True,
             width=8,
         ),

@@ -12,10 +12,11 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid4
 
+from windlass.services.actors.worker.capacity import Capacity, Kind, queue_of
 from windlass.services.actors.worker.clock import boot_time
 from windlass.services.actors.worker.starting.aside import Aside
 from windlass.services.actors.worker.starting.doorbells import Doorbell, Doorbells
-from windlass.services.actors.worker.starting.places import Capacity, Kind, Places, queue_of
+from windlass.services.actors.worker.starting.places import Places
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.shared import db
 from windlass.shared.admission import CREDIT_OF_A_DOORBELL
