@@ -39,7 +39,8 @@ BEGIN
             ('breakers', NOT EXISTS (SELECT 1 FROM provider_results)),
             ('rates', NOT EXISTS (SELECT 1 FROM rate_counters r WHERE r.expires_at < moment)),
             ('untold', NOT EXISTS (SELECT 1 FROM untold)),
-            ('questions', NOT EXISTS (SELECT 1 FROM question_vectors))
+            ('questions', NOT EXISTS (
+                SELECT 1 FROM question_vectors q WHERE q.created_at < moment - interval '1 hour'))
         ) AS probed(duty, is_idle)
         WHERE probed.is_idle);
 END $$;

@@ -29,6 +29,15 @@ BEGIN
     PERFORM file_job(m.model_id, m.provider, chosen, template) FROM embedding_models m WHERE m.state <> 'retired';
 END $$;
 
+-- Whether there is anything to gather, or a model that has to catch up or to take over.
+
+CREATE FUNCTION is_memory_waiting() RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN EXISTS (SELECT 1 FROM agent_events e WHERE e.gathered_at IS NULL) OR EXISTS (
+        SELECT 1 FROM embedding_models m
+        WHERE m.state <> 'retired' AND NOT m.is_filled OR m.state = 'building' AND m.activate_when_filled);
+END $$;
+
 -- One job and the task that carries it out, together.
 
 CREATE FUNCTION file_job(of_model uuid, at_provider text, chosen uuid[], template jsonb) RETURNS void
@@ -111,6 +120,7 @@ BEGIN
     INSERT INTO embedding_models (model_id, name, provider, dimensions, activate_when_filled)
     VALUES (new_id(), wanted_name, at_provider, wide, when_filled)
     ON CONFLICT (provider, name) DO NOTHING RETURNING model_id INTO fresh;
+    PERFORM wake_memory();
     RETURN fresh;
 END $$;
 
@@ -143,6 +153,7 @@ BEGIN
         state = 'active', activated_at = clock_timestamp(), filled_to = NULL,
         is_filled = m.is_filled AND m.state <> 'retired'
     WHERE m.model_id = wanted AND m.state <> 'active';
+    PERFORM wake_memory();
     RETURN true;
 END $$;
 

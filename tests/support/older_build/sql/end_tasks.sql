@@ -23,6 +23,8 @@ DECLARE
     ages    float[];
     final   uuid[];
     heard   jsonb;
+    counted uuid[];
+    seqs    int[];
     moves   jsonb;
     woken   text[];
     buried  uuid[] := '{}';
@@ -125,9 +127,13 @@ BEGIN
            FILTER (WHERE m.provider = ANY (judged)),
            array_agg(m.provider) FILTER (
                WHERE m.completed_at IS NULL OR m.provider = ANY (judged) OR m.provider <> ALL (asked)),
-           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, m.via, m.status, moment)) FILTER (WHERE m.told <> 0)
-    INTO ended, left_by, outcome, actors, owners, ages, final, heard, woken, moves
-    FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m;
+           array_agg(m.task_id) FILTER (WHERE m.via = 'complete' AND :counted_alone(m.told)),
+           array_agg(m.last_seq) FILTER (WHERE m.via = 'complete' AND :counted_alone(m.told)),
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, m.via, m.status, moment))
+           FILTER (WHERE m.told <> 0 AND NOT (m.via = 'complete' AND :counted_alone(m.told)))
+    INTO ended, left_by, outcome, actors, owners, ages, final, heard, woken, counted, seqs, moves
+    -- OFFSET 0: whom it concerns is asked once for each, and not wherever it is used.
+    FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved OFFSET 0) AS m;
 
     IF ended IS NOT NULL THEN
         IF heard IS NOT NULL THEN
@@ -137,6 +143,9 @@ BEGIN
             buried := settle_dependents(final, wanted);
         END IF;
         -- At last: a teller may lock tasks, and then no more may be waited for.
+        IF counted IS NOT NULL THEN
+            PERFORM tell_workflow_of_many(counted, seqs, 'complete', moment);
+        END IF;
         IF moves IS NOT NULL THEN
             PERFORM tell_moves(moves);
         END IF;

@@ -149,7 +149,7 @@ BEGIN
     IF of_keys IS NULL THEN RETURN; END IF;
     SELECT r.hindered INTO hindered FROM release_keys(of_providers, of_actors, of_keys, 500) AS r;
     IF hindered THEN
-        PERFORM pg_notify('windlass_keys', name) FROM (SELECT DISTINCT unnest(of_providers) AS name) AS called;
+        PERFORM pg_notify('windlass_concurrency', name) FROM (SELECT DISTINCT unnest(of_providers) AS name) AS called;
     END IF;
 END $$;
 

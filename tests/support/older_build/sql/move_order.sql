@@ -77,6 +77,38 @@ BEGIN
     RETURN true;
 END $$;
 
+-- Steps of many orders, each as by itself: `fence` and `new` of each, or `fence`, `generation_id`, `move`, `job_id`,
+-- `response` and `files`. In the order in which everybody locks tasks; answered in the order in which they came.
+CREATE FUNCTION intend_orders(steps jsonb) RETURNS boolean[] LANGUAGE plpgsql AS $$
+DECLARE
+    answers boolean[] := array_fill(false, ARRAY[jsonb_array_length(steps)]);
+    step    record;
+BEGIN
+    FOR step IN
+        SELECT e.ordinality AS place, e.value AS said FROM jsonb_array_elements(steps) WITH ORDINALITY AS e
+        ORDER BY (e.value #>> '{fence,task_id}')::uuid, e.ordinality
+    LOOP
+        answers[step.place] := intend_order(step.said -> 'fence', step.said -> 'new');
+    END LOOP;
+    RETURN answers;
+END $$;
+
+CREATE FUNCTION move_orders(steps jsonb) RETURNS boolean[] LANGUAGE plpgsql AS $$
+DECLARE
+    answers boolean[] := array_fill(false, ARRAY[jsonb_array_length(steps)]);
+    step    record;
+BEGIN
+    FOR step IN
+        SELECT e.ordinality AS place, e.value AS said FROM jsonb_array_elements(steps) WITH ORDINALITY AS e
+        ORDER BY (e.value #>> '{fence,task_id}')::uuid, e.ordinality
+    LOOP
+        answers[step.place] := move_order(
+            nullif(step.said -> 'fence', 'null'), (step.said ->> 'generation_id')::uuid, step.said -> 'move',
+            step.said ->> 'job_id', nullif(step.said -> 'response', 'null'), step.said -> 'files');
+    END LOOP;
+    RETURN answers;
+END $$;
+
 -- Nobody will ever know what became of a job: the slot is given back, and nobody looks again.
 CREATE FUNCTION give_up_order(wanted uuid) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

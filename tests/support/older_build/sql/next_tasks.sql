@@ -70,9 +70,11 @@ BEGIN
         queues := own;
         words := array_fill('more'::text, ARRAY[cardinality(own)]);
     END IF;
-    -- OFFSET 0 keeps the queues out, by which all that is due could be read instead.
+    -- OFFSET 0 keeps the queues out, by which all that is due could be read instead. So could it where the planner
+    -- believes that there are no tasks and takes one index for as good as another: only the right one has this order.
     SELECT t.queue INTO suspect FROM (
-        SELECT * FROM tasks WHERE tasks.suspicion >= 2 AND tasks.status IN :sources_of_claim OFFSET 0
+        SELECT * FROM tasks WHERE tasks.suspicion >= 2 AND tasks.status IN :sources_of_claim
+        ORDER BY tasks.suspicion OFFSET 0
     ) AS t
     WHERE t.queue = ANY (own) AND :due_at(moment) LIMIT 1;
     IF suspect IS NOT NULL THEN

@@ -205,9 +205,10 @@ BEGIN
     END IF;
     UPDATE project_items i SET last_run_id = NULL WHERE i.item_id = run.item_id AND i.last_run_id = run.run_id;
     UPDATE project_runs r SET
-        task_id = submit_item(wanted, chosen), item_id = chosen, named = r.named AND r.item_id = chosen, life = 1,
-        attempts_before = 0
-    WHERE r.run_id = run.run_id RETURNING * INTO run;
+        task_id = submit_item(wanted, i.task, p.user_id), item_id = chosen, named = r.named AND r.item_id = chosen,
+        life = 1, attempts_before = 0
+    FROM project_items i JOIN projects p ON p.project_id = i.project_id
+    WHERE r.run_id = run.run_id AND i.item_id = chosen RETURNING r.* INTO run;
     UPDATE project_items i SET last_run_id = run.run_id WHERE i.item_id = chosen;
     UPDATE tasks t SET concerns = t.concerns & ~:concern_of_run WHERE t.task_id = former;
     PERFORM cancel_tasks(ARRAY[former], 'superseded');

@@ -92,10 +92,11 @@ BEGIN
     ELSIF part ? '$item' THEN
         found := pointed(list -> number_of(own_key), coalesce(part ->> 'path', ''));
     ELSE
-        RETURN (
+        -- Plain values are taken as they are, without a call for each.
+        RETURN part || (
             SELECT coalesce(jsonb_object_agg(e.name, resolved(e.item, place || '/' || replace(
                 replace(e.name, '~', '~0'), '/', '~1'), of_workflow, own_key, parents, at_most, list)), '{}')
-            FROM jsonb_each(part) AS e(name, item));
+            FROM jsonb_each(part) AS e(name, item) WHERE jsonb_typeof(e.item) IN ('object', 'array'));
     END IF;
     found := coalesce(found, part -> 'default');
     IF found IS NULL THEN

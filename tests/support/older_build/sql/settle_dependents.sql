@@ -259,6 +259,7 @@ DECLARE
     moment  timestamptz := clock_timestamp();
     settled uuid[];
     asked   uuid[];
+    served  text[];
 BEGIN
     WITH moved AS (
         UPDATE tasks t SET
@@ -310,13 +311,13 @@ BEGIN
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status = 'dead'),
            jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, 'bury', m.status, moment))
            FILTER (WHERE m.status = 'dead' AND m.told <> 0),
-           array_agg(m.task_id) FILTER (WHERE m.via = 'ask')
-    INTO settled, buried, moves, asked
+           array_agg(m.task_id) FILTER (WHERE m.via = 'ask'), array_agg(m.provider)
+    INTO settled, buried, moves, asked, served
     FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m WHERE m.via IS NOT NULL;
 
     PERFORM tally_tasks(buried) WHERE buried IS NOT NULL;
     IF asked IS NOT NULL THEN
         PERFORM tell_asked(asked, moment);
     END IF;
-    PERFORM wake_streams(settled), wake_dispatcher(providers_of(settled)) WHERE settled IS NOT NULL;
+    PERFORM wake_streams(settled), wake_dispatcher(served) WHERE settled IS NOT NULL;
 END $$;

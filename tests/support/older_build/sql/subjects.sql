@@ -10,7 +10,10 @@ BEGIN
            array_agg(DISTINCT CASE WHEN t.concerns & :concern_of_workflow <> 0 THEN t.workflow_id::uuid END)
                FILTER (WHERE t.concerns & :concern_of_workflow <> 0)
     INTO of_runs, of_workflows FROM unnest(wanted) AS one(task_id)
-    CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
+    CROSS JOIN LATERAL (
+        SELECT tasks.concerns, tasks.project_id, tasks.workflow_id FROM tasks
+        WHERE tasks.task_id = one.task_id OFFSET 0
+    ) AS t
     WHERE t.concerns & :locks_a_subject <> 0;
 END $$;
 
@@ -31,9 +34,11 @@ BEGIN
 END $$;
 
 -- For who waits for none, a sweep, or somebody who has locked tasks before: of those that it has chosen, the ones that
--- are of nothing and the ones whose project and workflow are free, which are locked from here on.
+-- are of nothing and the ones whose project and workflow are free, which are locked from here on. Mostly it is one that
+-- is chosen, and for so few Postgres would plan anew each time.
 
-CREATE FUNCTION with_free_subjects(chosen uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION with_free_subjects(chosen uuid[]) RETURNS uuid[]
+LANGUAGE plpgsql AS $$
 DECLARE
     subjects record;
     free     uuid[];

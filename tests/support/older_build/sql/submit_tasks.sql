@@ -25,67 +25,30 @@ END $$;
 CREATE FUNCTION store_tasks(submissions jsonb, OUT submitted uuid[], OUT missing text, OUT refusal text)
 LANGUAGE plpgsql AS $$
 DECLARE
-    wanted_parents uuid[] := '{}';
-    makers         uuid[];
     started        timestamptz;
+    counted        uuid[];
     moves          jsonb;
     served         text[];
-    any_blocked    boolean;
-    there          uuid[] := '{}';
-    has_parents    boolean := jsonb_path_exists(submissions, '$[*].depends_on[0]');
-    waits          jsonb := '{}';
+    born_as        text[];
+    users          text[];
+    of_actors      text[];
+    there          uuid[];
+    is_plain       boolean;
+    has_parents    boolean;
+    waits          jsonb;
     open_to_change uuid[];
 BEGIN
-    -- Most have nothing that has to be looked at before. Plain paths take less time than one with a filter.
-    IF jsonb_path_exists(submissions, '$[*].webhook_url') THEN
-        submissions := with_endpoints(submissions);
-    END IF;
-    IF jsonb_path_exists(submissions, '$[*].workflow_id') THEN
-        missing := closed_workflows(submissions);
-        IF missing IS NOT NULL THEN
-            refusal := 'workflow-cancelled';
-            RETURN;
+    -- Most have nothing that has to be looked at before, and of one this is seen at once. Plain paths take less time
+    -- than one with a filter.
+    is_plain := jsonb_array_length(submissions) = 1 AND NOT submissions -> 0 ?| ARRAY[
+        'webhook_url', 'workflow_id', 'depends_on', 'parent_task_id', 'depends_on_nodes', 'approval'];
+    IF NOT is_plain THEN
+        IF jsonb_path_exists(submissions, '$[*].webhook_url') THEN
+            submissions := with_endpoints(submissions);
         END IF;
-    END IF;
-    IF has_parents OR jsonb_path_exists(submissions, '$[*].parent_task_id') THEN
-        wanted_parents := ARRAY(
-            SELECT DISTINCT (named #>> '{}')::uuid FROM jsonb_path_query(submissions, '$[*].depends_on[*]') AS named);
-        makers := ARRAY(
-            SELECT DISTINCT (named #>> '{}')::uuid FROM jsonb_path_query(submissions, '$[*].parent_task_id') AS named);
-        there := ARRAY(
-            SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (wanted_parents || makers)
-            ORDER BY t.task_id FOR SHARE);
-        SELECT string_agg(t.task_id::text, ',') INTO missing FROM tasks t
-        WHERE t.task_id = ANY (makers) AND t.cancel_requested;
-        IF missing IS NOT NULL THEN
-            refusal := 'parent-cancelled';
-            RETURN;
-        END IF;
-        SELECT string_agg(DISTINCT named.parent::text, ',') INTO missing
-        FROM (
-            SELECT DISTINCT parent, s.reach
-            FROM jsonb_to_recordset(submissions) AS s(depends_on uuid[], reach text), unnest(s.depends_on) AS parent
-        ) AS named
-        WHERE NOT EXISTS (
-            SELECT 1 FROM tasks t WHERE t.task_id = named.parent AND (named.reach IS NULL OR t.user_id = named.reach))
-          AND NOT EXISTS (
-              SELECT 1 FROM jsonb_to_recordset(submissions) AS own(task_id uuid) WHERE own.task_id = named.parent);
-        IF missing IS NOT NULL THEN
-            refusal := 'unknown-dependency';
-            RETURN;
-        END IF;
-    END IF;
-    IF has_parents THEN
-        SELECT jsonb_object_agg(waiting.task_id, waiting.parents) INTO waits FROM (
-            SELECT s.task_id, count(DISTINCT named.parent) AS parents
-            FROM jsonb_to_recordset(submissions) AS s(task_id uuid, depends_on uuid[], after_end uuid[])
-            CROSS JOIN LATERAL unnest(s.depends_on) AS named(parent)
-            LEFT JOIN LATERAL (SELECT t.status FROM tasks t WHERE t.task_id = named.parent) AS p ON true
-            -- One of the same call is not there yet.
-            WHERE p.status IS NULL
-               OR is_open(p.status, CASE WHEN named.parent = ANY (s.after_end) THEN 'ended' ELSE 'completed' END)
-            GROUP BY s.task_id
-        ) AS waiting;
+        SELECT r.waits, r.there, r.has_parents, r.missing, r.refusal INTO waits, there, has_parents, missing, refusal
+        FROM look_at_relatives(submissions) AS r;
+        IF refusal IS NOT NULL THEN RETURN; END IF;
     END IF;
 
     started := clock_timestamp();
@@ -117,22 +80,27 @@ BEGIN
             s.workflow_key, s.approval, s.webhook_id
         FROM submission s
         RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.actor, tasks.concerns
-    ), tallies AS (
-        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
-        SELECT s.user_id, s.provider, s.actor, counted.status, count(*) FROM stored s
-        CROSS JOIN LATERAL (VALUES ('submitted'), (CASE s.status WHEN 'blocked' THEN s.status END)) AS counted(status)
-        WHERE counted.status IS NOT NULL GROUP BY s.user_id, s.provider, s.actor, counted.status
-    ), events AS (
-        INSERT INTO task_events (task_id, seq, type, at, attempt, data)
-        SELECT s.task_id, 1, 'submit', started, 0, jsonb_build_object('status', s.status) FROM stored s
     )
-    SELECT array_agg(s.task_id),
+    SELECT array_agg(s.task_id), array_agg(s.status), array_agg(s.user_id), array_agg(s.provider), array_agg(s.actor),
+           array_agg(s.task_id) FILTER (WHERE :counted_alone(s.concerns)),
            jsonb_agg(move_of(s.task_id, 1, 1, s.concerns, 'submit', s.status, started))
-           FILTER (WHERE s.concerns & :hears_of_submits <> 0),
-           array_agg(DISTINCT s.provider), bool_or(s.status = 'blocked')
-    INTO submitted, moves, served, any_blocked FROM stored s;
+           FILTER (WHERE s.concerns & :hears_of_submits <> 0 AND NOT :counted_alone(s.concerns))
+    INTO submitted, born_as, users, served, of_actors, counted, moves FROM stored s;
+    -- Beside each other, and one without being counted: together they would be one large statement to begin.
+    INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+    SELECT s.task_id, 1, 'submit', started, 0, jsonb_build_object('status', s.status)
+    FROM unnest(submitted, born_as) AS s(task_id, status);
+    IF cardinality(submitted) = 1 THEN
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        VALUES (users[1], served[1], of_actors[1], 'submitted', 1);
+    ELSE
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        SELECT s.user_id, s.provider, s.actor, 'submitted', count(*)
+        FROM unnest(users, served, of_actors) AS s(user_id, provider, actor)
+        GROUP BY s.user_id, s.provider, s.actor;
+    END IF;
 
-    IF has_parents OR jsonb_path_exists(submissions, '$[*].depends_on_nodes[0]') THEN
+    IF NOT is_plain AND (has_parents OR jsonb_path_exists(submissions, '$[*].depends_on_nodes[0]')) THEN
         INSERT INTO task_dependencies (parent_id, child_id, met_on, by_node)
         SELECT DISTINCT parent, s.task_id,
                CASE WHEN parent = ANY (s.after_end) THEN 'ended' ELSE 'completed' END,
@@ -146,10 +114,17 @@ BEGIN
         SELECT DISTINCT tag, s.task_id FROM jsonb_to_recordset(submissions) AS s(task_id uuid, tags text[]),
                                             unnest(s.tags) AS tag;
     END IF;
+    IF counted IS NOT NULL THEN
+        PERFORM tell_workflow_of_many(counted, array_fill(1, ARRAY[cardinality(counted)]), 'submit', started);
+    END IF;
     IF moves IS NOT NULL THEN
         PERFORM tell_moves(moves);
     END IF;
-    IF any_blocked THEN
+    IF 'blocked' = ANY (born_as) THEN
+        INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
+        SELECT s.user_id, s.provider, s.actor, s.status, count(*)
+        FROM unnest(users, served, of_actors, born_as) AS s(user_id, provider, actor, status)
+        WHERE s.status = 'blocked' GROUP BY s.user_id, s.provider, s.actor, s.status;
         -- A parent may have died before its child came: the child is accepted, and buried with its reason. And who
         -- waits for a person alone has been asked about. Who waits for others of this call is counted already. Nobody
         -- else sees the new rows yet, so there is nobody to wait for.
@@ -159,5 +134,76 @@ BEGIN
         WHERE s.depends_on && there OR cardinality(s.depends_on_nodes) > 0 OR s.approval IS NOT NULL;
         PERFORM settle_children(open_to_change) WHERE open_to_change IS NOT NULL;
     END IF;
+    IF cardinality(submitted) = 1 AND born_as[1] = 'queued' AND NOT submissions -> 0 ?| ARRAY['run_at', 'delay_seconds']
+    THEN
+        PERFORM announce_due(of_actors[1], served[1]);
+    END IF;
     PERFORM wake_streams(submitted), wake_dispatcher(served);
+END $$;
+
+-- What new tasks have to do with others: how many parents each of them `waits` for, which of those named are `there`,
+-- locked from here on, and what is against it.
+
+CREATE FUNCTION look_at_relatives(
+    submissions jsonb, OUT waits jsonb, OUT there uuid[], OUT has_parents boolean, OUT missing text, OUT refusal text
+) LANGUAGE plpgsql AS $$
+DECLARE
+    wanted_parents uuid[];
+    makers         uuid[];
+    known          uuid[];
+    states         text[];
+BEGIN
+    has_parents := jsonb_path_exists(submissions, '$[*].depends_on[0]');
+    IF jsonb_path_exists(submissions, '$[*].workflow_id') THEN
+        missing := closed_workflows(submissions);
+        IF missing IS NOT NULL THEN
+            refusal := 'workflow-cancelled';
+            RETURN;
+        END IF;
+    END IF;
+    IF has_parents OR jsonb_path_exists(submissions, '$[*].parent_task_id') THEN
+        -- Those of this call are not there yet, and are looked for nowhere: in a workflow that is nearly all of them.
+        wanted_parents := ARRAY(
+            SELECT parent FROM jsonb_to_recordset(submissions) AS s(depends_on uuid[]), unnest(s.depends_on) AS parent
+            EXCEPT SELECT own.task_id FROM jsonb_to_recordset(submissions) AS own(task_id uuid));
+        makers := ARRAY(
+            SELECT DISTINCT (named #>> '{}')::uuid FROM jsonb_path_query(submissions, '$[*].parent_task_id') AS named);
+        there := ARRAY(
+            SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (wanted_parents || makers)
+            ORDER BY t.task_id FOR SHARE);
+        SELECT string_agg(t.task_id::text, ',') INTO missing FROM tasks t
+        WHERE t.task_id = ANY (makers) AND t.cancel_requested;
+        IF missing IS NOT NULL THEN
+            refusal := 'parent-cancelled';
+            RETURN;
+        END IF;
+    END IF;
+    IF cardinality(wanted_parents) > 0 THEN
+        SELECT string_agg(DISTINCT named.parent::text, ',') INTO missing
+        FROM (
+            SELECT DISTINCT wanted.parent, s.reach
+            FROM jsonb_to_recordset(submissions) AS s(depends_on uuid[], reach text)
+            CROSS JOIN LATERAL unnest(s.depends_on) AS own(parent)
+            JOIN unnest(wanted_parents) AS wanted(parent) ON wanted.parent = own.parent
+        ) AS named
+        WHERE NOT EXISTS (
+            SELECT 1 FROM tasks t WHERE t.task_id = named.parent AND (named.reach IS NULL OR t.user_id = named.reach));
+        IF missing IS NOT NULL THEN
+            refusal := 'unknown-dependency';
+            RETURN;
+        END IF;
+        SELECT array_agg(t.task_id), array_agg(t.status) INTO known, states
+        FROM tasks t WHERE t.task_id = ANY (wanted_parents);
+    END IF;
+    IF has_parents THEN
+        SELECT jsonb_object_agg(waiting.task_id, waiting.parents) INTO waits FROM (
+            SELECT s.task_id, count(DISTINCT named.parent) AS parents
+            FROM jsonb_to_recordset(submissions) AS s(task_id uuid, depends_on uuid[], after_end uuid[])
+            CROSS JOIN LATERAL unnest(s.depends_on) AS named(parent)
+            LEFT JOIN unnest(known, states) AS p(task_id, status) ON p.task_id = named.parent
+            WHERE p.status IS NULL
+               OR is_open(p.status, CASE WHEN named.parent = ANY (s.after_end) THEN 'ended' ELSE 'completed' END)
+            GROUP BY s.task_id
+        ) AS waiting;
+    END IF;
 END $$;

@@ -11,6 +11,7 @@ DECLARE
     asked   text;
     failure jsonb;
     others  boolean := false;
+    written boolean := false;
 BEGIN
     -- One by one: mostly there is one, and a statement for many costs it more to begin than a row costs to write.
     FOR place IN 0 .. jsonb_array_length(moves) - 1 LOOP
@@ -42,10 +43,14 @@ BEGIN
                 jsonb_strip_nulls(jsonb_build_object('usage', t.usage, 'error_type', failure -> 'type')),
                 (move ->> 'at')::timestamptz)
             ON CONFLICT (task_id, life) DO NOTHING;
+            written := true;
         ELSE
             others := true;
         END IF;
     END LOOP;
+    IF written THEN
+        PERFORM wake_memory();
+    END IF;
     IF others THEN
         PERFORM tell_embedding_jobs(moves);
     END IF;

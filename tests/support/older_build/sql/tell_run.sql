@@ -5,66 +5,61 @@
 
 CREATE FUNCTION tell_run(moves jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    told record;
-    run  project_runs;
+    move jsonb;
 BEGIN
-    FOR told IN
-        SELECT t.task_id, t.project_id::uuid AS project_id, t.error, t.attempt, t.life AS present_life,
-               t.completed_at, (m.move ->> 'life')::int AS life, m.move ->> 'status' AS status,
-               m.move ->> 'move' AS move
-        FROM jsonb_array_elements(moves) WITH ORDINALITY AS m(move, place)
-        JOIN tasks t ON t.task_id = (m.move ->> 'task_id')::uuid
-        WHERE m.move ->> 'status' IN ('completed', 'dead', 'cancelled') OR m.move ->> 'move' = 'revive'
-        ORDER BY m.place
-    LOOP
-        IF told.move = 'revive' THEN
-            IF told.completed_at IS NULL AND told.life = told.present_life
-               AND EXISTS (SELECT 1 FROM projects p WHERE p.project_id = told.project_id AND p.state = 'idle') THEN
-                PERFORM reopen_run(told.task_id, told.life, told.attempt);
-            END IF;
-        ELSE
-            SELECT * INTO run FROM project_runs r
-            WHERE r.task_id = told.task_id AND r.life = told.life AND r.ended_at IS NULL;
-            IF FOUND THEN
-                PERFORM close_run(run, told.status, CASE told.status WHEN 'dead' THEN told.error END);
-            END IF;
+    -- Nearly always there is one, and to ask for it by a statement would take longer than to look at it.
+    FOR place IN 0..jsonb_array_length(moves) - 1 LOOP
+        move := moves -> place;
+        IF move ->> 'move' = 'revive' THEN
+            PERFORM reopen_run(t.task_id, t.life, t.attempt)
+            FROM tasks t JOIN projects p ON p.project_id = t.project_id::uuid
+            WHERE t.task_id = (move ->> 'task_id')::uuid AND t.life = (move ->> 'life')::int
+              AND t.completed_at IS NULL AND p.state = 'idle';
+        ELSIF move ->> 'status' IN ('completed', 'dead', 'cancelled') THEN
+            PERFORM close_run((move ->> 'task_id')::uuid, (move ->> 'life')::int, move ->> 'status');
         END IF;
     END LOOP;
 END $$;
 
--- Closes a run by its task's end, and decides what follows.
+-- Closes the open run of a task in this life, if there is one, by the task's end, and decides what follows. The project
+-- and what waits in it are asked for at once; the item of this run does not wait any more, unless somebody has changed
+-- it since.
 
-CREATE FUNCTION close_run(run project_runs, status text, failure jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION close_run(ended uuid, in_life int, status text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    project  projects;
-    next_one uuid;
-    notes    jsonb[] := end_run(
-        run.run_id, status, CASE status WHEN 'completed' THEN 'complete' WHEN 'dead' THEN 'bury' ELSE 'cancel' END,
-        failure);
+    project record;
+    reason  text;
+    failure jsonb;
+    notes   jsonb[];
 BEGIN
-    SELECT * INTO project FROM projects p WHERE p.project_id = run.project_id;
-    IF project.forced_at IS NOT NULL THEN
-        PERFORM note_project(run.project_id, notes);
-        PERFORM prove_stopped(run.project_id);
-    ELSIF project.state = 'stopping' THEN
-        PERFORM finish_project(run.project_id, 'stopped', failure, notes);
-    ELSIF status = 'cancelled' THEN
-        PERFORM finish_project(run.project_id, 'stopped', NULL, notes);
-    ELSIF status = 'dead' AND (run.mode = 'single' OR project.on_failure = 'stop') THEN
-        PERFORM finish_project(run.project_id, 'failed', failure, notes);
+    SELECT p.state, p.forced_at, p.on_failure, p.user_id, r AS run, r.mode, next_one.item_id, next_one.task INTO project
+    FROM project_runs r JOIN projects p ON p.project_id = r.project_id LEFT JOIN LATERAL (
+        SELECT i.item_id, i.task FROM project_items i
+        WHERE r.mode = 'loop' AND i.project_id = r.project_id AND i.state = 'waiting'
+          AND i.last_run_id IS DISTINCT FROM r.run_id
+        ORDER BY i.position LIMIT 1
+    ) AS next_one ON true
+    WHERE r.task_id = ended AND r.life = in_life AND r.ended_at IS NULL;
+    IF NOT FOUND THEN RETURN; END IF;
+    reason := CASE WHEN project.forced_at IS NOT NULL THEN 'forced'
+                   WHEN project.state = 'stopping' OR status = 'cancelled' THEN 'stopped'
+                   WHEN status = 'dead' AND (project.mode = 'single' OR project.on_failure = 'stop') THEN 'failed'
+                   WHEN project.item_id IS NULL THEN 'finished' END;
+    IF status = 'dead' THEN
+        failure := (SELECT t.error FROM tasks t WHERE t.task_id = ended);
+    END IF;
+    IF reason IS NULL THEN
+        PERFORM advance_run(project.run, status, failure, project.item_id, project.task, project.user_id);
+        RETURN;
+    END IF;
+    notes := end_run(
+        (project.run).run_id, status,
+        CASE status WHEN 'completed' THEN 'complete' WHEN 'dead' THEN 'bury' ELSE 'cancel' END, failure);
+    IF reason = 'forced' THEN
+        PERFORM note_project((project.run).project_id, notes);
+        PERFORM prove_stopped((project.run).project_id);
     ELSE
-        IF failure IS NOT NULL THEN
-            UPDATE projects p SET last_error = failure WHERE p.project_id = run.project_id;
-        END IF;
-        next_one := CASE run.mode WHEN 'loop' THEN first_waiting(run.project_id) END;
-        IF next_one IS NULL THEN
-            PERFORM finish_project(run.project_id, 'finished', NULL, notes);
-        ELSE
-            next_one := open_run(run.project_id, next_one, 'loop', false, 'advance', notes);
-            IF run.schedule_id IS NOT NULL THEN
-                UPDATE project_runs r SET schedule_id = run.schedule_id WHERE r.run_id = next_one;
-            END IF;
-        END IF;
+        PERFORM finish_project((project.run).project_id, reason, failure, notes);
     END IF;
 END $$;
 
@@ -83,7 +78,7 @@ BEGIN
     RETURNING * INTO run;
     UPDATE project_items i SET last_run_id = run.run_id
     WHERE i.item_id = last.item_id AND i.last_run_id = last.run_id AND i.state IN :item_sources_of_fulfil;
-    PERFORM begin_run(run, 'start', '{}');
+    PERFORM begin_run(run);
 END $$;
 
 -- What bars a revival by hand: a project that is not idle, or is archived. Its lock is kept, and taken before any
@@ -184,7 +179,7 @@ BEGIN
     ELSIF task.task_id IS NULL OR task.life <> run.life THEN
         PERFORM finish_project(wanted, 'failed', lost, end_run(run.run_id, :run_target_of_lose, 'lose', lost));
     ELSE
-        PERFORM close_run(run, task.status, CASE task.status WHEN 'dead' THEN task.error END);
+        PERFORM close_run(run.task_id, run.life, task.status);
     END IF;
 END $$;
 

@@ -1,4 +1,3 @@
--- Of an older build, and kept for tests.
 -- NOTIFY only wakes: what happened is read from rows. It takes a database-wide lock at commit, so each call of the
 -- engine sends one for the streams and at most one for the dispatcher, however many tasks it moved. PL/pgSQL keeps its
 -- plans: as SQL functions these two would be parsed and planned at every call.
@@ -17,10 +16,26 @@ END $$;
 
 CREATE FUNCTION wake_dispatcher(names text[] DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    said text;
+    said text := names[1];
 BEGIN
-    SELECT string_agg(DISTINCT name, E'\n') INTO said FROM unnest(names) AS name;
+    IF cardinality(names) > 1 THEN
+        SELECT string_agg(DISTINCT name, E'\n') INTO said FROM unnest(names) AS name;
+    END IF;
     PERFORM pg_notify('windlass_dispatch', CASE WHEN octet_length(said) < 4000 THEN said ELSE '' END);
+END $$;
+
+-- One task is due from now on: where the dispatcher has foreseen it, it is rung for before anybody looks.
+
+CREATE FUNCTION announce_due(actor text, provider text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('windlass_due', actor || '.' || provider);
+END $$;
+
+-- Something is to be remembered, or a model to be filled: whichever janitor is idle waits for this.
+
+CREATE FUNCTION wake_memory() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('windlass_memory', '');
 END $$;
 
 CREATE FUNCTION providers_of(task_ids uuid[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
