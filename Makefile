@@ -22,7 +22,7 @@ up: packages $(VENV)/.runtime ## run everything: Postgres, RabbitMQ, api, dispat
 test: packages $(VENV)/.dev $(VENV)/.s3 $(VENV)/.pgvector $(VENV)/.prometheus $(VENV)/.slirp4netns ## run every test against a private Postgres and RabbitMQ
 	@$(PYTHON) services/laptop/packages.py --browser || echo "windlass: the tests in a browser are skipped" >&2
 	@$(BIN)/python -m compileall -q services shared windlass tests/support tests/chaos # once, not in each of a thousand processes
-	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder # most of them wait; the long ones first, so that nobody waits for one at the end
+	@$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder # most of them wait; the long ones first, so that nobody waits for one at the end
 
 check: packages $(VENV)/.dev ## formatting, lint, types, import contracts, drawn documents
 	@$(BIN)/ruff format --check .

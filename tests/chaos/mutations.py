@@ -55,7 +55,7 @@ def try_out(name: str, mutation: Mutation | None) -> list[Violation]:
         watch = ProcessWatch(installation.record)
         stack.callback(watch.stop)
         watch.start()
-        for scene in SCENES.values() if mutation is None else (SCENES[mutation.name],):
+        for scene in dict.fromkeys(SCENES.values()) if mutation is None else (SCENES[mutation.name],):
             play(scene, Stage(installation, random.Random()))
         installation.record.books = {each: installation.fake.books(each) for each in PROVIDERS}
         url = installation.database_url
