@@ -118,6 +118,14 @@ def test_an_end_in_each_life_is_written_down_once() -> None:
     assert wrong(rows=ENDED, memory=failed) == set(), "it is listed as failed"
 
 
+def test_who_has_lost_too_many_workers_has_ended() -> None:
+    row, story = a_task("a", "submit", "claim", "stall", "claim", "stall")
+    lost = rows_of((row, [*story[:-1], replace(story[-1], status="dead")]))
+    memory = MemoryRows(frozenset({"a"}), EVENTS[:1], 1)
+    assert wrong(rows=lost, memory=memory) == set()
+    assert wrong(rows=rows_of((row, story)), memory=memory) == {21}, "one that is tried again has not"
+
+
 @pytest.mark.parametrize(
     "changed",
     [

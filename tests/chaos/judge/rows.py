@@ -41,6 +41,8 @@ class EventRow:
     worker_id: str | None = None
     """Of a claim: who made it."""
     error: str | None = None
+    status: str | None = None
+    """What it made of the task, where it says so."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ TASKS = """
 """
 EVENTS = """
     SELECT task_id::text, seq, type, extract(epoch FROM at)::float AS at, attempt, xid::text::bigint AS xid,
-           data ->> 'worker_id' AS worker_id, data -> 'error' ->> 'message' AS error
+           data ->> 'worker_id' AS worker_id, data -> 'error' ->> 'message' AS error, data ->> 'status' AS status
     FROM task_events ORDER BY task_id, seq
 """
 WORKERS = "SELECT worker_id, pid, state, extract(epoch FROM heartbeat_at)::float AS heartbeat_at FROM workers"

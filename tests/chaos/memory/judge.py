@@ -32,11 +32,13 @@ def judge_memory(rows: Rows, memory: MemoryRows) -> Iterator[Violation]:
 
 
 def ends(events: Sequence[EventRow]) -> list[tuple[int, str]]:
-    """Life and state of each end, by the task's own history."""
+    """Life and state of each end, by the task's own history; one that has lost too many workers ends as it stalls."""
     life, found = 1, []
     for event in events:
         if event.type == "revive":
             life += 1
         elif event.type in ENDED_AS:
             found.append((life, ENDED_AS[event.type]))
+        elif event.type == "stall" and event.status == "dead":
+            found.append((life, "dead"))
     return found

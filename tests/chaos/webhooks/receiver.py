@@ -58,7 +58,11 @@ def serve(directory: Path, port: int) -> None:
         timeout = 10
 
         def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            length = int(self.headers["Content-Length"])
+            body = self.rfile.read(length)
+            if len(body) < length:
+                return  # whoever sent it was killed in the middle: nothing has come
+            raw = body.decode()
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, said = NOT_OURS
             if is_verified(raw, headers, books.secrets().get(self.path, [])):
