@@ -37,6 +37,7 @@ def drill(
         pytest.param("drained", BEFORE_ITS_CALLS, id="drained"),
         pytest.param("told to stop", BEFORE_ITS_CALLS, id="told to stop, before its calls"),
         pytest.param("told to stop", AFTER_ITS_CALLS, id="told to stop, after its calls"),
+        pytest.param("told to stop", WITHOUT_ENDS, id="told to stop, before its last answer"),
         pytest.param("condemned for a deaf thread", AFTER_ITS_CALLS, id="condemned for a deaf thread"),
         pytest.param("condemned for a stuck loop", WITHOUT_ENDS, id="condemned for a stuck loop"),
         pytest.param("paused", ("alone-claim-asked",), id="paused, with a suspect before its claim"),

@@ -204,7 +204,11 @@ class Executor:
             answered=lambda _outcome: self._put_away(running),
             failed=lambda error: self._lose(running, error),
         )
-        running.limiter.hand_back()
+        if self.closed:
+            # What is asked for and not answered yet could be given this very task again.
+            self._writer.after_the_last_answer(running.limiter.hand_back)
+        else:
+            running.limiter.hand_back()
 
     def _judge(self, running: Running) -> Ending:
         context = running.context

@@ -121,10 +121,18 @@ def small_mutations() -> tuple[SmallMutation, ...]:
             "who was granted and not begun when its worker stops is not handed back",
             SourceChange(
                 "windlass.services.actors.worker.executor",
-                "        running.limiter.hand_back()\n",
-                "        self._put_away(running)\n",
+                "            self._writer.after_the_last_answer(running.limiter.hand_back)\n",
+                "            self._put_away(running)\n",
             ),
             f"{PIPELINE}[told to stop, before its calls]",
+        ),
+        SmallMutation(
+            "handed-back-before-the-last-answer",
+            "who is handed back by a worker that stops is given to it again by the call that it still waits for",
+            SourceChange(
+                "windlass.services.actors.worker.executor", "        if self.closed:\n", "        if False:\n"
+            ),
+            f"{PIPELINE}[told to stop, before its last answer]",
         ),
         SmallMutation(
             "ringing-forgets-resumes",

@@ -10,7 +10,7 @@ from tests.support.waiting import wait_until
 from windlass.services.actors.worker.failpoints import OF_THE_LONER, PIPELINE, STOP_HEARD
 from windlass.shared.process.procfs import ProcessIdentity
 
-WAITED_FOR = ("end-handed-over", "claim-answered", "alone-claim-answered")
+WAITED_FOR = ("end-handed-over", "claim-answered", "claim-asked", "alone-claim-answered")
 LEAVES_WITHIN_SECONDS = 1.5
 """Who has nothing to wait for, with time to spare."""
 SILENT_SECONDS = 1.5

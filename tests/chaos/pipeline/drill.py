@@ -113,11 +113,11 @@ class Drill:
         return under_way
 
     def _bring_attempts(self, places: Sequence[str]) -> list[str]:
-        """Each is held at the first place where nobody is yet."""
+        """Each is held at the first place where nobody is yet. Who is handed back is the next whom anybody is given."""
         attempts = [place for place in places if place in (*OF_THREADS, *OF_THE_LOOP)]
         for place in attempts:
             self.places.hold(place)
-        task_ids = self.submit([("march" if place in OF_THREADS else "walk", {}) for place in attempts])
+        task_ids = self.submit([("march" if place in OF_THREADS else "walk", {}) for place in attempts], priority=0)
         for place in attempts:
             self.places.wait_until_held(place)
         return task_ids

@@ -135,6 +135,18 @@ class Writer:
         with suppress(TimeoutError):
             self.ask_no_more().result(timeout)
 
+    def after_the_last_answer(self, step: Callable[[], None]) -> None:
+        """From any thread of a worker that stops: takes the step when all that was asked for is answered, or the time
+        is over that such a worker has for that."""
+
+        async def wait_and_step() -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.stop_grace_seconds / 2):
+                    await self._stop_asking()
+            step()
+
+        self.accompany(wait_and_step())
+
     async def _stop_asking(self) -> None:
         if self._starts is not None:
             await self._starts.close()
