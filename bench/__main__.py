@@ -14,6 +14,8 @@ from bench.parts import PARTS
 from bench.surroundings import commit, surroundings
 from tests.support.servers.private_servers import throw_away_servers
 
+CALM_LOAD, CALM_SECONDS = 1.0, 120
+
 
 def main() -> None:
     asked = _arguments()
@@ -25,7 +27,8 @@ def main() -> None:
     failed = []
     for number, name in enumerate(asked.parts, 1):
         print(f"\n{PARTS[name]} ({name}, {number} of {len(asked.parts)})", flush=True)
-        began, load = time.monotonic(), os.getloadavg()[0]
+        load = _calm_load()
+        began = time.monotonic()
         try:
             found, versions = _measure(name)
         except Exception:  # noqa: BLE001 - the other parts are still worth their while; the exit code tells
@@ -44,10 +47,19 @@ def main() -> None:
         raise SystemExit(f"not measured: {', '.join(failed)}")
 
 
+def _calm_load() -> float:
+    """What the part before has left in the load is over in a minute or two; what is left then is somebody else's."""
+    until = time.monotonic() + CALM_SECONDS
+    while (load := os.getloadavg()[0]) > CALM_LOAD and time.monotonic() < until:
+        time.sleep(1)
+    return load
+
+
 def _write(whole: report.Report) -> None:
     report.keep(whole)
-    tables.keep(whole)
-    plots.keep(whole)
+    kept = report.load()  # rounded: whoever draws them anew has these numbers
+    tables.keep(kept)
+    plots.keep(kept)
     print(f"written to {report.PLACE.relative_to(report.PLACE.parents[1])}", flush=True)
 
 

@@ -88,7 +88,7 @@ def _busy(part: Part) -> str:
     """Nobody shall take the times of an overworked machine for ours."""
     if part["load"] <= part["cores"]:
         return ""
-    return f" **The machine was busy with other things** (load {part['load']:.0f} on {part['cores']} cores)."
+    return f" **The machine was busy when it began** (load {part['load']:.0f} on {part['cores']} cores)."
 
 
 def _machine(part: Part) -> str:
