@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 from bench.bare_dramatiq import declare
 from bench.deployment import cpu_seconds_with_children
@@ -43,11 +43,12 @@ def starts_of(process: "subprocess.Popen[str]") -> list[float]:
 
 def fill_bare(servers: Servers, tasks: int) -> float:
     """Seconds to send so many no-ops, one by one and unconfirmed, as Dramatiq does by default."""
-    _, actor = declare(servers.amqp_url)
-    began = time.perf_counter()
-    for _ in range(tasks):
-        actor.send()
-    return time.perf_counter() - began
+    broker, actor = declare(servers.amqp_url)
+    with closing(broker):  # unconfirmed, they could be lost with a connection that is not closed in order
+        began = time.perf_counter()
+        for _ in range(tasks):
+            actor.send()
+        return time.perf_counter() - began
 
 
 def drain_bare(servers: Servers, tasks: int, threads: Sequence[int]) -> float:
