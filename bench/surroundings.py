@@ -33,9 +33,10 @@ def surroundings(servers: Servers) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that was measured, and whether the files had been changed since; empty without a repository."""
+    """The commit that was measured, and whether the files had been changed since, but for pages that a part before it
+    has drawn anew; empty without a repository."""
     found = _git("rev-parse", "--short=12", "HEAD")
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!README.md")
     return f"{found} with changes" if found and changed else found
 
 
