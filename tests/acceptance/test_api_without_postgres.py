@@ -21,6 +21,7 @@ from tests.support.servers.forwarder import Forwarder, forwarding
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
 from windlass.shared.store.access import keys
+from windlass.shared.store.operating import registry
 
 LISTENS = """
 SELECT count(*) = 1 AS listens FROM pg_stat_activity
@@ -200,6 +201,25 @@ def test_before_the_first_migration_it_waits(servers: Servers, empty_database_ur
         assert client.http.get("/api/v1/tasks").status_code == 200
     finally:
         windlass.stop()
+
+
+def test_who_has_not_read_yet_which_actors_there_are_calls_none_unknown(road: Forwarder, windlass: Windlass) -> None:
+    """Its client would take that for the last word."""
+    task = {"actor": "translate", "payload": {}}
+    execute(road.server_url, "ALTER TABLE actor_versions RENAME TO out_of_sight")
+    try:
+        client = windlass.start_api()
+        for asked in (client.http.post("/api/v1/tasks", json=task), client.http.get("/api/v1/actors/translate")):
+            assert (asked.status_code, asked.json()["code"]) == (503, "database-unavailable")
+            assert int(asked.headers["Retry-After"]) > 0
+        assert client.http.get("/schema/openapi.json").status_code == 200
+    finally:
+        execute(road.server_url, "ALTER TABLE out_of_sight RENAME TO actor_versions")
+    execute(road.server_url, f"NOTIFY {registry.CHANNEL}")
+    wait_until("it has read them", lambda: client.http.get("/api/v1/actors").status_code == 200)
+    assert client.http.post("/api/v1/tasks", json=task).json()["code"] == "unknown-actor"
+    windlass.processes[-1].terminate()
+    assert windlass.processes[-1].wait(60) == 0
 
 
 def is_alive(client: Client) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from windlass.services.api.http.errors import RETRY_AFTER_SECONDS, Problem
 from windlass.shared import db
 from windlass.shared.settings import Settings
 from windlass.shared.store.operating import registry
@@ -17,7 +18,16 @@ class Registry:
         self._settings = settings
         self._pool = pool
         self._news = asyncio.Event()
-        self.actors: Actors = built_in_actors()
+        self._is_read = False
+        self.known_so_far: Actors = built_in_actors()
+
+    @property
+    def actors(self) -> Actors:
+        """Who has only just started cannot say that there is no such actor: its client would not ask again."""
+        if not self._is_read:
+            detail = "this api has only just started, and has not read yet which actors there are"
+            raise Problem(503, "database-unavailable", detail, headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
+        return self.known_so_far
 
     def heard(self, _said: str) -> None:
         self._news.set()
@@ -34,4 +44,5 @@ class Registry:
         with suppress(*db.NOT_MIGRATED):
             rows = await registry.read(connection, heard_within_seconds=self._settings.lease_seconds)
             served = await registry.queues(connection)
-            self.actors = known_actors(rows, served)
+            self.known_so_far = known_actors(rows, served)
+            self._is_read = True

@@ -42,7 +42,8 @@ PROBLEMS: dict[str, Meaning] = {
     ),
     "database-unavailable": Meaning(
         (503,),
-        "Postgres cannot be reached, or takes nothing at the moment. What was accepted before is safe.",
+        "Postgres cannot be reached, takes nothing at the moment, or was not read yet by an api that has just started. "
+        "What was accepted before is safe.",
         "Repeat the request after `Retry-After`; with an Idempotency-Key it is stored once however often.",
     ),
     "duplicate-name": Meaning(

@@ -33,7 +33,7 @@ class ReadablePage(OpenAPIRenderPlugin):
 def registered(request: Request[Any, Any, Any]) -> tuple[Actors, Settings]:
     """The document follows what is registered, so that it is made anew each time."""
     state = request.app.state
-    return state.registry.actors, state.settings
+    return state.registry.known_so_far, state.settings
 
 
 def page_headers() -> dict[str, str]:
