@@ -15,7 +15,8 @@ FAILPOINTS = "failpoints"
 @dataclass(frozen=True)
 class Storm:
     """`faults` are places where somebody was killed or held, with the failpoints; `broken` is how often a promise was
-    broken, `uncaught` how many threads or processes an error has ended, `missing` what nothing is proven of."""
+    broken, `uncaught` how many threads or processes an error has ended, `missing` what nothing is proven of,
+    `surprises` how often a client was answered as nobody should be."""
 
     scene: str
     faults: int
@@ -31,6 +32,7 @@ class Storm:
     matter: Mapping[str, int] = field(default_factory=dict)
     uncaught: int = 0
     missing: list[str] = field(default_factory=list)
+    surprises: int = 0
 
 
 Storms = Mapping[str, Storm]
@@ -77,5 +79,6 @@ def _broken(storm: Storm) -> str:
         f"**{storm.broken} times**" if storm.broken else "none",
         f"**errors that nobody caught: {storm.uncaught}**" if storm.uncaught else "",
         f"**there were no {', '.join(storm.missing)}**" if storm.missing else "",
+        f"**clients were surprised: {storm.surprises}**" if storm.surprises else "",
     ]
     return "; ".join(filter(None, found))

@@ -55,13 +55,15 @@ class Outcome:
     """How many threads or processes were ended by an error that nobody had thought of."""
     missing: list[str]
     """What there was none of, where there should have been everything."""
+    surprises: int = 0
+    """How often a client was answered as nobody should be, though nothing was lost by it."""
     faults: int = 0
     kinds: int = 0
     matter: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_good(self) -> bool:
-        return not (self.verdict.violations or self.uncaught or self.missing)
+        return not (self.verdict.violations or self.uncaught or self.missing or self.surprises)
 
 
 def run(scene: str, script: Script, stack: ExitStack) -> Outcome:
@@ -95,7 +97,7 @@ def run(scene: str, script: Script, stack: ExitStack) -> Outcome:
     matter = count_matter(installation.database_url)
     say("there were " + ", ".join(f"{number} {name}" for name, number in matter.items() if number))
     missing = [name for name, number in matter.items() if scene == ALL and not number]
-    return Outcome(verdict, uncaught, missing, len(record.faults), len(kinds), matter)
+    return Outcome(verdict, uncaught, missing, len(record.oddities), len(record.faults), len(kinds), matter)
 
 
 def play(scene: str) -> bool:
@@ -116,6 +118,8 @@ def play(scene: str) -> bool:
         say(f"\nthere were no {', '.join(outcome.missing)}: nothing is proven of them")
     if outcome.uncaught:
         say(f"\n{outcome.uncaught} times a thread or a process was ended by an error that nobody caught; SEED={SEED}")
+    if outcome.surprises:
+        say(f"\n{outcome.surprises} times a client was surprised; SEED={SEED}")
     if outcome.verdict.violations:
         say(f"\n{len(outcome.verdict.violations)} times a promise was broken; SEED={SEED} throws the same dice again")
     else:
@@ -134,6 +138,7 @@ def play(scene: str) -> bool:
             matter=outcome.matter,
             uncaught=outcome.uncaught,
             missing=outcome.missing,
+            surprises=outcome.surprises,
         )
     )
     return outcome.is_good

@@ -81,8 +81,9 @@ def test_a_storm_names_its_commit_and_what_was_broken() -> None:
     ]
     (row,) = storms.drawn({"tasks": replace(STORM, sizes="TASKS=5 FAULTS=3")})[2:]
     assert row.startswith("| `SCENE=tasks SEED=7 MINUTES=6 TASKS=5 FAULTS=3 make chaos` |")
-    red = replace(STORM, broken=2, uncaught=1, missing=["workflows"])
+    red = replace(STORM, broken=2, uncaught=1, missing=["workflows"], surprises=3)
     (row,) = storms.drawn({"tasks": red})[2:]
-    assert "| **2 times**; **errors that nobody caught: 1**; **there were no workflows** |" in row
+    told = "**2 times**; **errors that nobody caught: 1**; **there were no workflows**; **clients were surprised: 3**"
+    assert f"| {told} |" in row
     (row,) = storms.drawn({FAILPOINTS: Storm(FAILPOINTS, 138, 0, "2026-11-18", "")})[2:]
     assert "| 138 places | none | 2026-11-18 at no kept commit |" in row
