@@ -28,7 +28,7 @@ from windlass.shared.workflow_states import WorkflowStatus
 TASKS = int(os.environ.get("NODES", "1000"))
 """Of a workflow, with its first and its last."""
 ROUNDS = int(os.environ.get("ROUNDS", "15"))
-"""With five the median of the ratios was 1.15 to 1.48 in four runs of the same code."""
+"""With five the median of the ratios was 1.15 to 1.48 in three runs of the same code on one machine."""
 SHORT = int(os.environ.get("SHORT", "1000"))
 LONG = int(os.environ.get("LONG", "100000"))
 REPEATS = 40
