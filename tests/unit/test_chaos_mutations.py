@@ -53,6 +53,16 @@ def test_the_pieces_of_the_small_ones_are_there_once_and_their_tests_as_well() -
         assert not name or f"def {name}(" in (PROJECT / file).read_text(), mutation.test
 
 
+def test_mutated_modules_use_no_undefined_name(tmp_path: Path) -> None:
+    """A mutation that raises NameError breaks every request, so any promise would seem to notice it."""
+    changes = [mutation.change for mutation in (*MUTATIONS, *small_mutations())]
+    for number, change in enumerate(each for each in changes if isinstance(each, SourceChange)):
+        (tmp_path / f"mutated_{number}.py").write_text(change.changed(change.text()))
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821,F823", str(tmp_path)]
+    found = subprocess.run(ruff, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
+
+
 def test_a_piece_that_is_not_there_is_refused() -> None:
     with pytest.raises(NotThere):
         SourceChange("windlass.services.api.streams.one_task", "what nobody wrote", "").changed("what somebody wrote")

@@ -77,7 +77,7 @@ MUTATIONS = (
         SourceChange(
             "windlass.services.api.streams.one_task",
             "    return int(last_seen)\n",
-            '    return min(int(last_seen) + 1, row["last_seq"])\n',
+            "    return min(int(last_seen) + 1, last_seq)\n",
         ),
     ),
     Mutation(
