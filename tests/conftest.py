@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import authorities, fork_server, open_sockets
+from tests.support.older_build import OlderBuild, unpacked
 from tests.support.providers import real_providers
 from tests.support.servers.databases import create_database, drop_database, migrate
 from tests.support.servers.private_servers import Servers, throw_away_servers
@@ -116,6 +117,13 @@ def migrated_template(servers: Servers) -> str:
     create_database(servers.database_url, TEMPLATE, "template1")
     migrate(_with_path(servers.database_url, TEMPLATE))
     return TEMPLATE
+
+
+@pytest.fixture(scope="session")
+def older_build() -> Iterator[OlderBuild]:
+    """The sources of the edition before this one, ready to run."""
+    with unpacked() as build:
+        yield build
 
 
 def _with_path(url: str, path: str) -> str:

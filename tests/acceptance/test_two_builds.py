@@ -4,14 +4,14 @@ import asyncio
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.installation import SERVICES, Client, Process, Windlass, answers
-from tests.support.older import OLDER_BUILD, migrate_as_the_older_build, older_schema
+from tests.support.older_build import OlderBuild
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
@@ -20,7 +20,7 @@ from windlass.shared.process.procfs import stat_of
 from windlass.shared.store.functions import schema
 
 ROUNDS_IN_EACH_STAGE = 4
-Processes = list[Process]
+Processes = dict[str, Process]
 
 
 @pytest.fixture
@@ -73,10 +73,10 @@ class Load(threading.Thread):
         assert self.failure is None, self.failure
 
 
-def start(windlass: Windlass, **settings: str) -> tuple[Processes, Client]:
-    """All services of a build, beside those that run."""
+def start(windlass: Windlass, services: Sequence[str] = SERVICES, **settings: str) -> tuple[Processes, Client]:
+    """Starts all services of a build and leaves those that run alone."""
     port = free_port()
-    processes = [windlass.start(service, WINDLASS_PORT=str(port), **settings) for service in SERVICES]
+    processes = {service: windlass.start(service, WINDLASS_PORT=str(port), **settings) for service in services}
     client = Client(f"http://127.0.0.1:{port}")
     windlass.clients.append(client)
     wait_until("an api", lambda: answers(client), seconds=120)
@@ -84,14 +84,14 @@ def start(windlass: Windlass, **settings: str) -> tuple[Processes, Client]:
 
 
 def stop(processes: Processes) -> None:
-    for process in processes:
+    for process in processes.values():
         process.send_signal(signal.SIGTERM)
-    assert [process.wait(60) for process in processes] == [0] * len(processes)
+    assert {service: process.wait(60) for service, process in processes.items()} == dict.fromkeys(processes, 0)
 
 
-def workers_of(database_url: str, service: Processes) -> set[str]:
-    """The guardian is ours, the worker its child: it knows whom it has started."""
-    (guardian,) = [process.pid for process, name in zip(service, SERVICES, strict=True) if name == "actors"]
+def workers_of(database_url: str, processes: Processes) -> set[str]:
+    """The workers whose parent is this build's guardian."""
+    guardian = processes["actors"].pid
     rows = ask(database_url, "SELECT worker_id, pid FROM workers WHERE state = 'active'")
     return {row["worker_id"] for row in rows if parent_of(row["pid"]) == guardian}
 
@@ -101,10 +101,12 @@ def parent_of(pid: int) -> int:
     return stat.parent if stat is not None else 0
 
 
-def test_an_upgrade_under_load_and_the_way_back(windlass: Windlass, empty_database_url: str) -> None:
+def test_an_upgrade_under_load_and_the_way_back(
+    windlass: Windlass, empty_database_url: str, older_build: OlderBuild
+) -> None:
     database_url = empty_database_url
-    migrate_as_the_older_build(database_url)
-    older, through_older = start(windlass, **OLDER_BUILD)
+    older_build.migrate(database_url)
+    older, through_older = start(windlass, older_build.services, **older_build.environment)
     builds = {"older": wait_until("a worker", lambda: workers_of(database_url, older))}
     load = Load(through_older)
     load.start()
@@ -114,13 +116,13 @@ def test_an_upgrade_under_load_and_the_way_back(windlass: Windlass, empty_databa
     newer, through_newer = start(windlass)
     builds["newer"] = wait_until("a worker", lambda: workers_of(database_url, newer))
     load.go_on()  # submitted to the older, run by both
-    assert sets_in_use(database_url) == {older_schema(), schema()}
+    assert sets_in_use(database_url) == {older_build.schema, schema()}
     load.go_on(through_newer)
     stop(older)
     load.go_on()
 
-    migrate_as_the_older_build(database_url)
-    again, through_older_again = start(windlass, **OLDER_BUILD)
+    older_build.migrate(database_url)
+    again, through_older_again = start(windlass, older_build.services, **older_build.environment)
     builds["older"] |= wait_until("a worker", lambda: workers_of(database_url, again))
     load.go_on(through_older_again)
     stop(newer)

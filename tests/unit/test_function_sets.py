@@ -1,7 +1,6 @@
 """Whose functions a statement calls is said in the statement: every one of them is qualified."""
 
 import ast
-import os
 import re
 import shutil
 import subprocess
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.older import OLDER_BUILD, older_schema
 from windlass.shared import db
 from windlass.shared.store import functions
 from windlass.shared.store.columns import COLUMNS
@@ -32,7 +30,6 @@ def strings_of(path: Path) -> Iterator[str]:
 def test_a_set_is_named_by_its_text() -> None:
     assert re.fullmatch("windlass_[0-9a-f]{12}", functions.schema())
     assert functions.named("claim_tasks") == f"{functions.schema()}.claim_tasks"
-    assert older_schema() != functions.schema()
 
 
 def test_a_set_is_the_same_whatever_rooms_its_files_are_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,12 +108,3 @@ def test_a_connection_says_whose_functions_it_calls() -> None:
     long = db.name_of("a-service-with-a-name-that-is-far-too-long-for-it")
     assert len(long) == db.LONGEST_NAME
     assert long.endswith(f" {functions.schema()}")
-
-
-def test_a_process_of_the_older_build_calls_the_older_functions() -> None:
-    look = "from windlass.shared import db; print(db.name_of('api'))"
-    asked = subprocess.run(
-        [sys.executable, "-c", look], cwd=PROJECT, env={**os.environ, **OLDER_BUILD}, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    assert asked.stdout.strip() == f"windlass-api {older_schema()}"
