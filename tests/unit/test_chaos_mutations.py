@@ -55,7 +55,7 @@ def test_the_pieces_of_the_small_ones_are_there_once_and_their_tests_as_well() -
 
 def test_mutated_modules_use_no_undefined_name(tmp_path: Path) -> None:
     """A mutation that raises NameError breaks every request, so any promise would seem to notice it."""
-    changes = [mutation.change for mutation in (*MUTATIONS, *small_mutations())]
+    changes = [*(mutation.change for mutation in MUTATIONS), *(small.change for small in small_mutations())]
     for number, change in enumerate(each for each in changes if isinstance(each, SourceChange)):
         (tmp_path / f"mutated_{number}.py").write_text(change.changed(change.text()))
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821,F823", str(tmp_path)]
