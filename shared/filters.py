@@ -3,7 +3,7 @@ store looks them up. The client stands alone and names them again; a test holds 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, ClassVar, get_args, get_type_hints
 from uuid import UUID
 
@@ -33,8 +33,16 @@ def only_text(value: object) -> object:
     raise PydanticCustomError("datetime_type", "not a time")
 
 
-TextualTime = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(only_text)]
-Moment = Annotated[datetime, AwareDatetime, BeforeValidator(only_text)]
+def in_utc(value: datetime) -> datetime:
+    """Arithmetic on a moment whose UTC time lies outside of the calendar raises OverflowError."""
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError("datetime_range", "must lie within the years 1 to 9999, in UTC") from None
+
+
+TextualTime = Annotated[AwareDatetime, Field(strict=False), AfterValidator(in_utc), BeforeValidator(only_text)]
+Moment = Annotated[datetime, AwareDatetime, AfterValidator(in_utc), BeforeValidator(only_text)]
 Id = Annotated[UUID, Field(strict=False)]
 """As JSON writes it. Everything else is taken as it is: neither `true` nor `"1"` is a number."""
 

@@ -39,7 +39,7 @@ async def list_stats(  # noqa: PLR0917 - Litestar passes them by name
             detail = f"group_by: nothing is counted by {name}; {did_you_mean(name, GROUPS)}"
             raise Problem(422, "invalid-request", detail, errors=[{"pointer": "/group_by", "detail": detail}])
     last = last or datetime.now(UTC).date()
-    first = first or last - timedelta(days=days - 1)
+    first = first or date.fromordinal(max(last.toordinal() - days + 1, 1))
     if not timedelta() <= last - first < timedelta(days=LONGEST_DAYS):
         detail = f"from: it must not be after `to`, nor {LONGEST_DAYS} days before it"
         raise Problem(422, "invalid-request", detail, errors=[{"pointer": "/from", "detail": detail}])

@@ -69,7 +69,7 @@ async def backfill_schedule(request: Asked, state: State, schedule: Named) -> di
     row = await changeable_schedule(request, state, schedule, "backfill", reason=wanted.reason)
     if wanted.end > row.read_at:
         raise field_problem("/to", "invalid-schedule", "it is not past yet")
-    times = backfilled(rule_of(row), wanted.begin.astimezone(UTC), wanted.end.astimezone(UTC), at_most=MOST_BACKFILLED)
+    times = backfilled(rule_of(row), wanted.begin, wanted.end, at_most=MOST_BACKFILLED)
     if len(times) > MOST_BACKFILLED:
         detail = f"there are more than {MOST_BACKFILLED} due times; take a shorter time"
         raise field_problem("/from", "invalid-schedule", detail)

@@ -1,15 +1,26 @@
 """The shapes that come in, checked field by field."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from windlass.services.api.access.reasons import Reason
-from windlass.shared.filters import Label
+from windlass.shared.filters import Label, TextualTime
 from windlass.shared.schedules.definition import STRICT, Cron, Definition, EverySeconds, Target, Times, Timezone
 
 MOST_BACKFILLED = 100
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def after_the_epoch(value: datetime) -> datetime:
+    """No backfill is meant to begin earlier, and calculations with time zones overflow at the edge of the calendar."""
+    if value < EPOCH:
+        raise ValueError("must not be before 1970-01-01T00:00:00Z")
+    return value
+
+
+PastMoment = Annotated[TextualTime, AfterValidator(after_the_epoch)]
 
 ScheduleName = Annotated[
     Label,
@@ -55,14 +66,12 @@ class Backfill(BaseModel):
 
     model_config = STRICT
 
-    begin: Annotated[datetime, Field(alias="from", strict=False, description="From when on, ISO 8601.")]
-    end: Annotated[datetime, Field(alias="to", strict=False, description="Until when.")]
+    begin: Annotated[PastMoment, Field(alias="from", description="From when on, ISO 8601.")]
+    end: Annotated[PastMoment, Field(alias="to", description="Until when.")]
     reason: Reason | None = None
 
     @model_validator(mode="after")
-    def _are_moments(self) -> Self:
-        if self.begin.tzinfo is None or self.end.tzinfo is None:
-            raise ValueError("a moment needs its offset from UTC, as 2026-06-01T12:00:00Z")
+    def _are_in_order(self) -> Self:
         if self.end < self.begin:
             raise ValueError("`to` is before `from`")
         return self
