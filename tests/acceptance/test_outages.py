@@ -13,12 +13,14 @@ import httpx
 import pytest
 
 from tests.acceptance.conftest import let_the_next_attempt_be_short
+from tests.support.an_api import new_key
 from tests.support.installation import SHORT_LEASES, Client, Windlass
 from tests.support.metrics import Said, ask
 from tests.support.servers.broker_alarm import memory_alarm
 from tests.support.servers.private_servers import Servers, new_directory
 from tests.support.up import READY, WindlassUp
 from tests.support.waiting import wait_until
+from windlass.services.api.operators.health import HEALTH_SECONDS
 from windlass.shared.process.procfs import ProcessIdentity, descendants
 
 
@@ -155,6 +157,23 @@ def frozen(pid: int) -> Iterator[None]:
     finally:
         for each in [server, *descendants(pid)]:
             each.send(signal.SIGCONT)
+
+
+def test_health_answers_within_seconds_while_postgres_is_frozen(stopped_windlass: Windlass, servers: Servers) -> None:
+    windlass = stopped_windlass
+    windlass.api = windlass.start("api")
+    windlass.wait_until_answering()
+    admin = windlass.client
+    seen, unseen = (admin.with_key(new_key(admin, "user", user_id)) for user_id in ("ada", "bea"))
+    assert seen.http.get("/api/v1/tasks").status_code == 200
+    with frozen(servers.postgres_pid):
+        for client in (seen, unseen, admin.with_key("none")):
+            began = time.monotonic()
+            health = client.http.get("/health").json()
+            assert time.monotonic() - began < HEALTH_SECONDS + 1.5
+            assert health["status"] == "unhealthy"
+            if client is seen:
+                assert "no answer within" in health["components"]["postgres"]["detail"]
 
 
 def test_an_outage_longer_than_the_lease_hands_work_back_for_free(stopped_windlass: Windlass, servers: Servers) -> None:

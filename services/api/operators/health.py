@@ -1,9 +1,9 @@
 """Is it alive, is it ready, and how is each part: readable without a key as far as the status word."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from litestar import Request, Response, get
 from litestar.datastructures import State
@@ -19,7 +19,8 @@ from windlass.shared.store.flow_control import flow
 from windlass.shared.store.operating import reports, workers
 from windlass.shared.store.operating.reports import BrokerReport
 from windlass.shared.store.operating.room import Refusal
-from windlass.shared.store.operating.workers import BrokenQueue
+
+T = TypeVar("T")
 
 OLDEST_SUPPORTED_REVISION = "0027"
 REFUSALS: dict[Refusal, str] = {
@@ -27,6 +28,9 @@ REFUSALS: dict[Refusal, str] = {
     "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
 }
 NOT_MIGRATED = "the schema is missing or too old, or has not this version's functions: run `windlass migrate`"
+HEALTH_SECONDS = 3.0
+"""How long each check may take. All of them run at once, so this bounds the whole answer as well."""
+
 NOT_READY = "Postgres cannot be reached, or `windlass migrate` has not brought it to this version's schema yet"
 
 
@@ -56,12 +60,10 @@ def is_prepared(state: State) -> bool:
 @get("/health", public=True)
 async def health(request: Request[Any, Any, State], state: State) -> dict[str, Any]:
     """`healthy`, `degraded` or `unhealthy`; with a valid key also how each part is."""
-    # Before the look, which may take its time: a key that was known as the question came stays known for the answer.
-    is_known = await has_valid_key(request)
-    try:
-        components = await look_at_components(state.pool, state.room, state.settings)
-    except db.AWAY_OR_BUSY + db.NOT_MIGRATED as error:
-        components = known_through_postgres(unreachable(error))
+    # Started first: a key that was in memory when the request came stays valid for this answer.
+    knowing = asyncio.create_task(has_valid_key(request))
+    components = await look_at_components(state.pool, state.room, state.settings)
+    is_known = await knowing
     statuses = {component["status"] for component in components.values()}
     if components["postgres"]["status"] == "unhealthy":
         status = "unhealthy"
@@ -78,7 +80,7 @@ async def has_valid_key(request: Request[Any, Any, State]) -> bool:
     guess here as anywhere else."""
     key = bearer(request.headers.get("authorization", ""))
     try:
-        caller = await (request.app.state.keyring.open(key) if key else caller_by_session(request))
+        caller = await in_time(request.app.state.keyring.open(key) if key else caller_by_session(request))
     except db.AWAY_OR_BUSY:
         return False
     if caller is None and key:
@@ -86,10 +88,22 @@ async def has_valid_key(request: Request[Any, Any, State]) -> bool:
     return caller is not None
 
 
+async def in_time(check: Coroutine[Any, Any, T]) -> T:
+    """Raises TimeoutError without waiting for the cancelled check: the driver would wait for a frozen server."""
+    task = asyncio.create_task(check)
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # or asyncio logs it as not retrieved
+    try:
+        await asyncio.wait({task}, timeout=HEALTH_SECONDS)
+        if not task.done():
+            raise TimeoutError(f"no answer within {HEALTH_SECONDS:g} s")
+        return task.result()
+    finally:
+        task.cancel()
+
+
 async def postgres_health(pool: db.Database) -> dict[str, Any]:
     try:
-        async with asyncio.timeout(3):
-            schema = await reports.schema(pool)
+        schema = await in_time(reports.schema(pool))
     except db.AWAY_OR_BUSY as error:
         return unreachable(error)
     if not schema.serves(OLDEST_SUPPORTED_REVISION):
@@ -103,34 +117,53 @@ def unreachable(error: BaseException) -> dict[str, Any]:
     return {"status": "unhealthy", "detail": scrub(f"cannot be reached: {words_of(error)}")}
 
 
-def known_through_postgres(postgres: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    unknown = {"status": "unknown", "detail": "known only through Postgres"}
-    return {"postgres": postgres, **dict.fromkeys(("broker", "dispatcher", "janitor", "workers"), unknown)}
-
-
 async def look_at_components(pool: db.Database, room: Room, settings: Settings) -> dict[str, dict[str, Any]]:
-    postgres = await postgres_health(pool)
+    """Each check fails for itself. Without Postgres nothing is known about the others."""
+    postgres, space, *others = await asyncio.gather(
+        postgres_health(pool),
+        known(room_health(room), "postgres"),
+        known(health_of_reporters(pool, settings), "broker", "dispatcher", "janitor"),
+        known(workers_health(pool, settings), "workers"),
+        known(breakers_health(pool), "breakers"),
+    )
     if postgres["status"] != "healthy":
-        return known_through_postgres(postgres)
-    if refusal := await room.refusal():
-        postgres |= {"status": "degraded", "detail": REFUSALS[refusal]}
+        unknown = {"status": "unknown", "detail": "known only through Postgres"}
+        return {"postgres": postgres, **dict.fromkeys(("broker", "dispatcher", "janitor", "workers"), unknown)}
+    components = {"postgres": {**postgres, **space["postgres"]}}
+    for each in others:
+        components |= each
+    return components
+
+
+async def known(check: Coroutine[Any, Any, dict[str, Any]], *names: str) -> dict[str, Any]:
+    try:
+        return await in_time(check)
+    except db.AWAY_OR_BUSY + db.NOT_MIGRATED as error:
+        detail = scrub(f"could not be checked: {words_of(error)}")
+        return {name: {"status": "unknown", "detail": detail} for name in names}
+
+
+async def room_health(room: Room) -> dict[str, Any]:
+    refusal = await room.refusal()
+    return {"postgres": {"status": "degraded", "detail": REFUSALS[refusal]} if refusal else {}}
+
+
+async def health_of_reporters(pool: db.Database, settings: Settings) -> dict[str, Any]:
     said = await reports.recent(pool, within_seconds=settings.report_seconds)
     dispatchers = [row for row in said if row.service == "dispatcher"]
     janitors = [row for row in said if row.service == "janitor"]
-    open_breakers = await flow.open_breakers(pool)
-    live_workers = await workers.count_live(pool, heard_within_seconds=settings.lease_seconds)
-    unserved = await workers.unserved_queues(pool, for_seconds=settings.unserved_seconds)
-    broken = await workers.broken_queues(pool, heard_within_seconds=settings.lease_seconds)
     return {
-        "postgres": postgres,
         "broker": broker_health(reports.broker_among(said)),
         "dispatcher": of(bool(dispatchers), f"{len(dispatchers)} heard of lately"),
         "janitor": of(any(row.healthy for row in janitors), f"{len(janitors)} heard of lately"),
-        "workers": workers_health(live_workers, unserved, broken),
-        "breakers": {"status": "degraded", "detail": "not closed: " + ", ".join(open_breakers)}
-        if open_breakers
-        else of(healthy=True, detail="all closed"),
     }
+
+
+async def breakers_health(pool: db.Database) -> dict[str, Any]:
+    open_breakers = await flow.open_breakers(pool)
+    if not open_breakers:
+        return {"breakers": of(healthy=True, detail="all closed")}
+    return {"breakers": {"status": "degraded", "detail": "not closed: " + ", ".join(open_breakers)}}
 
 
 def broker_health(report: BrokerReport | None) -> dict[str, Any]:
@@ -147,7 +180,10 @@ def broker_health(report: BrokerReport | None) -> dict[str, Any]:
     return {**of(healthy=True, detail="as the dispatcher says"), "version": report.version}
 
 
-def workers_health(live: int, unserved: list[str], broken: Sequence[BrokenQueue]) -> dict[str, Any]:
+async def workers_health(pool: db.Database, settings: Settings) -> dict[str, Any]:
+    live = await workers.count_live(pool, heard_within_seconds=settings.lease_seconds)
+    unserved = await workers.unserved_queues(pool, for_seconds=settings.unserved_seconds)
+    broken = await workers.broken_queues(pool, heard_within_seconds=settings.lease_seconds)
     health = of(live > 0, f"{live} heard of within a lease")
     if live and (unserved or broken):
         health["status"] = "degraded"
@@ -155,7 +191,7 @@ def workers_health(live: int, unserved: list[str], broken: Sequence[BrokenQueue]
         health["detail"] += f"; {each.queue} is broken: {each.reason}"
     if unserved:
         health["detail"] += f"; tasks wait, and nobody serves them, in {', '.join(unserved)}"
-    return health
+    return {"workers": health}
 
 
 def of(healthy: bool, detail: str) -> dict[str, Any]:  # noqa: FBT001 - reads as a sentence
