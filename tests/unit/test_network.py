@@ -21,7 +21,7 @@ def resolving_to(*answers: list[str]) -> tuple[Resolve, list[str]]:
     """A name server that gives these answers one after the other, and a list of what it was asked."""
     asked: list[str] = []
 
-    async def resolve(host: str, _port: int) -> list[str]:
+    async def resolve(host: str) -> list[str]:
         asked.append(host)
         return answers[min(len(asked), len(answers)) - 1]
 
@@ -92,7 +92,7 @@ async def test_an_address_that_does_not_answer_leaves_time_for_the_next() -> Non
 
 @on_a_loop
 async def test_an_unknown_name_is_a_failed_connect() -> None:
-    async def resolve(host: str, port: int) -> list[str]:
+    async def resolve(host: str) -> list[str]:
         raise OSError("Name or service not known")
 
     async with open_client(Allowances(), timeout_seconds=60, resolve=resolve) as http:

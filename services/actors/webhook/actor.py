@@ -51,6 +51,7 @@ class Webhook:
             allowances=self._allowances,
             tls=self._tls,
             seconds=self._settings.webhook_timeout_seconds,
+            owner=context.task.user_id,
         )
         self._failpoints.reach("webhook-answered")
         context.save({"try": {"attempt": context.attempt, **answer.as_try()}})

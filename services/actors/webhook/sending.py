@@ -76,6 +76,7 @@ async def send(
     allowances: Allowances,
     tls: ssl.SSLContext,
     seconds: float,
+    owner: str | None = None,
 ) -> Answer:
     """The name is resolved and judged anew, and a redirect is followed nowhere. The time is for the whole of it."""
     headers = headers_of(delivery_id, body, secrets, datetime.now(UTC))
@@ -83,7 +84,7 @@ async def send(
     try:
         async with (
             asyncio.timeout(seconds),
-            open_client(allowances, timeout_seconds=seconds, tls=tls) as http,
+            open_client(allowances, timeout_seconds=seconds, tls=tls, owner=owner) as http,
             http.stream("POST", url, content=body.encode(), headers=headers) as response,
         ):
             excerpt = await beginning_of(response)  # however it ends: the answer is there

@@ -1,12 +1,12 @@
 """HTTP clients that lead nowhere private: a name is resolved once, and the address that was judged is connected to."""
 
 import asyncio
-import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpcore
@@ -14,9 +14,10 @@ import httpx
 
 from windlass.shared import tracing
 from windlass.shared.providers.http.addresses import Allowances, check
+from windlass.shared.providers.http.resolving import Resolver
 from windlass.shared.providers.http.traced_requests import send_traced
 
-Resolve = Callable[[str, int], Awaitable[list[str]]]
+Resolve = Callable[[str], Awaitable[list[str]]]
 
 CONNECT_SECONDS = 10.0
 
@@ -42,23 +43,24 @@ def watching_traffic() -> Iterator[Traffic]:
         _watched.reset(token)
 
 
-async def resolve(host: str, port: int) -> list[str]:
-    """The system's answer, which also reads the numbers that pass for addresses: 127.1, 0x7f000001, 2130706433."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+RESOLVER = Resolver()
+"""One for the process: its bounds hold for all clients together."""
 
 
 def open_client(
     allowances: Allowances,
     *,
     timeout_seconds: float,
-    resolve: Resolve = resolve,
+    resolve: Resolve | None = None,
     tls: ssl.SSLContext | None = None,
+    owner: str | None = None,
 ) -> httpx.AsyncClient:
     """A client without proxies, redirects or keys of its own; whoever opens it closes it.
 
     A host that may not be spoken to raises `Forbidden`. The timeout is for each step of a request, not for the whole.
+    Slow names of one owner, who is a user that may name hosts, do not delay requests for another.
     """
+    resolve = resolve or partial(RESOLVER.resolve, owner=owner)
     tls = tls or httpx.create_ssl_context(trust_env=False)
     return httpx.AsyncClient(
         transport=GuardedTransport(GuardedBackend(allowances, resolve), tls),
@@ -110,7 +112,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectError(f"there is no port {port}")
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (CONNECT_SECONDS if timeout is None else timeout)
-        addresses = await self._addresses_of(host, port, deadline)
+        addresses = await self._addresses_of(host, deadline)
         check(host, port, addresses, self._allowances, plain=self._plain)
         for tried, address in enumerate(addresses, start=1):
             # Each gets its share of the time, lest one that is not reachable from here use up what the others need.
@@ -125,10 +127,10 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
                     raise
         raise httpcore.ConnectError(f"{host} has no address")
 
-    async def _addresses_of(self, host: str, port: int, deadline: float) -> list[str]:
+    async def _addresses_of(self, host: str, deadline: float) -> list[str]:
         try:
             async with asyncio.timeout_at(deadline):
-                return await self._resolve(host, port)
+                return await self._resolve(host)
         except TimeoutError as error:
             raise httpcore.ConnectTimeout(f"the name {host} was not resolved in time") from error
         except (OSError, UnicodeError) as error:
