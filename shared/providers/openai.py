@@ -17,11 +17,14 @@ from windlass.shared.providers.http.answers import (
     not_understood,
     read_words,
 )
+from windlass.shared.providers.http.bounds import bound
+from windlass.shared.providers.http.exchange import LARGEST_ANSWER_BYTES, send
 from windlass.shared.scrubbing import SCRUBBED
 from windlass.shared.toml_tables import Endpoint
 
 END = "[DONE]"
-LARGEST_BODY_BYTES = 5_000_000
+LARGEST_STREAM_BYTES = 32_000_000
+"""Each token takes some hundred bytes of a stream: more than models write, and little enough to be kept in memory."""
 
 
 class Adapter:
@@ -63,15 +66,11 @@ class Adapter:
         """`/embeddings`: all texts in one call. A text that the provider refuses is an error of all of them."""
         body = {"model": model, "input": list(texts), "encoding_format": "float"}
         headers = {**self._headers(), "Accept": "application/json"}
+        url, key = f"{self._endpoint.base_url}/embeddings", self._endpoint.api_key
         try:
-            async with self._http.stream(
-                "POST", f"{self._endpoint.base_url}/embeddings", headers=headers, json=body
-            ) as response:
-                said = await self._whole(response)
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            raise error_of_transport(self._name, error) from error
-        if not response.is_success:
-            raise of_an_account(error_of(self._name, response, said))
+            said = await send(self._http, self._name, "POST", url, key=key, headers=headers, json=body)
+        except TaskError as error:
+            raise of_an_account(error) from error
         return vectors_in(self._name, said, len(texts))
 
     def _body(self, messages: Sequence[Message], model: str) -> dict[str, Any]:
@@ -92,6 +91,7 @@ class Adapter:
 
     async def _events(self, response: httpx.Response) -> AsyncGenerator[str, None]:
         """The data of each event. Until the generation begins an error has its own status and is no stream."""
+        bound(response, self._name, most_bytes=LARGEST_STREAM_BYTES, most_bytes_per_line=LARGEST_ANSWER_BYTES)
         if not response.is_success:
             raise of_an_account(error_of(self._name, response, await self._whole(response)))
         if response.headers.get("content-type", "").startswith("text/event-stream"):
@@ -106,7 +106,7 @@ class Adapter:
         body = bytearray()
         async for part in response.aiter_bytes():
             body += part
-            if len(body) > LARGEST_BODY_BYTES:
+            if len(body) > LARGEST_ANSWER_BYTES:
                 break
         return self._without_key(body.decode(errors="replace"))
 

@@ -1,6 +1,7 @@
 """OpenRouter's streams as its documentation shows them, byte for byte, and everything that can befall them."""
 
 import asyncio
+import gzip
 import json
 from contextlib import aclosing
 
@@ -91,6 +92,22 @@ def test_nobody_waits_for_a_connection_that_stays_open_after_the_end() -> None:
 
 def test_a_connection_that_breaks_after_the_last_word_has_lost_nothing() -> None:
     assert read(Provider((chunk("All."), chunk(finish="stop", usage=USAGE), None)))[-1] == FINISHED
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [chunk("x" * 60_000), COMMENT * 3000, b"data: " + b"x" * 60_000],
+    ids=["text", "signs-of-life", "one-line"],
+)
+def test_a_stream_without_end_is_cut_off(piece: bytes) -> None:
+    error = failure(Provider((piece,) * 600))
+    assert kind_of(error) == "ResultTooLarge"
+    assert "openrouter sent a" in error.message
+
+
+def test_a_compressed_answer_is_not_unpacked() -> None:
+    packed = gzip.compress(b"".join(each for each in WHOLE))
+    assert kind_of(failure(Provider((packed,), headers="Content-Encoding: gzip\r\n"))) == "NetworkTimeout"
 
 
 # Streams that do not come to their end

@@ -87,8 +87,12 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if tracing.is_on():
-            return await send_traced(super().handle_async_request, request)
-        return await super().handle_async_request(request)
+            response = await send_traced(super().handle_async_request, request)
+        else:
+            response = await super().handle_async_request(request)
+        # Never unpacked, since we ask for no compression: a few kilobytes could become gigabytes, past every bound.
+        response.headers.pop("content-encoding", None)
+        return response
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
