@@ -14,6 +14,7 @@ import pytest
 from tests.support.agents_at_work import COMMAND, finished, settings_for, skip_without_a_sandbox
 from windlass.services.actors.agent import sandbox as sandboxes
 from windlass.services.actors.agent.sandbox import Network, Sandbox
+from windlass.services.actors.subprocess import system_calls
 from windlass.shared.errors import InvalidInput
 from windlass.shared.process.accounts import account_for_agents, account_for_postgres
 from windlass.shared.settings import DEFAULT_AGENTS
@@ -85,17 +86,45 @@ def test_root_itself_could_not_write_them_either(open_path: Path) -> None:
     skip_without_a_sandbox(open_path)
     (open_path / "tmp").mkdir()
     box = Sandbox(found(open_path).program, open_path / "data")
-    done = subprocess.run(
-        box.wrap(COMMAND, open_path, network=Network.NONE),
-        input=json.dumps({"params": {"do": "ask_the_kernel"}}),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=90,
-    )
+    with system_calls.readable() as filter_fd:
+        done = subprocess.run(
+            box.wrap(COMMAND, open_path, network=Network.NONE, filter_fd=filter_fd),
+            pass_fds=(filter_fd,),
+            input=json.dumps({"params": {"do": "ask_the_kernel"}}),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=90,
+        )
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["user"][0] == os.getuid()
     assert (told["settings"] > 100, told["writable"]) == (True, [])
+
+
+def test_no_user_namespace_can_be_made_inside(open_path: Path) -> None:
+    skip_without_a_sandbox(open_path)
+    told = finished(settings_for(open_path, sandbox="required"), do="make_namespaces").result
+    assert told == {"unshare": "EPERM", "clone": "EPERM", "clone3": "ENOSYS", "threads": True}
+    outside = finished(settings_for(open_path, sandbox="off"), do="make_namespaces").result
+    assert outside["threads"] is True
+
+
+def test_an_ordinary_user_s_sandbox_makes_none_either(open_path: Path) -> None:
+    """Where bubblewrap itself has to make one first. Run as the tests' own user."""
+    skip_without_a_sandbox(open_path)
+    (open_path / "tmp").mkdir()
+    box = Sandbox(found(open_path).program, open_path / "data")
+    with system_calls.readable() as filter_fd:
+        done = subprocess.run(
+            box.wrap(COMMAND, open_path, network=Network.NONE, filter_fd=filter_fd),
+            pass_fds=(filter_fd,),
+            input=json.dumps({"params": {"do": "make_namespaces"}}),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=90,
+        )
+    assert json.loads(done.stdout.splitlines()[-1])["unshare"] == "EPERM"
 
 
 @needs_root

@@ -161,7 +161,17 @@ class Agent:
             way_out = self._way_out if network is Network.OUTSIDE else None
             own = Sandbox.PROCESSES + (outside.PROCESSES if way_out else 0)
             watch = for_the_watcher(job.limits, own_processes=own, place=job.place)
-            return Order(command, environment, str(job.place), limits, watch, owner, None, way_out)
+            return Order(
+                command,
+                environment,
+                str(job.place),
+                limits,
+                watch,
+                owner,
+                run_as=None,
+                is_sandboxed=True,
+                way_out=way_out,
+            )
         if account is not None and (closed := closed_to(account, command, job.place)) is not None:
             raise InvalidInput(
                 f"agent {job.name} cannot be started: without a sandbox, root runs agents as {account.name}, who may "

