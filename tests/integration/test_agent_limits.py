@@ -45,6 +45,12 @@ def test_memory_that_processes_share_is_counted_once(open_path: Path) -> None:
     assert attempt.result == {"shared": 120 * 2**20}
 
 
+def test_memory_that_no_process_shows_is_refused_in_a_sandbox(open_path: Path) -> None:
+    skip_without_a_sandbox(open_path)
+    settings = settings_for(open_path, limits={"memory_mb": 60}, sandbox="required")
+    assert finished(settings, do="hide_memory", megabytes=50).result == {"memfd": "ENOSYS", "segment": "ENOSYS"}
+
+
 def test_who_fails_with_nearly_all_of_its_memory_used_has_run_out_of_it(open_path: Path) -> None:
     settings = settings_for(
         open_path,

@@ -215,6 +215,29 @@ def do_make_namespaces(_order: dict[str, Any], _params: dict[str, Any]) -> None:
     say(json.dumps(told))
 
 
+def do_hide_memory(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Takes memory that is in no process' size: behind a descriptor, and in a System V segment."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    size, told = params["megabytes"] * MEGABYTE, {}
+    try:
+        os.truncate(memory := os.memfd_create("hidden"), size)
+        os.pwrite(memory, bytes(size), 0)
+        told["memfd"] = "taken"
+    except OSError as error:
+        told["memfd"] = errno.errorcode[error.errno or 0]
+    segment = libc.shmget(0, size, 0o1600)
+    if segment == -1:
+        told["segment"] = errno.errorcode[ctypes.get_errno()]
+    else:
+        address = libc.shmat(segment, None, 0)
+        ctypes.memset(address, 1, size)
+        libc.shmdt(ctypes.c_void_p(address))
+        libc.shmctl(segment, 0, None)
+        told["segment"] = "taken"
+    say(json.dumps(told))
+
+
 def outcome(attempt: Callable[[], int]) -> str:
     ours, theirs = os.pipe()
     if (child := os.fork()) == 0:
