@@ -1,6 +1,7 @@
 """Worker and guardian die together: who starts in their place proves it and takes back what they had, or waits."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +17,10 @@ from tests.acceptance.conftest import a_windlass_apart
 from tests.acceptance.test_own_actors import lines, submit
 from tests.support.installation import Client, Windlass
 from tests.support.servers.databases import execute
-from tests.support.servers.private_servers import Servers
+from tests.support.servers.private_servers import Servers, new_directory
+from tests.support.up import READY, WindlassUp
 from tests.support.waiting import wait_until
+from windlass.shared.process import procfs
 from windlass.shared.process.procfs import ProcessIdentity, descendants
 
 OUR_ACTORS = '''
@@ -278,3 +281,36 @@ def test_a_container_that_was_started_anew_proves_the_death_of_all_that_was_in_i
         anew = Container(windlass, control_groups / "second")
         assert_proven_and_running_again(windlass, task_id, lease_end, "its container was started anew")
     anew.kill()
+
+
+def test_a_restart_of_postgres_hides_no_death() -> None:
+    """The new server is younger than the worker, runs below the same supervisor, and overwrites its environment."""
+    directory = new_directory()
+    up = WindlassUp(directory / "data").with_settings(WINDLASS_LEASE_SECONDS="600")
+    try:
+        up.start()
+        ready = READY.search(up.output)
+        assert ready
+        client = Client(ready[1], ready[2])
+        os.kill(stopped := up.pid_of("postgres"), signal.SIGINT)
+        wait_until("Postgres is back", lambda: up.pid_of("postgres") != stopped, seconds=60)
+        client.wait_until_healthy()
+        task_id = running_probe(client)
+        (worker,) = [each for each in client.workers() if "probe.probe" in each["queues"]]
+        guardian = parent_of(worker["pid"])
+        for signum in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in (guardian, worker["pid"]):
+                os.kill(pid, signum)
+        client.wait_until_attempt(task_id, 2)
+        assert stall_of(client, task_id)["data"]["proof"]["by"] == "successor"
+        client.close()
+    finally:
+        up.make_sure_that_it_has_stopped()
+        print(up.log)
+        shutil.rmtree(directory)
+
+
+def parent_of(pid: int) -> int:
+    stat = procfs.stat_of(pid)
+    assert stat
+    return stat.parent

@@ -243,3 +243,18 @@ def test_a_container_is_known_by_what_is_its_own_and_stays_when_it_is_started_ag
     assert container([ROOT], by_an_engine=False) is None, "a machine whose own root is such a layer"
     hostname = Mount("/var/lib/docker/containers/abc/hostname", "/etc/hostname", "ext4", ("rw",))
     assert container([hostname], by_an_engine=True) is None, "who joins another's network has that one's file"
+
+
+def test_one_that_cannot_be_seen_into_is_its_parent_s() -> None:
+    """As the backends of a Postgres that was started after the worker."""
+    server = Neighbour(at(40, 4000), 1, 40, 0, 0, CGROUP, "")
+    backend = Neighbour(at(41, 4001), 40, 41, 0, 0, CGROUP, None)
+    below = Neighbour(at(42, 4002), 41, 42, 0, 0, CGROUP, None)
+    assert verdict(GONE, server, backend, below).finding is Finding.DEAD
+    for of_the_dead in (replace(server, mark=DEAD), replace(server, niceness=5), replace(server, mark=None)):
+        assert verdict(GONE, of_the_dead, backend).finding is Finding.NOT_YET
+    assert verdict(GONE, replace(server, itself=at(40, 4005)), backend).finding is Finding.NOT_YET, (
+        "its number is reused"
+    )
+    ancestor = replace(GONE, ancestors=(server.itself, at(1, 1)))
+    assert verdict(ancestor, server, backend).finding is Finding.NOT_YET, "it may have fallen there"

@@ -78,7 +78,7 @@ def _by_its_processes(
     owners = (owners | set(here.ancestors)) - {dead.worker, dead.guardian}
     by_pid = {each.itself.pid: each for each in around}
     for each in around:
-        if _may_be_below(dead, each, by_pid, owners) and (why := _looks_like(worker_id, dead, here, each)):
+        if _may_be_below(dead, each, by_pid, owners) and (why := _looks_like(worker_id, dead, here, each, by_pid)):
             return Verdict(Finding.NOT_YET, f"process {each.itself.pid} lives, {why}")
     gone = f"worker {dead.worker.pid} and guardian {dead.guardian.pid} are gone"
     return Verdict(Finding.DEAD, f"{gone}, and nothing that they had started is left")
@@ -102,7 +102,9 @@ def _may_be_below(
     return each.itself.pid == 1 or each.itself in dead.ancestors
 
 
-def _looks_like(worker_id: str, dead: Whereabouts, here: Whereabouts, process: Neighbour) -> str | None:
+def _looks_like(
+    worker_id: str, dead: Whereabouts, here: Whereabouts, process: Neighbour, by_pid: Mapping[int, Neighbour]
+) -> str | None:
     """Why it may be one of them, though it stands where others may stand as well; none when it is not."""
     if process.mark:
         return "which it has started" if process.mark == worker_id else None
@@ -110,8 +112,23 @@ def _looks_like(worker_id: str, dead: Whereabouts, here: Whereabouts, process: N
         return "in its process group"
     if process.mark is None:
         is_elsewhere = dead.cgroup_namespace == here.cgroup_namespace and process.cgroup != dead.cgroup
-        return None if is_elsewhere else "and nobody can see whose it is"
+        if is_elsewhere or _was_started_by_a_stranger(worker_id, dead, here, process, by_pid):
+            return None
+        return "and nobody can see whose it is"
     # What ran below a keeper keeps both, also with an environment that was cleared; to be less nice takes a privilege.
     is_nice = dead.niceness + NICENESS <= MOST_NICE and process.niceness >= dead.niceness + NICENESS
     goes_first = dead.oom_score < FIRST_TO_GO <= process.oom_score
     return "and has run below a keeper" if is_nice or goes_first else None
+
+
+def _was_started_by_a_stranger(
+    worker_id: str, dead: Whereabouts, here: Whereabouts, process: Neighbour, by_pid: Mapping[int, Neighbour]
+) -> bool:
+    """The processes of a Postgres server overwrite their environment, and their parent does not. A parent that is a
+    stranger has started the process itself: the dead worker's orphans fall to the guardian's ancestors alone."""
+    parent = by_pid.get(process.parent)
+    if parent is None or parent.itself.started > process.itself.started:
+        return False
+    if parent.itself.pid == 1 or parent.itself in dead.ancestors:
+        return False
+    return _looks_like(worker_id, dead, here, parent, by_pid) is None
