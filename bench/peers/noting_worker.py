@@ -1,4 +1,4 @@
-"""`python -m bench.peers.noting_worker`: what `windlass actors` becomes, but its probes note their start in a file.
+"""`python -m bench.peers.noting_worker`: what `windlass worker` becomes, but its probes note their start in a file.
 
 So the start of Windlass' tasks is taken inside the task by the same clock as everybody else's. Guardian and worker are
 the real ones. The probe's `result` says where to note and under which key; one that says nothing of it is as ever.

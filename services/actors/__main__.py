@@ -1,4 +1,4 @@
-"""`python -m windlass.services.actors`: what `windlass actors` becomes, a guardian that starts its worker."""
+"""`python -m windlass.services.actors`: what `windlass worker` becomes, a guardian that starts its worker."""
 
 from windlass.services.actors.guardian import main
 

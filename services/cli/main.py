@@ -3,31 +3,25 @@
 import os
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from windlass.services.cli.becoming import become
 from windlass.shared.process import pulse
 
 if TYPE_CHECKING:
-    import argparse
-
     from windlass.services.cli.parsing import Parser
 
 PROCESSES: Final = {
-    "api": ("windlass.services.api", "serve REST and the event streams"),
-    "dispatcher": ("windlass.services.dispatcher", "hand due tasks to the provider queues"),
-    "actors": ("windlass.services.actors", "carry tasks out"),
-    "janitor": ("windlass.services.janitor", "find what is stale, lost or expired"),
-    "migrate": ("windlass.services.admin.migrate", "bring the database to the newest schema, then exit"),
+    "api": ("windlass.services.api", "serve the REST API and the event streams"),
+    "dispatcher": ("windlass.services.dispatcher", "send due tasks to the provider queues"),
+    "worker": ("windlass.services.actors", "run tasks"),
+    "janitor": ("windlass.services.janitor", "find stale, lost and expired tasks"),
+    "migrate": ("windlass.services.admin.migrate", "migrate the database to the newest schema, then exit"),
 }
 MIGRATING: Final = {
-    "wait": "change nothing: wait until somebody has migrated",
-    "register": "and write what the actors take, as `windlass actors register` does",
-}
-ABOUT_ACTORS: Final = {
-    "register": ("windlass.services.admin.register", "write what the actors take where tasks are checked by it"),
-    "check": ("windlass.services.admin.check_actors", "load the actors and check what they take; no server is needed"),
+    "wait": "change nothing, and wait until another process has migrated the database",
+    "register": "then register the actors, as `windlass actors register` does",
 }
 SHELLS: Final = ("bash", "zsh", "fish", "tcsh")
 EPILOG: Final = """\
@@ -43,16 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A kubelet asks every few seconds, in every pod: nothing is imported that is not needed for the answer.
         return pulse.main(given[1:])
     if given[:2] == ["keys", "create"] and "--bootstrap" in given:
-        # Before there is a key nobody can be asked for one: it is written where the api looks it up.
-        return _become("windlass.services.admin.first_key", *given[2:])
+        # There is no key yet to call the API with, so this key is written to the database directly.
+        return become("windlass.services.admin.first_key", *given[2:])
     parser = build_parser()
     parsed = parser.parse_args(given or ["--help"])
     if parsed.command == "up":
         if parsed.actors:
             os.environ["WINDLASS_ACTORS"] = ",".join(map(_from_anywhere, parsed.actors))
-        return _become("windlass.services.laptop", *(["--reload"] if parsed.reload else []))
-    if parsed.command in PROCESSES and not hasattr(parsed, "run"):
-        return _become(
+        return become("windlass.services.laptop", *(["--reload"] if parsed.reload else []))
+    if parsed.command in PROCESSES:
+        return become(
             PROCESSES[parsed.command][0], *(f"--{each}" for each in MIGRATING if getattr(parsed, each, False))
         )
     if parsed.command == "completion":
@@ -98,8 +92,6 @@ def build_parser() -> "Parser":
         if name == "migrate":
             for option, meaning in MIGRATING.items():
                 process.add_argument(f"--{option}", action="store_true", help=meaning)
-        if name == "actors":
-            _add_actions(process)
     after_restore.add_command(commands)
     alive = commands.add_parser(
         "alive",
@@ -118,28 +110,9 @@ def build_parser() -> "Parser":
     return parser
 
 
-def _add_actions(process: "Parser") -> None:
-    """`windlass actors` alone is the process; with one of these it is a command about them."""
-    from windlass.services.cli.commands import actors  # noqa: PLC0415
-    from windlass.services.cli.commands.arguments import Commands  # noqa: PLC0415
-
-    actions = Commands.below(process)
-    actors.add_actions(actions)
-    for name, (module, duty) in ABOUT_ACTORS.items():
-        actions.add_alone(name, partial(_become_another, module), duty, f"windlass actors {name}")
-
-
-def _become_another(module: str, _arguments: "argparse.Namespace") -> int:
-    return _become(module)
-
-
 def _from_anywhere(named: str) -> str:
     """A file's whole path: the processes may be started elsewhere."""
     return str(Path(named).absolute()) if named.endswith(".py") or "/" in named else named
-
-
-def _become(module: str, *arguments: str) -> int:
-    os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - it becomes that process
 
 
 def _complete(parser: "Parser", shell: str) -> int:

@@ -1,6 +1,6 @@
 """Loads the actors that the settings name: each as it is declared, with its definition, or a sentence why not.
 
-Only workers and `windlass actors` do so: it runs foreign code.
+Only workers, `windlass actors check` and `windlass actors register` do so: it runs foreign code.
 """
 
 import inspect

@@ -75,7 +75,8 @@ def test_actors_are_checked_registered_and_shown(
     assert [line.partition("(")[0] for line in checked.stdout.splitlines()] == built_in
     registered = command("register")
     assert registered.returncode == 0, registered.stderr
-    listed = json.loads(run("actors", "list", "-o", "json").out)["items"]
+    listed = json.loads(run("actors", "-o", "json").out)["items"]
+    assert listed == json.loads(run("actors", "list", "-o", "json").out)["items"]
     assert [each["name"] for each in listed] == built_in
     shown = run("actors", "show", "probe")
     assert (shown.code, "seconds" in shown.out, "How long it works." in shown.out) == (0, True, True)

@@ -144,7 +144,7 @@ def test_its_actors_are_registered_and_run_and_the_api_has_none_of_their_code(
         wait_until("the api is ready", lambda: answers(client), seconds=START_SECONDS)
         task = client.submit(actor="translate", payload={"text": "windlass", "to": "de"})
         assert task["status"] == "queued", "a pool at none accepts"
-        stack.enter_context(contained(installed, tmp_path / "actors", "actors", mounts=image, **own))
+        stack.enter_context(contained(installed, tmp_path / "actors", "worker", mounts=image, **own))
         wait_until_alive(tmp_path / "actors" / "pulse")
         done = client.wait_until(task["task_id"], "completed", seconds=START_SECONDS)
         assert done["result"] == "Polish: Translate into de: windlass"
@@ -176,7 +176,7 @@ def test_in_compose_they_run_as_everybody_else_does() -> None:
         known = {f"WINDLASS_{field.upper()}" for field in Settings.model_fields} | {"MODEL_URL"}
         assert service["environment"].keys() <= known
     assert ours["register"]["command"] == ["actors", "register"]
-    assert ours["own-actors"]["command"] == ["actors"]
+    assert ours["own-actors"]["command"] == ["worker"]
     assert ours["own-actors"]["depends_on"] == {"register": {"condition": "service_completed_successfully"}}
     grace = int(ours["own-actors"]["stop_grace_period"].removesuffix("s"))
     drain = float(ours["own-actors"]["environment"]["WINDLASS_DRAIN_SECONDS"])

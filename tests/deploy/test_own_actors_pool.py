@@ -47,7 +47,7 @@ def test_the_pool_has_all_that_the_others_have() -> None:
 def test_whoever_registers_has_the_image_and_the_settings_of_whoever_runs_them_and_nobody_else_the_image() -> None:
     with_it = {pod for pod in pods(OVERLAY) if image_name(pod.spec["containers"][0]) == OWN_IMAGE}
     assert {(pod.owner["kind"], pod.spec["containers"][0]["args"][0]) for pod in with_it} == {
-        ("Deployment", "actors"),
+        ("Deployment", "worker"),
         ("Job", "migrate"),
     }
     assert len({container["image"] for pod in with_it for container in pod.containers}) == 1

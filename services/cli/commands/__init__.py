@@ -3,6 +3,7 @@
 import argparse
 
 from windlass.services.cli.commands import (
+    actors,
     doctor,
     drill,
     figures,
@@ -41,6 +42,7 @@ GROUPS = (
     queues,
     top,
     providers,
+    actors,
     workers,
     keys,
     overview,

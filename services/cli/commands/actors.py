@@ -1,21 +1,42 @@
-"""`windlass actors list` and `show`: what kinds of work there are, and what each of them takes."""
+"""`windlass actors`: lists the actors, shows one of them, and checks or registers those of the settings."""
 
 import argparse
+from functools import partial
+from typing import Final
 
 from windlass import ActorDescription
 from windlass.client import calls
 from windlass.client.task import Listing
+from windlass.services.cli.becoming import become
 from windlass.services.cli.commands.arguments import Commands
 from windlass.services.cli.commands.completing import is_an_actor
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import known
 from windlass.services.cli.session import Session
 
+OF_THE_SETTINGS: Final = {
+    "check": (
+        "windlass.services.admin.check_actors",
+        "check the actors, agents and schedules of the settings, without a server",
+    ),
+    "register": (
+        "windlass.services.admin.register",
+        "register the actors of the settings in Postgres, so that the API accepts tasks for them",
+    ),
+}
 
-def add_actions(actions: Commands) -> None:
-    actions.add("list", list_actors, "show what kinds of work there are", "windlass actors list")
-    parser = actions.add("show", show, "show what an actor takes", "windlass actors show summarize")
+
+def add_commands(commands: Commands) -> None:
+    actions = Commands.below(commands.add("actors", list_actors, "list the registered actors", "windlass actors"))
+    actions.add("list", list_actors, "list the registered actors", "windlass actors list")
+    parser = actions.add("show", show, "show an actor's payload and versions", "windlass actors show summarize")
     is_an_actor(parser.add_argument("name", metavar="NAME"))
+    for name, (module, duty) in OF_THE_SETTINGS.items():
+        actions.add_alone(name, partial(run_here, module), duty, f"windlass actors {name}")
+
+
+def run_here(module: str, _arguments: argparse.Namespace) -> int:
+    return become(module)
 
 
 def list_actors(session: Session, _arguments: argparse.Namespace) -> None:

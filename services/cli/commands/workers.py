@@ -51,6 +51,6 @@ def workers_table(answer: Listing[Worker]) -> Table:
     return Table(
         columns=("WORKER", "STATE", "RUNNING", "UP", "HEARD OF", "QUEUES", "STOPPED BECAUSE", "CANNOT SERVE"),
         rows=rows,
-        empty="no worker has ever reported; `windlass actors` starts one",
+        empty="no worker has ever registered; `windlass worker` starts one",
         wide=frozenset({"QUEUES"}),
     )

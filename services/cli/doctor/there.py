@@ -17,7 +17,7 @@ MOST_CLOCK_SECONDS: Final = 2.0
 OLDEST: Final = {"postgres": ("Postgres", (15,)), "broker": ("RabbitMQ", (3, 10))}
 """What Windlass is tried on: with older servers nobody knows."""
 MIGRATIONS: Final = Path(__file__).parents[3] / "shared" / "migrations" / "versions"
-SERVE: Final = "start one for these queues: `WINDLASS_QUEUES=… windlass actors`"
+SERVE: Final = "start one for these queues: `WINDLASS_QUEUES=… windlass worker`"
 MEND: Final = (
     "mend it and restart that worker; `windlass actors check` there, with its settings, says it without a server"
 )

@@ -1,4 +1,4 @@
-"""`python -m tests.support.providers.counting_worker`: `windlass actors` whose probes call a counting provider.
+"""`python -m tests.support.providers.counting_worker`: `windlass worker` whose probes call a counting provider.
 
 Guardian and worker are the real ones; only where a probe sleeps, it asks the provider at `COUNTING_PROVIDER` to work
 for as long instead. So what runs is counted by the other side.
