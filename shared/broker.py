@@ -31,8 +31,7 @@ HEARTBEAT_SECONDS = 15
 
 
 def connection_parameters(settings: Settings) -> pika.URLParameters:
-    if settings.amqp_url is None:
-        raise SystemExit("WINDLASS_AMQP_URL is not set: which RabbitMQ carries the doorbells?")
+    assert settings.amqp_url is not None, "each process that uses RabbitMQ checks this at its start"
     parameters = pika.URLParameters(settings.amqp_url)
     parameters.heartbeat = HEARTBEAT_SECONDS
     parameters.blocked_connection_timeout = HEARTBEAT_SECONDS

@@ -24,7 +24,7 @@ from windlass.shared.backoff import Backoff
 from windlass.shared.process import kernel, log_context, logs
 from windlass.shared.process.procfs import descendants
 from windlass.shared.settings import Settings
-from windlass.shared.settings.loading import settings_or_exit
+from windlass.shared.settings.loading import WRONG_SETTINGS, settings_or_exit
 
 log = logging.getLogger("guardian")
 
@@ -103,6 +103,9 @@ class Guardian:
                 self._bury(ward, reason)
             if reason == NOT_NEEDED:
                 break
+            if ward.worker_id is None and ward.process.returncode == WRONG_SETTINGS:
+                self._close_quarantine()
+                raise SystemExit(WRONG_SETTINGS)
             if self._stop_signal is None:
                 self._wait_for_signal(backoff.after(time.monotonic() - ward.started_at))
         self._close_quarantine()
@@ -233,7 +236,7 @@ def _how(code: int) -> str:
 
 def main() -> None:
     kernel.keep_private()  # its worker inherits the environment with all secrets
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url", "amqp_url")
     logs.start(settings, "guardian")
     tracing.check(settings)  # here, or it would start its worker again and again
     if quarantine := asked_for(sys.argv[1:]):

@@ -42,7 +42,7 @@ from windlass.shared.metrics import serving
 from windlass.shared.process import kernel, log_context, logs
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
-from windlass.shared.settings.loading import settings_or_exit
+from windlass.shared.settings.loading import exit_over_settings, settings_or_exit
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import providers
 from windlass.shared.store.operating import registry, workers
@@ -98,7 +98,7 @@ class WorkerProcess:
         # Why an actor cannot be loaded goes before that nobody serves its queue, which is what follows from it.
         self.broken = {**unknown, **self.loaded.broken_queues()}
         if not self.queues and not self.broken:
-            raise SystemExit(f"WINDLASS_QUEUES names no queue of the actors there are: {', '.join(self.loaded.actors)}")
+            exit_over_settings(f"WINDLASS_QUEUES names no queue of these actors: {', '.join(self.loaded.actors)}")
         self.alone = alone
         self.loop_runner = LoopRunner(
             self.executor, self.calls.loop, self.actors, patience_seconds=settings.stop_grace_seconds / 2
@@ -290,7 +290,7 @@ def main() -> None:
     predecessors = {each["worker_id"]: each["proof"] for each in map(json.loads, sys.argv[4:])}
     kernel.keep_private()
     kernel.die_with_parent(guardian_pid, signal.SIGTERM)
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url", "amqp_url")
     settings.take_secrets_out_of_the_environment()
     if alone:
         # One task at a time; the port and the pulse are those of the worker beside it.

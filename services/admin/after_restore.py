@@ -151,7 +151,7 @@ def main() -> int:
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--force", action="store_true")
     wanted = parser.parse_args()
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url")
     logs.start(settings, "after-restore")
     try:
         report = asyncio.run(put_right(settings, rehearse=wanted.dry_run, force=wanted.force))

@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--role", choices=["admin", "user", "viewer"], default="admin")
     parser.add_argument("--user", default="admin", help="whose key it is")
     wanted = parser.parse_args()
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url")
     logs.start(settings, "keys")
     try:
         key = asyncio.run(create(settings, role=wanted.role, user_id=wanted.user))

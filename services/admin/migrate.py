@@ -62,7 +62,7 @@ def main() -> int:
     parser.add_argument("--wait", action="store_true", help="change nothing")
     parser.add_argument("--register", action="store_true", help="and register the actors")
     wanted = parser.parse_args()
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url")
     logs.start(settings, "migrate")
     work = wait_for_the_schema(settings) if wanted.wait else bring_up(settings, registering=wanted.register)
     return 0 if asyncio.run(until_told_to_stop(work)) else TOLD_TO_STOP

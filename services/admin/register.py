@@ -35,7 +35,7 @@ async def register(settings: Settings) -> Found:
 
 def main() -> int:
     argparse.ArgumentParser(prog="windlass actors register", description=__doc__).parse_args()
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url")
     logs.start(settings, "register")
     try:
         found = asyncio.run(register(settings))

@@ -178,7 +178,7 @@ class Server(uvicorn.Server):
 
 
 def main() -> None:
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url")
     logs.start(settings, "api")
     tracing.start(settings, "api")
     try:

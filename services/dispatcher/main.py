@@ -174,7 +174,7 @@ async def serve(settings: Settings) -> None:
 
 
 def main() -> None:
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url", "amqp_url")
     logs.start(settings, "dispatcher")
     tracing.start(settings, "dispatcher")
     serving.serve(settings, "dispatcher")

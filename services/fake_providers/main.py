@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -123,9 +122,8 @@ class Server(uvicorn.Server):
 
 
 def main() -> None:
-    settings = settings_or_exit()
-    if settings.fake_providers_url is None:
-        sys.exit("WINDLASS_FAKE_PROVIDERS_URL says where the fake providers are to be, as http://127.0.0.1:8900")
+    settings = settings_or_exit("fake_providers_url")
+    assert settings.fake_providers_url is not None
     logs.start(settings, "providers")
     address = urlsplit(settings.fake_providers_url)
     config = uvicorn.Config(

@@ -66,7 +66,7 @@ async def serve(settings: Settings) -> None:
 
 
 def main() -> None:
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url", "amqp_url")
     logs.start(settings, "janitor")
     serving.serve(settings, "janitor")
     asyncio.run(serve(settings))

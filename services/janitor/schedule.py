@@ -41,7 +41,7 @@ def answered_elsewhere(_rhythm: Rhythm) -> None:
 
 def main() -> None:
     kernel.die_with_parent(int(sys.argv[1]), signal.SIGTERM)
-    settings = settings_or_exit()
+    settings = settings_or_exit("amqp_url")
     logs.start(settings, "schedule")
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     try:

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NoReturn
 
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
@@ -12,6 +12,16 @@ from pydantic_settings import SettingsError
 from windlass.shared.settings import Settings, read_tables
 from windlass.shared.settings.mistakes import Reader, lines_of, unknown_variables
 from windlass.shared.settings.variables import PREFIX
+
+WRONG_SETTINGS: Final = 2
+"""The exit code of a process that cannot start with its settings. Starting it again without a change is useless."""
+
+NEEDED: Final = {
+    "database_url": "the Postgres that stores the tasks, such as postgresql://user:password@host/database",
+    "amqp_url": "the RabbitMQ that wakes the workers, such as amqp://user:password@host/",
+    "fake_providers_url": "where the fake providers listen, such as http://127.0.0.1:8900",
+}
+"""The settings that only some processes need, and what each one must name."""
 
 
 class WrongSettings(Exception):
@@ -36,14 +46,21 @@ def load_settings() -> Settings:
     return settings
 
 
-def settings_or_exit() -> Settings:
-    """For a process: a line on stderr for each mistake, and the exit code 1."""
+def settings_or_exit(*needed: str) -> Settings:
+    """Exits with code 2 and one line on stderr for each mistake, and for each setting in `needed` that is not set."""
     try:
-        return load_settings()
+        settings = load_settings()
     except WrongSettings as error:
-        for mistake in error.mistakes:
-            print(f"windlass: {mistake}", file=sys.stderr)
-        raise SystemExit(1) from None
+        exit_over_settings(*error.mistakes)
+    if missing := [name for name in needed if getattr(settings, name) is None]:
+        exit_over_settings(*(f"{PREFIX}{name}".upper() + f" is not set; it names {NEEDED[name]}" for name in missing))
+    return settings
+
+
+def exit_over_settings(*mistakes: str) -> NoReturn:
+    for mistake in mistakes:
+        print(f"windlass: {mistake}", file=sys.stderr)
+    raise SystemExit(WRONG_SETTINGS)
 
 
 def _reader() -> Reader:

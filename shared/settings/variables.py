@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from windlass.shared.toml_tables import SandboxMode
@@ -29,6 +29,32 @@ NOT_SETTINGS = {
 TESTS = "WINDLASS_TEST_"
 """How variables of the test suite begin."""
 
+
+def _postgres_url(url: str | None) -> str | None:
+    """Accepts both schemes that Postgres has; SQLAlchemy, which runs the migrations, knows the longer one only."""
+    if not url:
+        return None
+    _check_scheme(url, "postgresql", "postgres")
+    return f"postgresql://{url.partition('://')[2]}"
+
+
+def _rabbitmq_url(url: str | None) -> str | None:
+    if not url:
+        return None
+    _check_scheme(url, "amqp", "amqps")
+    return url
+
+
+def _check_scheme(url: str, *schemes: str) -> None:
+    """Names the scheme alone in its error: the rest of the URL may contain a password."""
+    scheme, found, _ = url.partition("://")
+    if scheme not in schemes or not found:
+        given = f", not {scheme}://" if found and scheme.isalnum() else ""
+        raise ValueError(f"must begin with {schemes[0]}://{given}")
+
+
+PostgresUrl = Annotated[str | None, AfterValidator(_postgres_url)]
+RabbitmqUrl = Annotated[str | None, AfterValidator(_rabbitmq_url)]
 Seconds = Annotated[float, Field(gt=0)]
 Bytes = Annotated[int, Field(ge=1000)]
 Names = Annotated[tuple[str, ...], NoDecode]
@@ -41,11 +67,11 @@ class Variables(BaseSettings):
 
     config: Path | None = Field(None, description="A TOML file, merged over the defaults; variables win over it.")
     data_dir: Path = Field(Path(".windlass"), description="Where `make up` keeps everything.")
-    database_url: str | None = Field(None, description="Postgres, or a pooler before it; `make up` has its own.")
-    database_direct_url: str | None = Field(
+    database_url: PostgresUrl = Field(None, description="Postgres, or a pooler before it; `make up` has its own.")
+    database_direct_url: PostgresUrl = Field(
         None, description="Postgres itself, where `database_url` names a pooler; else the same."
     )
-    amqp_url: str | None = Field(None, description="RabbitMQ; `make up` has its own.")
+    amqp_url: RabbitmqUrl = Field(None, description="RabbitMQ; `make up` has its own.")
     api_key: str | None = Field(
         None,
         pattern=r"^wl_[0-9A-Za-z]{6,32}_[0-9A-Za-z]{24,64}$",

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, Self
 from uuid import UUID
 
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import exit_over_settings
 
 log = logging.getLogger("tracing")
 
@@ -86,9 +87,9 @@ NO_SPAN = Span()
 def check(settings: Settings) -> None:
     """Refuses to begin where it is asked for and cannot be."""
     if settings.otlp_endpoint is not None and not all(map(_is_installed, NEEDED)):
-        raise SystemExit(
-            "WINDLASS_OTLP_ENDPOINT is set, and what sends traces there is not installed: "
-            "pip install '.[server,tracing]' in a clone of Windlass"
+        exit_over_settings(
+            "WINDLASS_OTLP_ENDPOINT is set, and the packages that send traces are not installed; "
+            "run pip install '.[server,tracing]' in a clone of Windlass"
         )
 
 

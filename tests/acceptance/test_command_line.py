@@ -10,6 +10,18 @@ from tests.support.servers.databases import execute
 from tests.support.up import WINDLASS
 
 
+PROCESSES = ("api", "dispatcher", "worker", "janitor", "migrate")
+DATABASE, BROKER = "WINDLASS_DATABASE_URL", "WINDLASS_AMQP_URL"
+NEEDED_BY = {
+    "api": [DATABASE],
+    "dispatcher": [DATABASE, BROKER],
+    "worker": [DATABASE, BROKER],
+    "janitor": [DATABASE, BROKER],
+    "migrate": [DATABASE],
+    "actors register": [DATABASE],
+}
+
+
 def windlass(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [WINDLASS, *arguments], env={**os.environ, **settings}, capture_output=True, text=True, timeout=60, check=False
@@ -18,7 +30,7 @@ def windlass(*arguments: str, **settings: str) -> subprocess.CompletedProcess[st
 
 def test_its_help_names_the_commands() -> None:
     words = windlass("--help").stdout.split()
-    assert {"up", "api", "dispatcher", "actors", "janitor", "migrate"} <= set(words)
+    assert {"up", "api", "dispatcher", "worker", "actors", "janitor", "migrate"} <= set(words)
 
 
 def test_an_unknown_command_is_refused() -> None:
@@ -35,20 +47,49 @@ def test_alone_it_is_its_help() -> None:
 
 def test_a_setting_that_makes_no_sense_is_named() -> None:
     refused = windlass("up", WINDLASS_PORT="many")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert refused.stderr.startswith("windlass: WINDLASS_PORT: ")
 
 
-@pytest.mark.parametrize("command", ["up", "api", "dispatcher", "actors", "janitor", "migrate"])
+@pytest.mark.parametrize("command", ["up", *PROCESSES])
 def test_every_process_says_what_is_wrong_with_its_settings_and_does_not_start(command: str, tmp_path: Path) -> None:
     file = tmp_path / "windlass.toml"
     file.write_text("[providers.probe]\nlimits = 3\n")
     refused = windlass(command, WINDLASS_CONFIG=str(file), WINDLASS_PROT="8800")
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert refused.stderr.splitlines() == [
         "windlass: WINDLASS_PROT: there is no such setting; did you mean `WINDLASS_PORT`?",
         f"windlass: {file}: [providers.probe] limits: there is no such key; did you mean `limit`?",
     ]
+
+
+@pytest.mark.parametrize(("command", "needed"), NEEDED_BY.items())
+def test_a_missing_setting_is_one_line_and_the_process_exits_with_code_2(
+    command: str, needed: list[str], tmp_path: Path
+) -> None:
+    refused = windlass(*command.split(), WINDLASS_DATA_DIR=str(tmp_path))
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    assert [line.partition(" is not set")[0] for line in refused.stderr.splitlines()] == [
+        f"windlass: {name}" for name in needed
+    ]
+
+
+@pytest.mark.parametrize("command", ["up", *PROCESSES])
+def test_a_database_other_than_postgres_is_refused_in_one_line_without_its_password(command: str) -> None:
+    refused = windlass(command, WINDLASS_DATABASE_URL="mysql://me:secret@localhost/tasks")
+    assert refused.returncode == 2
+    assert refused.stderr == "windlass: WINDLASS_DATABASE_URL: must begin with postgresql://, not mysql://\n"
+
+
+def test_a_worker_that_refuses_its_settings_ends_and_is_not_started_again(tmp_path: Path) -> None:
+    """The guardian cannot see this mistake: only the worker that it starts loads the middleware."""
+    file = tmp_path / "windlass.toml"
+    file.write_text('[worker]\nmiddleware = ["not_there:Class"]\n')
+    nowhere = {DATABASE: "postgresql://127.0.0.1:1/none", BROKER: "amqp://127.0.0.1:1/"}
+    refused = windlass("worker", WINDLASS_CONFIG=str(file), **nowhere)
+    assert refused.returncode == 2
+    assert refused.stderr.count("[worker] middleware: ") == 1
 
 
 def test_a_command_becomes_the_process_that_it_names(empty_database_url: str) -> None:

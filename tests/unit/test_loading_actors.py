@@ -337,12 +337,15 @@ class Needy(dramatiq.Middleware):
         ("dramatiq", "m_ware:dramatiq is no class of Dramatiq middleware"),
     ],
 )
-def test_middleware_that_cannot_work_here_is_told_in_one_sentence(place: Place, name: str, sentence: str) -> None:
+def test_middleware_that_cannot_work_here_is_told_in_one_sentence(
+    place: Place, name: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     place.write("m_ware.py", MIDDLEWARE)
     settings = place.settings(f'[worker]\nmiddleware = ["m_ware:{name}"]\n')
     with pytest.raises(SystemExit) as refused:
         invite(settings)
-    assert str(refused.value).startswith(f"windlass: {place.config}: [worker] middleware: {sentence}")
+    assert refused.value.code == 2
+    assert capsys.readouterr().err.startswith(f"windlass: {place.config}: [worker] middleware: {sentence}")
     invite(place.settings('[worker]\nmiddleware = ["m_ware:Ours"]\n'))
 
 

@@ -233,7 +233,7 @@ def test_a_process_says_each_mistake_on_a_line_of_its_own_and_does_not_start(
     monkeypatch.setenv("WINDLASS_HOTS", "none")
     with pytest.raises(SystemExit) as ended:
         settings_or_exit()
-    assert ended.value.code == 1
+    assert ended.value.code == 2
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(": ")[2].partition(":")[0] for line in lines] == ["WINDLASS_HOTS", "WINDLASS_PORT"]
     assert all(line.startswith("windlass: ") for line in lines)

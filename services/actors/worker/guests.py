@@ -16,6 +16,7 @@ from windlass.shared.actors.importing import NotLoaded, object_at
 from windlass.shared.errors import PermanentError
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
+from windlass.shared.settings.loading import exit_over_settings
 from windlass.shared.store.tasks import Claimed
 
 log = logging.getLogger("actors")
@@ -143,17 +144,17 @@ def invite(settings: Settings) -> Guests:
 
 
 def _invited(settings: Settings, named: str) -> dramatiq.Middleware:
-    where = f"windlass: {f'{settings.config}: ' if settings.config else ''}[worker] middleware"
+    where = f"{f'{settings.config}: ' if settings.config else ''}[worker] middleware"
     try:
         found = object_at(named)
     except NotLoaded as error:
-        raise SystemExit(f"{where}: {error}") from None
+        exit_over_settings(f"{where}: {error}")
     if not (isinstance(found, type) and issubclass(found, dramatiq.Middleware)):
-        raise SystemExit(f"{where}: {named} is no class of Dramatiq middleware")
+        exit_over_settings(f"{where}: {named} is no class of Dramatiq middleware")
     for parent in found.__mro__:
         if parent.__module__.startswith("dramatiq.") and parent.__name__ in REFUSED:
-            raise SystemExit(f"{where}: {named} cannot work here: {REFUSED[parent.__name__]}")
+            exit_over_settings(f"{where}: {named} cannot work here: {REFUSED[parent.__name__]}")
     try:
         return found()
     except Exception as error:  # noqa: BLE001 - told, and the process ends
-        raise SystemExit(f"{where}: {named} cannot be made: {scrub(f'{type(error).__name__}: {error}')}") from None
+        exit_over_settings(f"{where}: {named} cannot be made: {scrub(f'{type(error).__name__}: {error}')}")
