@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from windlass.services.admin.loading import Found, find
+from windlass.services.admin.loading import Found, find, find_in_modules
 from windlass.shared.actors.definition import Definition
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings.loading import settings_or_exit
@@ -28,8 +28,10 @@ def line_of(definition: Definition) -> str:
 
 
 def main() -> int:
-    argparse.ArgumentParser(prog="windlass actors check", description=__doc__).parse_args()
-    return report(find(settings_or_exit()))
+    parser = argparse.ArgumentParser(prog="windlass actors check", description=__doc__)
+    parser.add_argument("--modules", action="store_true", help="check only what WINDLASS_ACTORS names")
+    settings, is_of_modules = settings_or_exit(), parser.parse_args().modules
+    return report(find_in_modules(settings) if is_of_modules else find(settings))
 
 
 if __name__ == "__main__":

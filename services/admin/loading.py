@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.shared.actors.definition import Definition
-from windlass.shared.actors.loading import load
+from windlass.shared.actors.loading import MODULES, load
 from windlass.shared.actors.mistakes import mistakes_in
 from windlass.shared.settings import Settings
 
@@ -19,6 +19,13 @@ class Found(NamedTuple):
 def find(settings: Settings) -> Found:
     loaded = load(settings)
     return sound(loaded.definitions, list(loaded.broken.values()))
+
+
+def find_in_modules(settings: Settings) -> Found:
+    """The actors of the modules that `WINDLASS_ACTORS` names, without those of the tables."""
+    loaded = load(settings)
+    definitions = [each for each in loaded.definitions if each.module in settings.actor_modules]
+    return sound(definitions, [said for said in loaded.broken.values() if said.startswith(f"{MODULES}: ")])
 
 
 def sound(definitions: Sequence[Definition], failures: Sequence[str]) -> Found:

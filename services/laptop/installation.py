@@ -16,7 +16,7 @@ from windlass.services.laptop.data_directory import locked
 from windlass.services.laptop.fake_providers import answers, are_needed, choose_url
 from windlass.services.laptop.metrics_targets import MetricsTargets
 from windlass.services.laptop.ports import LOOPBACK
-from windlass.services.laptop.reloading.registering import mistake_in, register
+from windlass.services.laptop.reloading.registering import check, mistake_in, register
 from windlass.services.laptop.reloading.reload import UNCACHED, Reload
 from windlass.services.laptop.reloading.sources import named, places_of
 from windlass.services.laptop.runfile import RunFile
@@ -55,6 +55,7 @@ class Installation:
             self._notes.write(())
             self._run_file.remove()
             self._targets.remove()
+            await self._until_actors_load()
             address = choose_address(self._settings, self._directory)
             supervisor = Supervisor(self._console.say)
             try:
@@ -74,6 +75,19 @@ class Installation:
                 self._targets.remove()
                 self._notes.remove()
                 self._console.say("everything has stopped")
+
+    async def _until_actors_load(self) -> None:
+        """Fails, or with `--reload` waits for a change, while the modules that `--actors` names cannot be loaded."""
+        if not self._settings.actor_modules:
+            return
+        environment = {**os.environ, **({} if self._reload is None else UNCACHED)}
+        while mistakes := sorted(await check(self._children, environment)):
+            if self._reload is None:
+                raise StartFailure(f"cannot load the actors: {'; '.join(mistakes)}")
+            self._console.say(f"cannot load the actors; waiting for a change below {self._reload.where}")
+            for mistake in mistakes:
+                self._console.say(mistake)
+            await self._reload.changes()
 
     @asynccontextmanager
     async def _reloading(self, supervisor: Supervisor, health: ApiHealth) -> AsyncIterator[None]:
@@ -229,10 +243,10 @@ def names_of_everyone(settings: Settings) -> list[str]:
 
 
 def _places(settings: Settings) -> list[Path]:
-    places = places_of(named(settings))
-    if not places:
+    names = named(settings)
+    if not names:
         raise StartFailure("--reload watches the files of your actors, and none are named: give --actors, too")
-    return places
+    return places_of(names) or [Path.cwd()]  # where a module that does not exist yet would be found
 
 
 def _is_at_work(pool: Service, workers: set[int]) -> bool:

@@ -1,5 +1,6 @@
 """Code of somebody's own, found by the name of a module, a file or an entry point: one sentence if it cannot be had."""
 
+import inspect
 import sys
 import traceback
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from windlass.actors import Actor
 from windlass.shared.scrubbing import scrub
 
 ENTRY_POINTS = "windlass.actors"
+
+OURS = Path(inspect.getfile(Actor)).resolve().parent
 
 
 class NotLoaded(Exception):
@@ -80,17 +83,25 @@ def _guarded(what: str, load: Callable[[], Any]) -> Any:
             raise NotLoaded(f"there is no module {wanted} among what is installed here") from None
         raise NotLoaded(f"{what} needs {missing}, which is not installed here{_line_of(error)}") from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - told, and its queue is not served
-        said = scrub(f"{type(error).__name__}: {error}".splitlines()[0])
+        message = error.msg if isinstance(error, SyntaxError) else error
+        said = scrub(f"{type(error).__name__}: {message}".splitlines()[0])
         raise NotLoaded(f"{what} cannot be imported: {said}{_line_of(error)}") from None
 
 
 def _line_of(error: BaseException) -> str:
-    """Where in the foreign code it happened, if it got that far."""
+    """The last line of the foreign code that ran; Windlass' own code counts only where no other did."""
     if isinstance(error, SyntaxError):
         return f" ({error.filename}, line {error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
     there = [each for each in frames if "importlib" not in each.filename and each.filename != __file__]
+    there = [each for each in there if not Path(each.filename).resolve().is_relative_to(OURS)] or there
     return f" ({there[-1].filename}, line {there[-1].lineno})" if there else ""
+
+
+def line_of(actor: Actor[..., Any]) -> str:
+    """Where the actor's function is defined."""
+    code = getattr(inspect.unwrap(actor.fn), "__code__", None)
+    return f" ({code.co_filename}, line {code.co_firstlineno})" if code is not None else ""
 
 
 def _identifier(stem: str) -> str:

@@ -13,7 +13,7 @@ from windlass.actors.payload import Payload, payload_of, result_schema_of
 from windlass.shared.actors.built_in import built_in, without_titles
 from windlass.shared.actors.definition import Definition
 from windlass.shared.actors.finding import find
-from windlass.shared.actors.importing import NotLoaded, actors_in
+from windlass.shared.actors.importing import NotLoaded, actors_in, line_of
 from windlass.shared.actors.schemas import UnfitSchema, compiled
 from windlass.shared.settings import OWN, Settings
 from windlass.shared.toml_tables import DEFAULT_ACTORS, ActorSettings, Concurrency, ProviderSettings
@@ -122,7 +122,8 @@ def _add(loaded: Loaded, actor: Actor[..., Any], module: str, where: str) -> Non
             loaded.actors[name] = _examined(loaded, actor, module)
         except (NotLoaded, Misdeclared) as error:
             loaded.actors.pop(name, None)  # of two with one name nobody knows which is meant
-            loaded.broken[name] = f"{where}: {error}"
+            line = line_of(actor) if isinstance(error, Misdeclared) else ""
+            loaded.broken[name] = f"{where}: {error}{line}"
 
 
 def _examined(loaded: Loaded, actor: Actor[..., Any], module: str) -> LoadedActor:

@@ -9,7 +9,6 @@ import pytest
 from tests.support.servers.databases import execute
 from tests.support.up import WINDLASS
 
-
 PROCESSES = ("api", "dispatcher", "worker", "janitor", "migrate")
 DATABASE, BROKER = "WINDLASS_DATABASE_URL", "WINDLASS_AMQP_URL"
 NEEDED_BY = {

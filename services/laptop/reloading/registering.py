@@ -1,26 +1,42 @@
-"""`windlass actors register`, in a process of its own: what runs here imports nobody's code."""
+"""Checks and registers actors in a process of its own, because the supervisor never imports foreign code."""
 
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from windlass.services.laptop.supervision.children import Children
+from windlass.services.laptop.supervision.children import Children, Finished
 from windlass.services.laptop.supervision.unit import ending
 
 MISTAKE = re.compile(r"[\d:]{8} ERROR +register: (.+)")
 
 
+OURS = "windlass: "
+
+
+async def check(children: Children, environment: Mapping[str, str]) -> set[str]:
+    """Returns what is wrong with the modules of `WINDLASS_ACTORS`, one sentence for each mistake."""
+    command = [sys.executable, "-m", "windlass.services.admin.check_actors", "--modules"]
+    return _mistakes(await children.run(command, environment=environment), _checked)
+
+
 async def register(children: Children, environment: Mapping[str, str]) -> set[str]:
-    """What is wrong with the actors, a sentence each; those that are well are registered."""
+    """Registers the actors that have no mistakes, and returns one sentence for each mistake."""
     command = [sys.executable, "-m", "windlass.services.admin.register"]
-    finished = await children.run(command, environment=environment)
+    return _mistakes(await children.run(command, environment=environment), mistake_in)
+
+
+def _mistakes(finished: Finished, mistake: Callable[[str], str | None]) -> set[str]:
     if finished.code == 0:
         return set()
     lines = finished.output.splitlines()
-    mistakes = {said for line in lines if (said := mistake_in(line)) is not None}
-    last = lines[-1] if lines else "it said nothing"
-    return mistakes or {f"they could not be registered ({ending(finished.code)}): {last}"}
+    found = {said for line in lines if (said := mistake(line)) is not None}
+    last = lines[-1] if lines else "no output"
+    return found or {f"the actors could not be loaded ({ending(finished.code)}): {last}"}
+
+
+def _checked(line: str) -> str | None:
+    return line.removeprefix(OURS).removeprefix("WINDLASS_ACTORS: ") if line.startswith(OURS) else None
 
 
 def mistake_in(line: str) -> str | None:

@@ -32,16 +32,26 @@ class Reload:
     ) -> None:
         """Until it is cancelled. `register` writes what the actors take and returns what is wrong with them, a sentence
         each; `start_again` returns when they run on the new code."""
-        self._say(f"watching the {_count(self._seen)} below {' and '.join(map(str, self._places))}")
+        self._say(f"watching the {_count(self._seen)} below {self.where}")
+        while True:
+            files = _in_words(await self.changes())
+            try:
+                await self._take_up(files, register, start_again)
+            except Exception as error:  # noqa: BLE001 - reported; the next save is another chance
+                self._say(f"{files} changed, but the actors were not reloaded: {type(error).__name__}: {error}")
+
+    async def changes(self) -> list[str]:
+        """Waits until files have changed, and returns them."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             now = await self._settled(look(self._places), self._seen)
             if files := changed(self._seen, now):
                 self._seen = now
-                try:
-                    await self._take_up(_in_words(files), register, start_again)
-                except Exception as error:  # noqa: BLE001 - told; the next save is another chance
-                    self._say(f"{_in_words(files)} changed, and could not be taken up: {type(error).__name__}: {error}")
+                return files
+
+    @property
+    def where(self) -> str:
+        return " and ".join(map(str, self._places))
 
     async def _settled(self, now: Seen, before: Seen) -> Seen:
         while now != before:
