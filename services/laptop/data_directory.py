@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,8 @@ from windlass.services.laptop.supervision.unit import StartFailure
 
 MADE_BY_SERVICES: Final = ("downloads", "failpoints", "fake_providers", "media")
 """Our umask keeps new ones private; those that an older version made, as root, are open to every user."""
+
+GIGABYTE: Final = 10**9
 
 
 @contextlib.contextmanager
@@ -39,6 +42,18 @@ def locked(directory: Path) -> Iterator[Path]:
         yield directory
     finally:
         os.close(descriptor)
+
+
+def shortage(directory: Path) -> str | None:
+    """Returns a warning if the disk is nearly full: under 1 GB free, or under 5 % and 10 GB."""
+    usage = shutil.disk_usage(directory)
+    if usage.free >= max(GIGABYTE, min(usage.total // 20, 10 * GIGABYTE)):
+        return None
+    free, total = usage.free / GIGABYTE, usage.total / GIGABYTE
+    return (
+        f"the disk is nearly full: {free:.1f} of {total:.1f} GB are free at {directory}; "
+        "make room, because no task is accepted once it is full"
+    )
 
 
 def close_to_others(directory: Path) -> None:

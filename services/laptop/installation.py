@@ -12,7 +12,7 @@ from typing import Final
 
 from windlass.services.laptop.address import Address, choose_address
 from windlass.services.laptop.api_health import ApiHealth
-from windlass.services.laptop.data_directory import locked
+from windlass.services.laptop.data_directory import locked, shortage
 from windlass.services.laptop.fake_providers import answers, are_needed, choose_url
 from windlass.services.laptop.metrics_targets import MetricsTargets
 from windlass.services.laptop.ports import LOOPBACK
@@ -51,6 +51,8 @@ class Installation:
     async def serve(self) -> None:
         """Runs until it is cancelled, and ends when nothing that it started runs any more."""
         with locked(self._directory):
+            if warning := shortage(self._directory):
+                self._console.say(warning)
             await clear_leftovers(self._directory / "processes.json", self._console.say)
             self._notes.write(())
             self._run_file.remove()
