@@ -1,5 +1,6 @@
 """The tables of the TOML file: one for each provider, agent and actor, and those that there is one of."""
 
+import shutil
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Annotated, Any, Literal, Self
@@ -158,6 +159,10 @@ class AgentLimits(Table):
     )
 
 
+AGENT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The `PATH` of an agent whose `env` has none."""
+
+
 class AgentSettings(Table):
     """One `[agents.NAME]` table: the command that is run for a `subagent_type`, and what it may do."""
 
@@ -188,6 +193,13 @@ class AgentSettings(Table):
     )
     permanent_exit_codes: tuple[int, ...] = Field((), description="After these it is not tried again.")
     retries: Schedules = Field(Schedules(), description="Delays by type of error.")
+
+    @property
+    def path(self) -> str:
+        return self.env.get("PATH", AGENT_PATH)
+
+    def find(self, program: str) -> str | None:
+        return shutil.which(program, path=self.path)
 
 
 class Concurrency(Table):

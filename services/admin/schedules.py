@@ -17,7 +17,7 @@ from windlass.shared.store.operating import registry
 from windlass.shared.store.schedules import changing, reading
 from windlass.shared.store.schedules.changing import NewSchedule
 from windlass.shared.store.schedules.reading import Read
-from windlass.shared.submission.known import Actors, known_actors
+from windlass.shared.submission.known import Actors, built_in_actors, known_actors, known_without_a_row
 from windlass.shared.submission.refusal import Refused
 from windlass.shared.submission.rules import submission_of
 from windlass.shared.submission.scheduled import (
@@ -64,6 +64,18 @@ async def declare(db: Database, settings: Settings, found: Found) -> list[str]:
         for name in there.keys() - wanted.keys():
             await changing.delete(db, there[name].schedule_id)
     return mistakes
+
+
+def wrong_schedules(settings: Settings, found: Found) -> Iterator[str]:
+    """Checks the schedules against the actors that were loaded, without a database. While some could not be loaded, an
+    unknown actor may be one of these, and is not reported a second time."""
+    actors = {**built_in_actors(), **{each.name: known_without_a_row(each) for each in found.definitions}}
+    for each in declared_in(settings, found):
+        try:
+            prepared(each, settings, actors)
+        except (Refused, ValidationError, ValueError) as error:
+            if not (found.mistakes and getattr(error, "code", None) == "unknown-actor"):
+                yield f"{each.where}: {_told(error)}"
 
 
 def is_as_it_was(row: Read, new: NewSchedule) -> bool:

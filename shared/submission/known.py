@@ -77,7 +77,11 @@ Actors = Mapping[str, KnownActor]
 @functools.cache
 def built_in_actors() -> Actors:
     """Those that are known without a row."""
-    return {name: KnownActor((Running(Version.of(each), ()),)) for name, each in built_in().items()}
+    return {name: known_without_a_row(each) for name, each in built_in().items()}
+
+
+def known_without_a_row(definition: Definition) -> KnownActor:
+    return KnownActor((Running(Version.of(definition), ()),))
 
 
 def known_actors(rows: Iterable[RegisteredVersion], served: Iterable[Served]) -> dict[str, KnownActor]:

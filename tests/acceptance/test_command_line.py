@@ -95,3 +95,34 @@ def test_a_command_becomes_the_process_that_it_names(empty_database_url: str) ->
     migrated = windlass("migrate", WINDLASS_DATABASE_URL=empty_database_url)
     assert migrated.returncode == 0, migrated.stderr
     execute(empty_database_url, "SELECT task_id FROM tasks")
+
+CHECKED = """
+[agents.coder]
+command = ["not-a-program", "--json"]
+
+[agents.helper]
+command = ["sh", "-c", "true"]
+
+[schedules.nightly]
+cron = "0 3 * * *"
+target = {task = {actor = "sumarize", payload = {content = "x"}}}
+
+[schedules.hourly]
+every_seconds = 3600
+target = {workflow = {name = "x", tasks = [{key = "a", actor = "nobody"}]}}
+
+[schedules.right]
+every_seconds = 3600
+target = {task = {actor = "probe"}}
+"""
+
+
+def test_the_check_reports_a_missing_command_and_an_unknown_actor_of_a_schedule(tmp_path: Path) -> None:
+    file = tmp_path / "windlass.toml"
+    file.write_text(CHECKED)
+    checked = windlass("actors", "check", WINDLASS_CONFIG=str(file))
+    assert checked.returncode == 1
+    coder, nightly, hourly = checked.stderr.splitlines()
+    assert coder.startswith(f"windlass: {file}: [agents.coder] command: there is no program not-a-program in /")
+    assert nightly.startswith("windlass: [schedules.nightly]: /actor: no actor is called sumarize; did you mean `summ")
+    assert hourly.startswith("windlass: [schedules.hourly]: /tasks/0/actor: no actor is called nobody")

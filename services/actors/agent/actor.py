@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import shutil
 import tempfile
 import time
 from dataclasses import dataclass
@@ -37,7 +36,6 @@ from windlass.shared.toml_tables import AgentLimits, AgentSettings
 
 log = logging.getLogger("actors.agent")
 
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 EARLIER_OUTPUT_BYTES = 65_536
 DRAIN_SECONDS = 0.2
 LISTEN_SECONDS = 0.1
@@ -139,7 +137,7 @@ class Agent:
 
     def _order(self, context: Context, job: Job) -> Order:
         environment = {
-            "PATH": PATH,
+            "PATH": job.settings.path,
             "HOME": str(job.place),
             "LANG": "C.UTF-8",
             "TMPDIR": str(job.place / "tmp"),
@@ -148,7 +146,7 @@ class Agent:
             **own_mark(),
         }
         program, *arguments = (each.replace("{task_id}", str(context.task_id)) for each in job.settings.command)
-        found = shutil.which(program, path=environment["PATH"])
+        found = job.settings.find(program)
         if found is None:
             raise InvalidInput(f"agent {job.name} cannot be started: there is no program {program}")
         command = (os.path.abspath(found), *arguments)  # noqa: PTH100 - links are to be kept
