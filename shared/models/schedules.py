@@ -69,6 +69,8 @@ class Schedule(SQLModel, table=True):
     created_at: datetime = moment(optional=False)
     updated_at: datetime = moment(optional=False)
     deleted_at: datetime | None = moment()
+    pause_note: str | None = None
+    """What the person who paused it wrote; earlier function sets leave it behind when they resume a schedule."""
 
 
 class ScheduleRun(SQLModel, table=True):

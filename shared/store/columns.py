@@ -330,6 +330,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "created_at": "timestamp with time zone",
         "updated_at": "timestamp with time zone",
         "deleted_at": "timestamp with time zone",
+        "pause_note": "varchar",
     },
     "server_secrets": {
         "name": "varchar",

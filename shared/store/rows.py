@@ -386,6 +386,7 @@ class ScheduleRow(Record):
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None
+    pause_note: str | None
 
 
 class ScheduleEventRow(Record):

@@ -96,6 +96,7 @@ def test_a_command_becomes_the_process_that_it_names(empty_database_url: str) ->
     assert migrated.returncode == 0, migrated.stderr
     execute(empty_database_url, "SELECT task_id FROM tasks")
 
+
 CHECKED = """
 [agents.coder]
 command = ["not-a-program", "--json"]

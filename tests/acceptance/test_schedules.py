@@ -148,9 +148,21 @@ def test_paused_it_starts_nothing_but_what_is_asked_for(client: Client) -> None:
     make(client, "sleeping")
     paused = call(client, "POST", "/sleeping/pause", {"reason": "holiday"})
     assert (paused["state"], paused["pause_reason"], paused["next_at"]) == ("paused", "asked-for", None)
+    assert call(client, "GET", "/sleeping")["pause_note"] == "holiday"
     assert "sleeping" in {each["name"] for each in call(client, "GET", state="paused")["items"]}
     assert call(client, "POST", "/sleeping/trigger", status=202)["outcome"] == "started"
-    assert call(client, "POST", "/sleeping/resume")["state"] == "active"
+    resumed = call(client, "POST", "/sleeping/resume")
+    assert (resumed["state"], resumed["pause_note"]) == ("active", None)
+
+
+def test_the_reason_of_a_pause_is_shown_and_audited(
+    windlass: Windlass, client: Client, environment: dict[str, str], run: Run
+) -> None:
+    make(client, "on-holiday")
+    paused = run("schedules", "pause", "on-holiday", "--reason", "closed until Monday").out
+    assert "state\tpaused: closed until Monday\n" in paused
+    assert "; closed until Monday\n" in run("schedules").out
+    assert "closed until Monday" in run("audit", "--action", "schedule.pause", "--limit", "1").out
 
 
 def test_the_revoked_key_of_its_owner_pauses_it(client: Client) -> None:
@@ -246,7 +258,7 @@ def test_the_command_line_says_it_in_words_and_shows_what_became_of_each(run: Ru
     ]
     filled = run("schedules", "backfill", "report", "2025-06-02T00:00Z", "2025-06-03T00:00Z")
     assert (filled.code, filled.rows[1][:2]) == (0, ["2025-06-02 00:30:00Z", "started"])
-    assert dict(run("schedules", "pause", "site", "--reason", "holiday").rows)["state"] == "paused: asked-for"
+    assert dict(run("schedules", "pause", "site", "--reason", "holiday").rows)["state"] == "paused: holiday"
     assert run("schedules", "list", "--state", "paused").rows[1][0] == "site"
     assert run("schedules", "resume", "site", "-o", "json").document["state"] == "active"
     for name in ("typed", "report", "site"):

@@ -4,6 +4,7 @@ from itertools import islice
 from typing import Any
 
 from windlass.shared.schedules.times import in_words
+from windlass.shared.schedules.words import ScheduleState
 from windlass.shared.store.rows import ScheduleRunRow
 from windlass.shared.store.schedules.reading import Read, rule_of
 
@@ -24,6 +25,7 @@ def schedule_document(row: Read) -> dict[str, Any]:
     times = rule.after(max(row.read_at, row.last_due_at)) if row.next_due_at is not None else iter(())
     return {
         **{name: row[name] for name in SHOWN},
+        "pause_note": row.pause_note if row.state == ScheduleState.PAUSED else None,
         "words": in_words(rule),
         "next_times": list(islice(times, NEXT)),
     }

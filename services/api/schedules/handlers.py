@@ -18,6 +18,7 @@ from windlass.services.api.schedules.schemas import NewSchedule, ScheduleChange
 from windlass.services.api.schedules.writing import prepared
 from windlass.services.api.tasks.handlers import Asked
 from windlass.shared.schedules.words import ScheduleState
+from windlass.shared.scrubbing import scrub
 from windlass.shared.store.schedules import changing, reading
 from windlass.shared.store.schedules.reading import Read
 
@@ -98,8 +99,10 @@ async def delete_schedule(request: Asked, state: State, schedule: Named, reason:
 @post("/schedules/{schedule:str}/pause", status_code=200)
 async def pause_schedule(request: Asked, state: State, schedule: Named) -> dict[str, Any]:
     """Nothing is started until it is resumed. Again is fine."""
-    row = await changeable_schedule(request, state, schedule, "pause", reason=await read_reason(request))
-    return still_there(await changing.pause(state.pool, row.schedule_id), schedule)
+    reason = await read_reason(request)
+    row = await changeable_schedule(request, state, schedule, "pause", reason=reason)
+    note = None if reason is None else scrub(reason)
+    return still_there(await changing.pause(state.pool, row.schedule_id, note), schedule)
 
 
 @post("/schedules/{schedule:str}/resume", status_code=200)

@@ -39,12 +39,12 @@ async def visible_schedule(state: State, caller: Caller, said: str) -> Read:
 async def changeable_schedule(
     request: Asked, state: State, said: str, action: str, *, reason: str | None = None, defines: bool = False
 ) -> Read:
-    """The same, for whoever is about to change it: an operator's hand on somebody else's is written down first. What
-    stands in the configuration is changed there."""
+    """Returns a schedule that the caller may change. An operator's change of another user's schedule, or with a reason,
+    goes to the audit log first. A schedule of the configuration is changed there."""
     require_writer(request.user)
     row = await visible_schedule(state, request.user, said)
     if defines and row.declared_by is not None:
         raise Problem(409, "schedule-declared", f"it stands in {row.declared_by}: change it there")
-    if row.user_id != request.user.user_id:
+    if row.user_id != request.user.user_id or reason is not None:
         await audit(request, f"schedule.{action}", row.schedule_id, {"owner": row.user_id}, reason=reason)
     return row

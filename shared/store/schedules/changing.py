@@ -93,13 +93,16 @@ async def change(db: Database, schedule_id: UUID, wanted: NewSchedule, *, now: d
     raise Busy
 
 
-async def pause(db: Database, schedule_id: UUID, *, now: datetime | None = None) -> Read | None:
-    """Nothing is started from here on; again changes nothing."""
+async def pause(
+    db: Database, schedule_id: UUID, note: str | None = None, *, now: datetime | None = None
+) -> Read | None:
+    """Starts nothing from here on. A schedule that is paused already stays as it is, with its note."""
 
     def fields(row: Read) -> Mapping[str, Any] | None:
         if row.state == ScheduleState.PAUSED:
             return None
-        return {"state": "paused", "pause_reason": PauseReason.ASKED_FOR, "next_due_at": None, "next_at": None}
+        why = {"pause_reason": PauseReason.ASKED_FOR, "pause_note": note}
+        return {"state": "paused", **why, "next_due_at": None, "next_at": None}
 
     return await _move(db, schedule_id, Change.PAUSE, fields, now)
 
@@ -110,7 +113,7 @@ async def resume(db: Database, schedule_id: UUID, *, now: datetime | None = None
     def fields(row: Read) -> Mapping[str, Any] | None:
         if row.state == ScheduleState.ACTIVE:
             return None
-        return {"state": "active", "pause_reason": None, "failures": 0}
+        return {"state": "active", "pause_reason": None, "pause_note": None, "failures": 0}
 
     return await _move(db, schedule_id, Change.RESUME, fields, now)
 

@@ -38,13 +38,14 @@ export function reasonOf({ reason }: Pick<ScheduleRun, "reason">): string {
 }
 
 /** Why it stands still, and what makes it go on. */
-export function pauseOf({ state, pause_reason, failures }: Schedule): string {
+export function pauseOf({ state, pause_reason, pause_note, failures }: Schedule): string {
   if (state !== "paused") return "";
   if (pause_reason === "failures")
     return `${count(failures, "failure")} in a row paused it. Resume it when what it starts works again.`;
   if (pause_reason === "owner-has-no-key")
     return "It was paused because its owner has no key any more: give them one, and resume it.";
-  return "Somebody paused it. What is due meanwhile is missed, and has its rows.";
+  const why = pause_note ? `It was paused: ${pause_note}.` : "It was paused.";
+  return `${why} Each due time until it is resumed is recorded as missed.`;
 }
 
 const ENDS: Readonly<Record<string, Word>> = {

@@ -29,6 +29,7 @@ class Schedule(Document, frozen=True, kw_only=True):
     pause_after_failures: int | None = None
     state: ScheduleState = "active"
     pause_reason: str | None = None
+    pause_note: str | None = None
     failures: int = 0
     next_due_at: datetime | None = None
     next_at: datetime | None = None

@@ -29,6 +29,7 @@ class ScheduleDocument(Document):
     pause_reason: Annotated[
         str | None, Field(description="`asked-for`, `failures` or `owner-has-no-key`; null while it is active.")
     ]
+    pause_note: Annotated[str | None, Field(description="The `reason` that was given when it was paused.")]
     failures: Annotated[int, Field(description="In a row.")]
     next_due_at: datetime | None
     next_at: Annotated[datetime | None, Field(description="With its jitter.")]

@@ -61,11 +61,16 @@ def run_facts(run: ScheduleRun) -> Facts:
 
 
 def standing(schedule: Schedule) -> str:
-    return known(schedule.words) if schedule.state == "active" else f"{schedule.words}; {schedule.pause_reason}"
+    return known(schedule.words) if schedule.state == "active" else f"{schedule.words}; {paused_because(schedule)}"
 
 
 def standing_of(schedule: Schedule) -> str:
-    return f"paused: {schedule.pause_reason}" if schedule.state == "paused" else schedule.state
+    return f"paused: {paused_because(schedule)}" if schedule.state == "paused" else schedule.state
+
+
+def paused_because(schedule: Schedule) -> str:
+    """The words of the person who paused it, or else the API's own."""
+    return known(schedule.pause_note or schedule.pause_reason)
 
 
 def started(schedule: Schedule) -> str:
