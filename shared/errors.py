@@ -146,6 +146,10 @@ class InvalidStep(PermanentError):
     """The actor calls two steps by one name, or one comes to what cannot be kept: a mistake in its code."""
 
 
+class NotAwaited(PermanentError):
+    """An `await` is missing in the actor: a coroutine stands where a value should, or a step never ran."""
+
+
 class Expired(PermanentError):
     """The task was older than its `max_age_seconds` before it could start."""
 

@@ -10,6 +10,7 @@ from windlass.services.actors.isolation.attempts import Isolated
 from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.context.context import Context
 from windlass.services.actors.worker.ending.refusals import refusal_of
+from windlass.shared.actors.awaiting import remember_where_coroutines_are_made
 from windlass.shared.actors.loading import Loaded, LoadedActor
 from windlass.shared.actors.versions import Version
 from windlass.shared.concerns import Concern
@@ -52,6 +53,7 @@ class Worker:
             arguments = self._arguments(context, context)
         except Misfit as error:
             raise self._refusal(context, error) from None
+        remember_where_coroutines_are_made()
         try:
             return plain(self.call(**arguments))
         except self.throws as error:
@@ -59,14 +61,20 @@ class Worker:
 
     async def run_async(self, context: Context) -> Any:
         """The same of a coroutine, on the loop."""
+        inside = AsyncAttempt(context)
         try:
-            arguments = self._arguments(context, AsyncAttempt(context))
+            arguments = self._arguments(context, inside)
         except Misfit as error:
             raise await context.in_a_thread(self._refusal, context, error) from None
+        remember_where_coroutines_are_made()
         try:
-            return plain(await self.call(**arguments))
+            result = await self.call(**arguments)
+            inside.expected.check()
+            return plain(result)
         except self.throws as error:
             raise Thrown(error) from error
+        finally:
+            inside.expected.close()
 
     def _arguments(self, context: Context, seen_from_inside: Any) -> dict[str, Any]:
         """It was accepted by what was known of the actor then, which may have been another version. What stands in it

@@ -10,9 +10,11 @@ from typing import Any
 
 import msgspec
 
+from windlass.shared.actors.awaiting import refuse_awaitables
 from windlass.shared.errors import InvalidStep, ResultTooDeep, ResultTooLarge
 from windlass.shared.scrubbing import withhold, withhold_label
 from windlass.shared.storable import is_deeper_than, storable, storable_text
+from windlass.typed_json import DoesNotFit, Unreadable, as_document, promised_by, read_as
 
 LARGEST_BYTES = 1_000_000
 """Of all that a task's steps have come to, as JSON."""
@@ -54,9 +56,13 @@ class StepBook:
             message = f"step {name!r} came to JSON that is nested more than {DEEPEST_LEVELS} levels deep"
             raise ResultTooDeep(message, step=name, limit_levels=DEEPEST_LEVELS)
         try:
-            written = msgspec.json.encode(withhold(storable(result)))
+            written = msgspec.json.encode(withhold(storable(as_document(result))))
         except (TypeError, ValueError, RecursionError, OverflowError) as error:
-            message = f"step {name!r} came to something that is no JSON ({error}): return text, numbers, lists, dicts"
+            refuse_awaitables(result, f"the result of step {name!r}")
+            message = (
+                f"step {name!r} returned something that JSON cannot hold ({error}): return text, numbers, lists, "
+                "dicts, dataclasses or pydantic models"
+            )
             raise InvalidStep(message, step=name) from error
         with self._lock:
             before = sum(self._sizes.values())
@@ -72,10 +78,62 @@ class StepBook:
         return written
 
 
-def as_kept(written: bytes) -> Any:
-    """What a later attempt would be given. The first is given the same, so that a tuple which becomes a list does so
-    at once, and not only after a crash."""
-    return msgspec.json.decode(written)
+class Call:
+    """One call of a step's function, whose result the actor is given as the function's annotation promises it."""
+
+    def __init__(self, name: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._name = name
+        self._function = function
+        self._unreadable: Unreadable | None = None
+        try:
+            self._promised = promised_by(function, arguments)
+        except Unreadable as error:
+            self._promised, self._unreadable = Any, error
+
+    def result(self, written: bytes, returned: Any) -> Any:
+        """What a later attempt would be given, too: the first must not see another type, or a bug would show only after
+        a crash. Called before `written` is stored."""
+        document = msgspec.json.decode(written)
+        try:
+            result = self._read(document)
+        except DoesNotFit as error:
+            message = (
+                f"step {self._name!r} returned a value that does not fit the return annotation of {self._called()}: "
+                f"{error}. It is not stored; change the annotation or the value"
+            )
+            raise InvalidStep(message, step=self._name) from None
+        if self._unreadable is not None and document != returned:
+            message = (
+                f"step {self._name!r}: the result cannot be given to a later attempt as the type that {self._called()} "
+                f"is annotated with: {self._unreadable}. Return plain JSON, a dataclass or a pydantic model, and "
+                "import the annotation outside `if TYPE_CHECKING:`"
+            )
+            raise InvalidStep(message, step=self._name)
+        return result
+
+    def stored(self, document: Any) -> Any:
+        """The result of an earlier attempt."""
+        try:
+            return self._read(document)
+        except DoesNotFit as error:
+            message = (
+                f"the stored result of step {self._name!r} does not fit the return annotation of {self._called()}: "
+                f"{error}. An earlier attempt stored it; restore the annotation, or rename the step to run it again"
+            )
+            raise InvalidStep(message, step=self._name) from None
+
+    def _read(self, document: Any) -> Any:
+        try:
+            return read_as(document, self._promised)
+        except Unreadable as error:
+            self._unreadable = error
+            return document
+
+    def _called(self) -> str:
+        called = inspect.unwrap(self._function)
+        code = getattr(called, "__code__", None)
+        name = getattr(called, "__qualname__", type(called).__name__)
+        return name if code is None else f"{name} ({code.co_filename}:{code.co_firstlineno})"
 
 
 @contextmanager
@@ -96,6 +154,8 @@ def step_under_way() -> str:
 def is_async(function: Callable[..., Any]) -> bool:
     while isinstance(function, functools.partial):
         function = function.func
+    if getattr(function, "is_awaited", False):
+        return True
     return any(inspect.iscoroutinefunction(each) for each in (inspect.unwrap(function), type(function).__call__))
 
 

@@ -3,7 +3,10 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -35,7 +38,7 @@ def task_id(engine_url: str) -> UUID:
     return ask(engine_url, lambda engine: engine.submit())
 
 
-def never() -> None:
+def never() -> Any:
     raise AssertionError("a finished step runs again")
 
 
@@ -56,6 +59,23 @@ def test_a_later_attempt_is_given_what_an_earlier_one_came_to(worker: Worker, ta
     assert all(each.keys() == {"name", "attempt", "elapsed_ms"} for each in told)
     rows = ask(worker.engine_url, lambda engine: finished_steps(engine.pool, task_id))
     assert [(row.name, row.attempt) for row in rows] == [("draft", 1), ("nothing", 2)]
+
+
+@dataclass
+class Size:
+    width: int
+    measured_at: datetime
+
+
+def measure() -> tuple[Size, ...]:
+    return (Size(3, datetime(2026, 11, 18, tzinfo=UTC)),)
+
+
+def test_a_result_has_its_annotated_type_in_each_attempt(worker: Worker, task_id: UUID) -> None:
+    first = worker.claim(task_id)
+    assert first.step("measure", measure) == measure()
+    assert worker.kept(task_id) == {"measure": [{"width": 3, "measured_at": "2026-11-18T00:00:00Z"}]}
+    assert worker.take_back(first).step("measure", measure) == measure()
 
 
 def test_the_first_attempt_looks_for_nothing_and_a_later_one_once(worker: Worker, task_id: UUID) -> None:

@@ -8,7 +8,7 @@ import sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 import msgspec
-from windlass.client.conversion import convert
+from windlass.typed_json import convert
 
 sys.setswitchinterval(1e-6)
 together = threading.Barrier(6)

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pydantic import BaseModel
 
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.context.context import Context, Stopped
@@ -298,9 +299,14 @@ def test_output_up_to_the_cap_is_kept_whole() -> None:
     assert [event["data"] for event in report.events] == [{"text": "1234567890"}]
 
 
+class Page(BaseModel):
+    number: int
+
+
 def test_a_result_may_be_as_large_as_the_cap_and_no_larger() -> None:
     settings = Settings(largest_result_bytes=1000)
     assert fitting("x" * 998, settings) == "x" * 998
+    assert fitting([Page(number=1)], settings) == [{"number": 1}]
     with pytest.raises(ResultTooLarge, match="1,001 bytes"):
         fitting("x" * 999, settings)
 

@@ -11,10 +11,10 @@ import pytest
 from pydantic import BaseModel
 
 from windlass import AsyncClient, Client, Context, Task, UnreadableAnswer, actor
-from windlass.client.conversion import plain
 from windlass.client.declared import asked_for, fields_of_a_call, with_its_result
 from windlass.client.errors import NotConfigured
 from windlass.client.target import Target
+from windlass.typed_json import plain
 
 
 class Order(BaseModel):

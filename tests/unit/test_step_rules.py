@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from windlass.shared.actors import step_rules
-from windlass.shared.actors.step_rules import StepBook, as_kept, inside, step_under_way
+from windlass.shared.actors.step_rules import StepBook, inside, step_under_way
 from windlass.shared.errors import InvalidStep, ResultTooDeep, ResultTooLarge
 
 
@@ -24,8 +24,8 @@ def test_a_name_is_short_text(name: Any) -> None:
         StepBook().begin(name)
 
 
-def test_what_is_no_json_is_told_with_the_step() -> None:
-    with pytest.raises(InvalidStep, match=r"step 'ask' came to something that is no JSON .*object"):
+def test_a_result_that_json_cannot_hold_names_the_step() -> None:
+    with pytest.raises(InvalidStep, match=r"step 'ask' returned something that JSON cannot hold .*object"):
         StepBook().fit("ask", object())
 
 
@@ -46,7 +46,7 @@ def test_all_steps_together_have_a_cap() -> None:
     assert refused.value.details == {
         "step": "two", "size_bytes": 200_002, "before_bytes": 900_004, "limit_bytes": 1_000_000,
     }  # fmt: skip
-    assert as_kept(book.fit("three", (1, 2))) == [1, 2], "what fits is still kept"
+    assert book.fit("three", (1, 2)) == b"[1,2]", "what fits is still kept"
 
 
 @pytest.mark.parametrize("function", [later, functools.partial(later), Later(), asyncio.to_thread])

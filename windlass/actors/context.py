@@ -5,7 +5,7 @@
 checker in all places, for those who want it to.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from logging import Logger, LoggerAdapter
 from types import NoneType, UnionType
 from typing import Any, ParamSpec, Protocol, TypeVar, Union, get_args, get_origin, overload
@@ -69,11 +69,12 @@ class Context(_Reporting, Protocol):
     @overload
     def step(
         self, name: str, fn: Callable[P, Awaitable[T]], /, *arguments: P.args, **options: P.kwargs
-    ) -> Awaitable[T]: ...
+    ) -> Coroutine[Any, Any, T]: ...
     @overload
     def step(self, name: str, fn: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T: ...
     def step(self, name: str, fn: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        """Calls `fn`, and keeps its result before it returns: a later attempt is given it instead of a call."""
+        """Calls `fn` and stores its result before it returns. A later attempt gets the stored result instead of a
+        call. Both get it as the type that `fn` is annotated with."""
 
     def sleep(self, seconds: float) -> Any:
         """Waits, unless the attempt is told to stop or its time is up."""
@@ -93,19 +94,22 @@ class AsyncContext(_Reporting, Protocol):
 
     def step(
         self, name: str, fn: Callable[P, Awaitable[T]], /, *arguments: P.args, **options: P.kwargs
-    ) -> Awaitable[T]:
-        """Calls `fn`, and keeps its result before it returns: a later attempt is given it instead of a call."""
+    ) -> Coroutine[Any, Any, T]:
+        """Calls `fn` and stores its result before it returns. A later attempt gets the stored result instead of a
+        call. Both get it as the type that `fn` is annotated with."""
 
-    def sleep(self, seconds: float) -> Awaitable[None]:
+    def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
         """Waits, unless the attempt is told to stop or its time is up."""
 
-    def rate(self) -> Awaitable[None]:
+    def rate(self) -> Coroutine[Any, Any, None]:
         """Takes a place in the provider's rate: before each call but the first, whose place is the claim's."""
 
-    def submit(self, actor: Any, payload: Mapping[str, Any] | None = None, /, **options: Any) -> Awaitable[Any]:
+    def submit(
+        self, actor: Any, payload: Mapping[str, Any] | None = None, /, **options: Any
+    ) -> Coroutine[Any, Any, Any]:
         """Makes a child of this task, once over all attempts."""
 
-    def store_file(self, data: Any, /, **options: Any) -> Awaitable[Any]:
+    def store_file(self, data: Any, /, **options: Any) -> Coroutine[Any, Any, Any]:
         """Keeps a file, and gives its `content_id`."""
 
 

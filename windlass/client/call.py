@@ -6,9 +6,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from windlass.client.conversion import convert, plain
 from windlass.client.errors import UnreadableAnswer
 from windlass.client.task import Listing
+from windlass.typed_json import convert, plain
 
 T = TypeVar("T")
 Item = TypeVar("Item")

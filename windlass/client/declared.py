@@ -6,10 +6,10 @@ from typing import Any, Final, Protocol, TypeVar, cast, get_type_hints
 
 import msgspec
 
-from windlass.client.conversion import convert
 from windlass.client.errors import UnreadableAnswer
 from windlass.client.options import SubmitOptions
 from windlass.client.task import Task
+from windlass.typed_json import DoesNotFit, Unreadable, promised_by, read_as
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -86,22 +86,14 @@ def with_its_result(actor: str | Declared[Any], task: Task) -> Task:
     if isinstance(actor, str) or task.result is None:
         return task
     try:
-        promised = get_type_hints(actor.called).get("return", Any)
-        return msgspec.structs.replace(task, result=convert(task.result, promised, _read_foreign))
-    except msgspec.ValidationError as error:
+        return msgspec.structs.replace(task, result=read_as(task.result, promised_by(actor.called)))
+    except DoesNotFit as error:
         raise UnreadableAnswer(
             f"task {task.task_id} has completed, and its result is not what {actor.name} promises: {error}; "
             "`get` has it as it is"
         ) from error
-    except (NameError, TypeError, NotImplementedError):
+    except Unreadable:
         return task  # an annotation that nobody can read documents by says nothing
-
-
-def _read_foreign(kind: Any, document: Any) -> Any:
-    """A type that msgspec does not know: pydantic's are asked themselves."""
-    if hasattr(kind, "model_validate"):
-        return kind.model_validate(document)
-    raise NotImplementedError(kind)
 
 
 def _one_model(actor: Declared[Any], given: Mapping[str, Any]) -> Mapping[str, Any]:

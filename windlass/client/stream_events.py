@@ -5,9 +5,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from windlass.client.conversion import convert
 from windlass.client.errors import UnreadableAnswer
 from windlass.client.task import Document, Progress, Status, TaskError
+from windlass.typed_json import convert
 
 E = TypeVar("E")
 

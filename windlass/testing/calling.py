@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from windlass.shared.actors.awaiting import refuse_awaitables
 from windlass.shared.actors.step_rules import is_async
 from windlass.shared.errors import InvalidInput
 
@@ -70,4 +71,5 @@ def as_json_has_it(value: Any) -> Any:
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        refuse_awaitables(value, "what should be JSON")
         raise InvalidInput(f"a payload is JSON, and this is none: {error}") from error

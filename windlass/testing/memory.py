@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4, uuid5
 
+import msgspec
+
 from windlass.shared.actors import step_rules
-from windlass.shared.actors.step_rules import StepBook, as_kept, inside, step_under_way
+from windlass.shared.actors.step_rules import Call, StepBook, inside, step_under_way
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.errors import InvalidStep, PermanentError, TimedOut
@@ -127,32 +129,35 @@ class MemorySteps:
         name = self._book.begin(name)
         step_rules.refuse_async(name, function)
         self._context.check()
+        call = Call(name, function, arguments)
         if name in self._earlier:
-            return as_json_has_it(self._earlier[name])
+            return call.stored(as_json_has_it(self._earlier[name]))
         began = time.monotonic()
         with inside(name):
             result = step_rules.refuse_awaitable(name, function(*arguments, **options))
-        return self._keep(name, result, began)
+        return self._keep(call, name, result, began)
 
     async def run_async(self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         name = self._book.begin(name)
         step_rules.refuse_plain(name, function)
         self._context.check()
+        call = Call(name, function, arguments)
         if name in self._earlier:
-            return as_json_has_it(self._earlier[name])
+            return call.stored(as_json_has_it(self._earlier[name]))
         began = time.monotonic()
         with inside(name):
             result = await function(*arguments, **options)
-        return self._keep(name, result, began)
+        return self._keep(call, name, result, began)
 
-    def _keep(self, name: str, result: Any, began: float) -> Any:
+    def _keep(self, call: Call, name: str, result: Any, began: float) -> Any:
         written = self._book.fit(name, result)
+        answer = call.result(written, result)
         kept = self._context.kept
         elapsed_ms = round((time.monotonic() - began) * 1000)
-        kept.steps[name] = Step(name, kept.attempt, elapsed_ms, as_kept(written))
+        kept.steps[name] = Step(name, kept.attempt, elapsed_ms, msgspec.json.decode(written))
         kept.tell("step", name=name, attempt=kept.attempt, elapsed_ms=elapsed_ms)
         self._context.check()
-        return as_kept(written)
+        return answer
 
 
 class MemoryChildren:

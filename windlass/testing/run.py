@@ -9,11 +9,13 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
+from windlass.shared.actors.awaiting import Expected, coroutines_remembered, refuse_awaitables
 from windlass.shared.scrubbing import withhold
 from windlass.shared.storable import storable
 from windlass.testing.calling import Called, called
 from windlass.testing.memory import Kept, MemoryMachine, Step
 from windlass.testing.views import Accidents, AsyncView, Crashed, View
+from windlass.typed_json import as_document
 
 NEEDED_TO_READ = {"pydantic", "pydantic_core"}
 
@@ -190,19 +192,25 @@ class Run:
         return asyncio.CancelledError()
 
     def _call(self, context: Any) -> Any:
-        view = (AsyncView if self._called.is_async else View)(context, self._accidents)
-        arguments = self._called.arguments(self._payload, view)
         if not self._called.is_async:
-            return self._called.function(**arguments)
-        return _run_apart(self._awaited(arguments)) if _in_a_loop() else asyncio.run(self._awaited(arguments))
+            arguments = self._called.arguments(self._payload, View(context, self._accidents))
+            with coroutines_remembered():
+                return self._called.function(**arguments)
+        view = AsyncView(context, self._accidents)
+        work = self._awaited(self._called.arguments(self._payload, view), view.expected)
+        return _run_apart(work) if _in_a_loop() else asyncio.run(work)
 
-    async def _awaited(self, arguments: dict[str, Any]) -> Any:
+    async def _awaited(self, arguments: dict[str, Any], expected: Expected) -> Any:
         task = asyncio.current_task()
         assert task is not None
         self._working = asyncio.get_running_loop(), task
         try:
-            return await self._called.function(**arguments)
+            with coroutines_remembered():
+                result = await self._called.function(**arguments)
+            expected.check()
+            return result
         finally:
+            expected.close()
             self._working = None
 
 
@@ -234,11 +242,10 @@ def _run_apart(work: Any) -> Any:
 
 
 def _fitting(result: Any) -> Any:
-    if hasattr(result, "model_dump"):
-        result = result.model_dump(mode="json")
     try:
-        return msgspec.json.decode(msgspec.json.encode(withhold(storable(result))))
+        return msgspec.json.decode(msgspec.json.encode(withhold(storable(as_document(result)))))
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        refuse_awaitables(result, "the result")
         raise ValueError(f"what the function returned cannot be stored: {error}") from error
 
 

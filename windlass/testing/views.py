@@ -3,10 +3,14 @@ for."""
 
 import asyncio
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
+from windlass.shared.actors.awaiting import Expected, awaited
 from windlass.shared.actors.step_rules import is_async
+
+T = TypeVar("T")
+Awaited = Coroutine[Any, Any, T]
 
 
 class Crashed(BaseException):
@@ -71,22 +75,35 @@ class View:
 class AsyncView(View):
     """In an `async def` function."""
 
-    async def step(self, name: str, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
+    def __init__(self, context: Any, accidents: Accidents) -> None:
+        super().__init__(context, accidents)
+        self.expected = Expected()
+
+    @awaited
+    def step(self, name: str, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Awaited[Any]:
+        return self.expected.expect(
+            f"context.step({name!r}, …)", lambda: self._step(name, function, *arguments, **options)
+        )
+
+    async def _step(self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         result = await self.steps.run_async(name, self._accidents.cut_off(name, function), *arguments, **options)
         self._accidents.reached(name)
         self.check()
         return result
 
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.to_thread(self.__getattr__("sleep"), seconds)
+    @awaited
+    def sleep(self, seconds: float) -> Awaited[None]:
+        asleep = functools.partial(asyncio.to_thread, self.__getattr__("sleep"), seconds)
+        return self.expected.expect(f"context.sleep({seconds!r})", asleep)
 
-    async def rate(self) -> None:
-        await asyncio.to_thread(self.__getattr__("rate"))
+    @awaited
+    def rate(self) -> Awaited[None]:
+        return self.expected.expect("context.rate()", functools.partial(asyncio.to_thread, self.__getattr__("rate")))
 
-    async def submit(self, actor: Any, payload: Any = None, /, **options: Any) -> str:
-        child: str = await self.children.submit_async(actor, payload, options)
-        return child
+    @awaited
+    def submit(self, actor: Any, payload: Any = None, /, **options: Any) -> Awaited[str]:
+        return self.expected.expect("context.submit(…)", lambda: self.children.submit_async(actor, payload, options))
 
-    async def store_file(self, data: Any, /, *, media_type: str | None = None) -> str:
-        content_id: str = await self.files.store_async(data, media_type)
-        return content_id
+    @awaited
+    def store_file(self, data: Any, /, *, media_type: str | None = None) -> Awaited[str]:
+        return self.expected.expect("context.store_file(…)", lambda: self.files.store_async(data, media_type))

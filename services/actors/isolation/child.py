@@ -11,16 +11,18 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
-from windlass.actors.payload import Misfit, payload_of, plain
+from windlass.actors.payload import Misfit, payload_of
 from windlass.services.actors.isolation.context import IsolatedContext
 from windlass.services.actors.isolation.errors_told import as_told
 from windlass.services.actors.isolation.frames import TooLong
 from windlass.services.actors.isolation.line import Line
 from windlass.services.actors.worker.context.async_context import AsyncAttempt
+from windlass.shared.actors.awaiting import refuse_awaitables, remember_where_coroutines_are_made
 from windlass.shared.actors.finding import find
 from windlass.shared.actors.importing import NotLoaded
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import InvalidInput, ResultTooDeep, ResultTooLarge, SubprocessFailed
+from windlass.typed_json import as_document
 
 
 def main() -> None:
@@ -70,17 +72,30 @@ def _attempt(order: dict[str, Any], context: IsolatedContext) -> dict[str, Any]:
         throws = actor.throws
         arguments = payload.arguments(order["payload"])
         call = actor.fn() if actor.is_class else actor.fn
+        inside = AsyncAttempt(context)  # type: ignore[arg-type]
         if payload.context is not None:
-            arguments[payload.context] = AsyncAttempt(context) if actor.is_async else context  # type: ignore[arg-type]
+            arguments[payload.context] = inside if actor.is_async else context
         context.check()
+        remember_where_coroutines_are_made()
         answer = call(**arguments)
-        return {"result": plain(_awaited(answer, context) if actor.is_async else answer)}
+        result = _awaited(answer, context) if actor.is_async else answer
+        inside.expected.check()
+        return {"result": _as_document(result)}
     except Misfit as error:
         return {"error": as_told(InvalidInput(f"in its own process the actor does not take its payload: {error}"))}
     except throws as error:
         return {"error": as_told(error), "thrown": True}
     except BaseException as error:  # noqa: BLE001 - the attempt ends with it, over there
         return {"error": as_told(error)}
+
+
+def _as_document(result: Any) -> Any:
+    """It crosses to the worker as JSON."""
+    refuse_awaitables(result, "the result")
+    try:
+        return as_document(result)
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return result  # told apart where it is sent
 
 
 def _loaded(order: dict[str, Any]) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from windlass.services.actors.isolation.line import Line
 from windlass.services.actors.worker.context.steps import Steps
+from windlass.shared.actors.awaiting import refuse_awaitables
 from windlass.shared.actors.step_rules import step_under_way
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import InvalidInput, TimedOut
@@ -59,6 +60,7 @@ class IsolatedContext:
         self._line.tell("output", text=text, stream=stream)
 
     def save(self, checkpoint: Any) -> None:
+        refuse_awaitables(checkpoint, "the checkpoint")
         self._line.tell("save", checkpoint=checkpoint)
 
     def usage(self, **figures: float | None) -> None:

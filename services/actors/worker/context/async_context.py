@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from windlass.shared.actors.awaiting import Expected, awaited
+
 if TYPE_CHECKING:
     from windlass.services.actors.worker.context.context import Context
     from windlass.services.actors.worker.writing.gathered_calls import CallOfMany
@@ -19,6 +21,7 @@ class AsyncAttempt:
 
     def __init__(self, context: "Context") -> None:
         self._context = context
+        self.expected = Expected()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
@@ -51,7 +54,11 @@ class AsyncAttempt:
             this.cancel()
         return doing.result()
 
-    async def sleep(self, seconds: float) -> None:
+    @awaited
+    def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
+        return self.expected.expect(f"context.sleep({seconds!r})", lambda: self._sleep(seconds))
+
+    async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
         self._context.check()
 
@@ -75,14 +82,24 @@ class AsyncAttempt:
         context.check()
         return nudged
 
-    async def rate(self) -> None:
-        await self._context.rate_async()
+    @awaited
+    def rate(self) -> Coroutine[Any, Any, None]:
+        return self.expected.expect("context.rate()", self._context.rate_async)
 
-    async def step(self, name: str, fn: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        return await self._context.steps.run_async(name, fn, *arguments, **options)
+    @awaited
+    def step(self, name: str, fn: Callable[..., Any], /, *arguments: Any, **options: Any) -> Coroutine[Any, Any, Any]:
+        return self.expected.expect(
+            f"context.step({name!r}, …)", lambda: self._context.steps.run_async(name, fn, *arguments, **options)
+        )
 
-    async def submit(self, actor: Any, payload: Mapping[str, Any] | None = None, /, **options: Any) -> str:
-        return await self._context.children.submit_async(actor, payload, options)
+    @awaited
+    def submit(
+        self, actor: Any, payload: Mapping[str, Any] | None = None, /, **options: Any
+    ) -> Coroutine[Any, Any, str]:
+        return self.expected.expect(
+            "context.submit(…)", lambda: self._context.children.submit_async(actor, payload, options)
+        )
 
-    async def store_file(self, data: Any, /, *, media_type: str | None = None) -> str:
-        return await self._context.files.store_async(data, media_type)
+    @awaited
+    def store_file(self, data: Any, /, *, media_type: str | None = None) -> Coroutine[Any, Any, str]:
+        return self.expected.expect("context.store_file(…)", lambda: self._context.files.store_async(data, media_type))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 from pydantic import ValidationError
 
+from windlass.shared.actors.awaiting import refuse_awaitables
 from windlass.shared.actors.new_task import NewTask
 from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.db import Database
@@ -89,6 +90,7 @@ def _as_json_has_it(value: Any) -> Any:
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        refuse_awaitables(value, "what a child is given")
         raise InvalidInput(f"what a child is given must be JSON: {error}") from error
 
 

@@ -20,6 +20,7 @@ from windlass.services.actors.worker.context.stored_files import StoredFiles
 from windlass.services.actors.worker.context.stored_steps import StoredSteps
 from windlass.services.actors.worker.context.unreported import Unreported
 from windlass.shared import db
+from windlass.shared.actors.awaiting import refuse_awaitables
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import TimedOut
 from windlass.shared.settings import Settings
@@ -139,6 +140,7 @@ class Context:
 
     def save(self, checkpoint: Any) -> None:
         """Keeps something that a later attempt can go on from."""
+        refuse_awaitables(checkpoint, "the checkpoint")
         self._unreported.checkpoint(checkpoint)
 
     @property

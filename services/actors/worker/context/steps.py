@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from windlass.shared.actors import step_rules
-from windlass.shared.actors.step_rules import StepBook, as_kept, inside
+from windlass.shared.actors.step_rules import Call, StepBook, inside
 
 
 class Attempt(Protocol):
@@ -52,17 +52,19 @@ class Steps:
         with self._loading:
             if self._earlier is None:
                 self._learn(self._kept.earlier())
+        call = Call(name, function, arguments)
         if self._is_finished(name):
-            return self._given(name)
+            return self._given(name, call)
         began = time.monotonic()
         with inside(name):
             result = step_rules.refuse_awaitable(name, function(*arguments, **options))
         written = self._book.fit(name, result)
+        answer = call.result(written, result)
         # Kept before anybody asks whether to stop: the work is done, and may have been paid for.
         if not self._kept.keep(name, written, _since(began)):
             self._context.stop("lost")
         self._context.check()
-        return as_kept(written)
+        return answer
 
     async def run_async(
         self, name: str, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any, **options: Any
@@ -74,16 +76,18 @@ class Steps:
         async with self._loading_on_the_loop:
             if self._earlier is None:
                 self._learn(await self._kept.earlier_async())
+        call = Call(name, function, arguments)
         if self._is_finished(name):
-            return self._given(name)
+            return self._given(name, call)
         began = time.monotonic()
         with inside(name):
             result = await function(*arguments, **options)
         written = self._book.fit(name, result)
+        answer = call.result(written, result)
         if not await self._kept.keep_async(name, written, _since(began)):
             self._context.stop("lost")
         self._context.check()
-        return as_kept(written)
+        return answer
 
     def _learn(self, earlier: dict[str, Any]) -> None:
         self._earlier = earlier
@@ -92,10 +96,10 @@ class Steps:
     def _is_finished(self, name: str) -> bool:
         return self._earlier is not None and name in self._earlier
 
-    def _given(self, name: str) -> Any:
+    def _given(self, name: str, call: Call) -> Any:
         assert self._earlier is not None
         self._kept.given_back()
-        return self._earlier[name]
+        return call.stored(self._earlier[name])
 
 
 def _since(began: float) -> int:

@@ -5,9 +5,11 @@ from typing import Any
 
 from windlass.services.actors.worker.context.context import Context
 from windlass.shared import db
+from windlass.shared.actors.awaiting import refuse_awaitables
 from windlass.shared.errors import ResultTooDeep, ResultTooLarge
 from windlass.shared.settings import Settings
 from windlass.shared.storable import is_deeper_than, storable
+from windlass.typed_json import as_document
 
 LITTLE_PIECES = 500
 LITTLE_CHARACTERS = 50_000
@@ -48,7 +50,8 @@ def fitting(result: Any, settings: Settings) -> Any:
     try:
         written = db.as_json(result)
     except db.Unstorable:
-        written = ""
+        refuse_awaitables(result, "the result")
+        written, result = "", _as_document(result)
     if not written or _wants_a_closer_look(written, settings.deepest_json):
         if is_deeper_than(result, deepest := settings.deepest_json):
             message = f"the result is JSON that is nested more than {deepest} levels deep, and no more can be kept"
@@ -62,6 +65,14 @@ def fitting(result: Any, settings: Settings) -> Any:
         message = f"the result has {size:,} bytes as JSON and {most:,} can be kept"
         raise ResultTooLarge(message, size_bytes=size, limit_bytes=most)
     return result
+
+
+def _as_document(result: Any) -> Any:
+    """Models that stand inside of lists and dataclasses as the JSON that they stand for."""
+    try:
+        return as_document(result)
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return result
 
 
 def _wants_a_closer_look(written: str, deepest: int) -> bool:
