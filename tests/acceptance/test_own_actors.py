@@ -82,6 +82,12 @@ async def translate(text: str, notes: str, seconds: float = 0, *, context: Async
 
 
 @actor
+async def forgets(*, context: AsyncContext) -> str:
+    context.step("draft", asyncio.sleep, 0)  # without await
+    return "done"
+
+
+@actor
 async def deaf(notes: str) -> None:
     note(notes, "began")
     while True:
@@ -177,6 +183,13 @@ def test_what_it_throws_is_not_tried_again(own: Windlass) -> None:
     assert (error["type"], error["kind"], error["message"]) == ("ValueError", "permanent", "there is nothing to count")
 
 
+def test_a_forgotten_await_names_the_line_and_is_not_tried_again(own: Windlass) -> None:
+    task = finished(own.client, submit(own, "forgets", {}))
+    assert (task["status"], task["attempt"], task["error"]["type"]) == ("dead", 1, "NotAwaited")
+    line = OUR_ACTORS.splitlines().index('    context.step("draft", asyncio.sleep, 0)  # without await') + 1
+    assert task["error"]["message"].startswith(f"our_actors.py:{line}: `await` is missing: context.step('draft', …)")
+
+
 def test_what_this_version_does_not_take_is_told_with_its_place(own: Windlass) -> None:
     task = finished(own.client, submit(own, "count", {"words": 3, "wrods": []}))
     assert (task["status"], task["error"]["type"]) == ("dead", "InvalidInput")
@@ -250,7 +263,7 @@ def test_what_the_pages_send_arrives(own: Windlass, script: str, printed: list[s
 
 def test_a_module_that_cannot_be_imported_takes_down_its_queue_alone(own: Windlass) -> None:
     (worker,) = own.workers()
-    actors = {"probe", "count", "translate", "deaf", *OF_THE_PAGES}
+    actors = {"probe", "count", "translate", "forgets", "deaf", *OF_THE_PAGES}
     assert set(worker["queues"]) == {f"{actor}.{actor}" for actor in actors}
     assert set(worker["actor_versions"]) == actors
     (said,) = {**worker["broken"]}.values()

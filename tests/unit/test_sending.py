@@ -67,15 +67,17 @@ async def types_of_awaited_results(client: AsyncClient) -> None:
 
 def test_fields_may_stand_among_the_options() -> None:
     said = {"text": "hi", "priority": 1, "delay_seconds": 5}
-    assert asked_for(translate, None, said) == ("translate", {"text": "hi"}, {"priority": 1, "delay_seconds": 5})
-    assert asked_for(translate, {"text": "hi"}, {"priority": 1}) == ("translate", {"text": "hi"}, {"priority": 1})
-    assert asked_for("translate", None, {"priority": 1}) == ("translate", None, {"priority": 1})
+    assert asked_for(translate, (), said) == ("translate", {"text": "hi"}, {"priority": 1, "delay_seconds": 5})
+    assert asked_for(translate, ({"text": "hi"},), {"priority": 1}) == ("translate", {"text": "hi"}, {"priority": 1})
+    assert asked_for(translate, ("hi",), {"to": "fr"}) == ("translate", {"text": "hi", "to": "fr"}, {})
+    assert asked_for(settle, (Order(account="a"),), {})[1] == {"account": "a", "pages": 1}
+    assert asked_for("translate", (), {"priority": 1}) == ("translate", None, {"priority": 1})
 
 
 def test_a_field_that_is_called_as_an_option_has_to_be_given_apart() -> None:
     with pytest.raises(TypeError, match=r"tags is a field of resize and an option of its task; .*\{'tags': …\}"):
-        asked_for(resize, None, {"url": "u", "tags": ["a"]})
-    assert asked_for(resize, {"url": "u", "tags": ["a"]}, {"tags": ["b"]})[1:] == (
+        asked_for(resize, (), {"url": "u", "tags": ["a"]})
+    assert asked_for(resize, ({"url": "u", "tags": ["a"]},), {"tags": ["b"]})[1:] == (
         {"url": "u", "tags": ["a"]},
         {"tags": ["b"]},
     )
@@ -94,7 +96,7 @@ def test_arguments_are_named_as_the_function_names_them() -> None:
 def test_one_model_may_be_given_whole(given: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
     assert settle.fields == ("order",)
     assert fields_of_a_call(settle, *given) == {"account": "a", "pages": 1}
-    assert asked_for(settle, None, {"order": Order(account="a")})[1] == {"account": "a", "pages": 1}
+    assert asked_for(settle, (), {"order": Order(account="a")})[1] == {"account": "a", "pages": 1}
 
 
 def test_a_model_inside_a_payload_is_written_as_json() -> None:
@@ -103,7 +105,7 @@ def test_a_model_inside_a_payload_is_written_as_json() -> None:
 
 def test_what_is_no_actor_is_refused() -> None:
     with pytest.raises(TypeError, match="has it an @actor before it"):
-        asked_for(types_of_results, None, {})  # type: ignore[arg-type]
+        asked_for(types_of_results, (), {})  # type: ignore[arg-type]
 
 
 def done(result: Any) -> Task:

@@ -1,6 +1,7 @@
 """What the pages show is read by a strict type checker, as their readers' own is: it knows what an actor returns."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from tests.support.installation import PROJECT
 from tests.support.pages import files_of
 
+TOLD = re.compile(r"([\w.]+:\d+): (error|note): (?:Revealed type is \"(.*)\"|.* \[([\w-]+)\])$")
 PAGES = (
     "adding_an_actor.md",
     "coming_from_dramatiq.md",
@@ -17,19 +19,62 @@ PAGES = (
     "../README.md",
 )
 ASKED = """
+from haiku import haiku
 from our_actors import count, translate
-from windlass import AsyncClient, Client
+from windlass import AsyncClient, Client, Context, actor
+
+
+@actor(timeout_seconds=60)
+def by_name(text: str, *, context: Context) -> int:
+    return len(text)
+
 
 with Client() as client:
-    reveal_type(client.run(translate, text="hi").result)
-    reveal_type(client.submit(count, {"text": "hi"}, priority=1).result)
-    reveal_type(translate.send(text="hi").result)
-    reveal_type(client.run("translate", {"text": "hi"}).result)
-    client.run(translate, text="hi").result.append("!")
+    reveal_type(client.run(translate, text="hi").result)  # str
+    reveal_type(client.run(translate, "hi", to="de").result)  # str
+    reveal_type(client.run(translate, text="hi", timeout=60).result)  # str
+    reveal_type(client.submit(count, {"text": "hi"}, priority=1).result)  # dict[str, int]
+    reveal_type(translate.send(text="hi").result)  # str
+    reveal_type(by_name.send(text="hi").result)  # int
+    reveal_type(client.run(by_name, text="hi", priority=1).result)  # int
+    reveal_type(client.run("translate", {"text": "hi"}).result)  # Any
+    client.run(translate, text="hi").result.append("!")  # error: attr-defined
+    client.run(haiku, topik=3)  # error: call-overload
+    client.run(haiku, topic=3)  # error: call-overload
+    client.submit(haiku, topik="the sea")  # error: call-overload
+    client.run(haiku)  # error: call-overload
+    client.run(count, txet="hi")  # error: call-overload
+    client.run("translate", priorty=1)  # error: call-overload
+    haiku.send(topik="the sea")  # error: call-overload
+    count.send(3)  # error: arg-type
+    count("one", "two")  # error: call-arg
 
 
 async def ask(client: AsyncClient) -> None:
-    reveal_type((await client.run(translate, text="hi")).result)
+    reveal_type((await client.run(translate, text="hi")).result)  # str
+    await client.run(haiku, topik=3)  # error: call-overload
+
+
+def of_the_model(text: str) -> tuple[str, int]:
+    return text, 1
+
+
+async def awaited(text: str) -> str:
+    return text
+
+
+@actor
+async def steps(context: Context, text: str) -> int:
+    reveal_type(await context.step("one", awaited, text))  # str
+    context.step("two", awaited, text)  # error: unused-coroutine
+    await context.step("three", awaited, 3)  # error: call-overload
+    return len(context.step("four", awaited, text))  # error: arg-type
+
+
+@actor
+def plain_steps(context: Context, text: str) -> int:
+    reveal_type(context.step("one", of_the_model, text))  # tuple[str, int]
+    return 1
 """
 
 
@@ -46,13 +91,11 @@ def test_a_type_checker_knows_what_an_actor_returns(tmp_path: Path) -> None:
         timeout=300,
         check=False,
     )
-    said = checked.stdout.splitlines()
-    assert [line.partition("Revealed type is ")[2].strip('"') for line in said if "note: Revealed" in line] == [
-        "str",
-        "dict[str, int]",
-        "str",
-        "Any",
-        "str",
-    ]
-    errors = [line for line in said if ": error: " in line]
-    assert [error.partition(" error: ")[2] for error in errors] == ['"str" has no attribute "append"  [attr-defined]']
+    told: dict[int, str] = {}
+    for line in checked.stdout.splitlines():
+        if found := TOLD.match(line):
+            place, kind, revealed, code = found.groups()
+            assert place.startswith("asked.py:"), line
+            told[int(place.partition(":")[2])] = revealed or f"{kind}: {code}"
+    marked = {number: line.partition("  # ")[2] for number, line in enumerate(ASKED.splitlines(), 1) if "  # " in line}
+    assert told == marked

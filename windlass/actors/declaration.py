@@ -3,11 +3,12 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ParamSpec, TypeVar, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, get_type_hints, overload
 
-from windlass.actors.context import is_context
+from windlass.actors import signatures
+from windlass.actors.context import Context, is_context
 from windlass.actors.names import fault_of
-from windlass.actors.sending import Sending
+from windlass.actors.sending import F, Sending
 from windlass.shared.concurrency_keys import is_pointer
 
 P = ParamSpec("P")
@@ -18,13 +19,19 @@ class Misdeclared(TypeError):
     """An actor that cannot be one as it is declared; the message says what to change."""
 
 
-class Actor(Sending[P, R]):
+class Actor(Sending[P, R, F]):
     """A function and what it has declared. What was left out is for the TOML file, or the defaults, to say.
 
     A class is one, too, if its instances can be called: it is made once per worker process.
     """
 
     __name__: str
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: Any) -> Any:
+            """`Actor[P, R]`, too: typing knows no defaults before Python 3.13."""
+            return super().__class_getitem__((*parameters, ...)[:3])
 
     def __init__(
         self,
@@ -90,24 +97,8 @@ class Actor(Sending[P, R]):
         return f"<actor {self.name}>"
 
 
-@overload
-def actor(fn: Callable[P, R], /) -> Actor[P, R]: ...
-@overload
-def actor(
-    *,
-    name: str | None = None,
-    throws: type[BaseException] | Iterable[type[BaseException]] = (),
-    timeout_seconds: float | None = None,
-    max_retries: int | None = None,
-    max_age_seconds: float | None = None,
-    provider: str | None = None,
-    concurrency: Mapping[str, Any] | None = None,
-    isolate: bool = False,
-    memory: bool = False,
-    schedule: str | Mapping[str, Any] | None = None,
-) -> Callable[[Callable[P, R]], Actor[P, R]]: ...
-def actor(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Declares an actor: `@actor`, or `@actor(timeout_seconds=600, throws=(ValueError,))`.
+class Decorator:
+    """`@actor`, or `@actor(timeout_seconds=600, throws=(ValueError,))`.
 
     `throws` are errors that trying again cannot mend. `provider` does the work, by its own name and without a limit
     unless it is told otherwise. `concurrency={"key": "/account", "limit": 2}` runs so many at once with the same value
@@ -116,9 +107,53 @@ def actor(fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     task of it at those times; a mapping says more of it: `timezone`, `payload`, and what else a schedule has. The TOML
     file's `[actors.NAME]` has the last word about all but `throws` and `schedule`.
     """
-    if fn is not None:
-        return Actor(fn)
-    return lambda declared: Actor(declared, **options)
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = options
+
+    # A type checker knows the fields of a call where a caller has to give all parameters but the first: `signatures`
+    # explains how. Otherwise it takes any fields.
+    @overload
+    def __call__(self, fn: Callable[Concatenate[signatures.Payload, ...], R], /) -> Actor[..., R, ...]: ...
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Context, F], R], /) -> Actor[Concatenate[Context, F], R, F]: ...
+    @overload
+    def __call__(self, fn: signatures.Takes0[P, R], /) -> Actor[P, R, P]: ...
+    @overload
+    def __call__(self, fn: signatures.Takes1[P, R], /) -> Actor[P, R, P]: ...
+    @overload
+    def __call__(self, fn: signatures.Takes2[P, R], /) -> Actor[P, R, P]: ...
+    @overload
+    def __call__(self, fn: signatures.Takes3[P, R], /) -> Actor[P, R, P]: ...
+    @overload
+    def __call__(self, fn: signatures.Takes4[P, R], /) -> Actor[P, R, P]: ...
+    @overload
+    def __call__(self, fn: signatures.Takes5[P, R], /) -> Actor[P, R, P]: ...
+    @overload
+    def __call__(self, fn: signatures.Takes6[P, R], /) -> Actor[P, R, P]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Actor[P, R, ...]: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        name: str | None = None,
+        throws: type[BaseException] | Iterable[type[BaseException]] = (),
+        timeout_seconds: float | None = None,
+        max_retries: int | None = None,
+        max_age_seconds: float | None = None,
+        provider: str | None = None,
+        concurrency: Mapping[str, Any] | None = None,
+        isolate: bool = False,
+        memory: bool = False,
+        schedule: str | Mapping[str, Any] | None = None,
+    ) -> "Decorator": ...
+    def __call__(self, fn: Any = None, /, **options: Any) -> Any:  # type: ignore[misc] # it accepts all of them
+        declared = {**self._options, **options}
+        return Decorator(declared) if fn is None else Actor(fn, **declared)
+
+
+actor = Decorator({})
 
 
 def _errors(name: str, throws: Any) -> tuple[type[BaseException], ...]:

@@ -9,12 +9,20 @@ if TYPE_CHECKING:
     from windlass.client.task import Task
     from windlass.client.workflows.composing import Chain, Composition, Signature
 
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec as ParamSpecWithDefault
+
+    F = ParamSpecWithDefault("F", default=...)
+    """The parameters that a payload fills. `...`, which takes all, where a type checker cannot know them."""
+else:
+    F = ParamSpec("F")
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Returned = TypeVar("Returned")
 
 
-class Sending(ABC, Generic[P, R]):
+class Sending(ABC, Generic[P, R, F]):
     """What an actor has for those who submit it. The client is imported when something is sent: a worker needs none."""
 
     name: str
@@ -31,9 +39,11 @@ class Sending(ABC, Generic[P, R]):
     def __call__(self, *arguments: P.args, **options: P.kwargs) -> R: ...
 
     @overload
-    def send(self: "Sending[P, Coroutine[Any, Any, Returned]]", *arguments: Any, **fields: Any) -> "Task[Returned]": ...
+    def send(
+        self: "Sending[P, Coroutine[Any, Any, Returned], F]", *arguments: F.args, **fields: F.kwargs
+    ) -> "Task[Returned]": ...
     @overload
-    def send(self: "Sending[P, Returned]", *arguments: Any, **fields: Any) -> "Task[Returned]": ...
+    def send(self, *arguments: F.args, **fields: F.kwargs) -> "Task[R]": ...
     def send(self, *arguments: Any, **fields: Any) -> Any:
         """Submits the call, `translate.send(text="hi")`, and returns the task, stored for good.
 
@@ -44,7 +54,7 @@ class Sending(ABC, Generic[P, R]):
 
     @overload
     def send_with_options(
-        self: "Sending[P, Coroutine[Any, Any, Returned]]",
+        self: "Sending[P, Coroutine[Any, Any, Returned], F]",
         *,
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
@@ -52,12 +62,8 @@ class Sending(ABC, Generic[P, R]):
     ) -> "Task[Returned]": ...
     @overload
     def send_with_options(
-        self: "Sending[P, Returned]",
-        *,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> "Task[Returned]": ...
+        self, *, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None, **options: Any
+    ) -> "Task[R]": ...
     def send_with_options(
         self, *, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None, **options: Any
     ) -> Any:
@@ -67,7 +73,8 @@ class Sending(ABC, Generic[P, R]):
         from windlass.client.default import default_client  # noqa: PLC0415
 
         payload = fields_of_a_call(self, args, kwargs or {}) if args or kwargs is not None else None
-        return default_client().submit(self, payload, **options)
+        client: Any = default_client()
+        return client.submit(self, payload, **options)
 
     def s(self, *arguments: Any, **fields: Any) -> "Signature":
         """The call as a task to be, for a workflow: `translate.s(text="hi") | polish.s(to="de")`. Whoever comes next

@@ -41,18 +41,25 @@ def name_of(actor: str | Declared[Any]) -> str:
 
 
 def asked_for(
-    actor: str | Declared[Any], payload: Mapping[str, Any] | None, said: Mapping[str, Any], **of_the_call: Any
+    actor: str | Declared[Any], arguments: tuple[Any, ...], said: Mapping[str, Any], **of_the_call: Any
 ) -> tuple[str, Mapping[str, Any] | None, SubmitOptions]:
-    """Name, payload and options. The fields of an actor may stand among the options, as in `POST /tasks/{actor}`."""
+    """Name, payload and options. One mapping or model is the payload; other arguments are fields, as Python would give
+    them to the function. Fields may stand among the options, as in `POST /tasks/{actor}`."""
     name = name_of(actor)
-    if isinstance(actor, str) or payload is not None:
-        return name, _whole(payload), cast(SubmitOptions, dict(said))
+    if not arguments and said.get("payload") is not None:
+        arguments, said = (said["payload"],), {key: value for key, value in said.items() if key != "payload"}
+    first = arguments[0] if len(arguments) == 1 else None
+    if isinstance(actor, str) and arguments and first is None and arguments != (None,):
+        raise TypeError(f"{name} takes one payload, and {len(arguments)} were given")
+    if isinstance(actor, str) or isinstance(first, Mapping) or hasattr(first, "model_dump"):
+        return name, _whole(first), cast(SubmitOptions, dict(said))
+    given = dict(fields_of_a_call(actor, arguments, {})) if arguments not in {(), (None,)} else {}
     taken = (OPTIONS & said.keys()) | {key for key, value in of_the_call.items() if value is not None}
     if clash := sorted(taken & set(actor.fields)):
         raise TypeError(
             f"{clash[0]} is a field of {name} and an option of its task; give the fields apart: {{{clash[0]!r}: …}}"
         )
-    fields = {key: value for key, value in said.items() if key not in OPTIONS}
+    fields = {**given, **{key: value for key, value in said.items() if key not in OPTIONS}}
     options = {key: value for key, value in said.items() if key in OPTIONS}
     return name, _one_model(actor, fields), cast(SubmitOptions, options)
 

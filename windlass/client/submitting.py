@@ -2,17 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterable, Mapping
-from typing import Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 from windlass.client import calls
 from windlass.client.call import Call
-from windlass.client.declared import Declared, asked_for, with_its_result
+from windlass.client.declared import asked_for, with_its_result
 from windlass.client.errors import TaskCancelled, TaskDead
 from windlass.client.options import NewTask, SubmitOptions, TaskId
 from windlass.client.task import SubmittedTask, Task
 
+if TYPE_CHECKING:
+    from windlass.actors.sending import Sending
+
 T = TypeVar("T")
 R = TypeVar("R")
+F = ParamSpec("F")
 
 Fields = Mapping[str, Any]
 
@@ -35,26 +39,38 @@ class Submitting(ABC):
     ) -> Task: ...
     @overload
     def submit(
+        self, actor: "Sending[..., Coroutine[Any, Any, R], F]", /, *arguments: F.args, **fields: F.kwargs
+    ) -> Task[R]: ...
+    @overload
+    def submit(self, actor: "Sending[..., R, F]", /, *arguments: F.args, **fields: F.kwargs) -> Task[R]: ...
+    @overload
+    def submit(
         self,
-        actor: Declared[Coroutine[Any, Any, R]],
-        payload: Fields | None = None,
+        actor: "Sending[..., Coroutine[Any, Any, R], ...]",
+        payload: Fields,
         *,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **options: Unpack[SubmitOptions],
     ) -> Task[R]: ...
     @overload
     def submit(
-        self, actor: Declared[R], payload: Fields | None = None, *, idempotency_key: str | None = None, **fields: Any
+        self,
+        actor: "Sending[..., R, ...]",
+        payload: Fields,
+        *,
+        idempotency_key: str | None = None,
+        **options: Unpack[SubmitOptions],
     ) -> Task[R]: ...
-    def submit(
-        self, actor: Any, payload: Fields | None = None, *, idempotency_key: str | None = None, **options: Any
+    def submit(  # type: ignore[misc] # a field may be called as one of its own parameters is
+        self, actor: Any, *arguments: Any, idempotency_key: str | None = None, **options: Any
     ) -> Task:
         """The task, stored for good. Repeated by itself until that is certain, and stored once however often.
 
-        `submit("translate", {"text": "hi"}, priority=1)`, or with the actor itself `submit(translate, text="hi",
-        priority=1)`.
+        `submit("translate", {"text": "hi"}, priority=1)`, or with the actor itself `submit(translate, text="hi")` and
+        `submit(translate, {"text": "hi"}, priority=1)`. Options may stand among the fields, too, but a type checker
+        that knows the fields refuses them there.
         """
-        name, whole, given = asked_for(actor, payload, options, idempotency_key=idempotency_key)
+        name, whole, given = asked_for(actor, arguments, options, idempotency_key=idempotency_key)
         return with_its_result(actor, self.perform(calls.submit(name, whole, idempotency_key, given)))
 
     def submit_many(self, tasks: Iterable[NewTask], *, idempotency_key: str | None = None) -> tuple[SubmittedTask, ...]:
@@ -75,35 +91,46 @@ class Submitting(ABC):
     ) -> Task: ...
     @overload
     def run(
+        self, actor: "Sending[..., Coroutine[Any, Any, R], F]", /, *arguments: F.args, **fields: F.kwargs
+    ) -> Task[R]: ...
+    @overload
+    def run(self, actor: "Sending[..., R, F]", /, *arguments: F.args, **fields: F.kwargs) -> Task[R]: ...
+    @overload
+    def run(
         self,
-        actor: Declared[Coroutine[Any, Any, R]],
-        payload: Fields | None = None,
+        actor: "Sending[..., Coroutine[Any, Any, R], ...]",
+        payload: Fields,
         *,
         timeout: float | None = None,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **options: Unpack[SubmitOptions],
     ) -> Task[R]: ...
     @overload
     def run(
         self,
-        actor: Declared[R],
-        payload: Fields | None = None,
+        actor: "Sending[..., R, ...]",
+        payload: Fields,
         *,
         timeout: float | None = None,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **options: Unpack[SubmitOptions],
     ) -> Task[R]: ...
+    @overload
     def run(
+        self, actor: "Sending[..., Coroutine[Any, Any, R], ...]", /, *, timeout: float, **fields: Any
+    ) -> Task[R]: ...
+    @overload
+    def run(self, actor: "Sending[..., R, ...]", /, *, timeout: float, **fields: Any) -> Task[R]: ...
+    def run(  # type: ignore[misc] # a field may be called as one of its own parameters is
         self,
         actor: Any,
-        payload: Fields | None = None,
-        *,
+        *arguments: Any,
         timeout: float | None = None,
         idempotency_key: str | None = None,
         **options: Any,
     ) -> Task:
         """Submits and waits: the completed task, or TaskDead or TaskCancelled."""
-        name, whole, given = asked_for(actor, payload, options, timeout=timeout, idempotency_key=idempotency_key)
+        name, whole, given = asked_for(actor, arguments, options, timeout=timeout, idempotency_key=idempotency_key)
         task = self.perform(calls.submit(name, whole, idempotency_key, given))
         return with_its_result(actor, completed(self.wait(task.task_id, timeout=timeout)))
 
@@ -126,26 +153,38 @@ class AsyncSubmitting(ABC):
     ) -> Task: ...
     @overload
     async def submit(
+        self, actor: "Sending[..., Coroutine[Any, Any, R], F]", /, *arguments: F.args, **fields: F.kwargs
+    ) -> Task[R]: ...
+    @overload
+    async def submit(self, actor: "Sending[..., R, F]", /, *arguments: F.args, **fields: F.kwargs) -> Task[R]: ...
+    @overload
+    async def submit(
         self,
-        actor: Declared[Coroutine[Any, Any, R]],
-        payload: Fields | None = None,
+        actor: "Sending[..., Coroutine[Any, Any, R], ...]",
+        payload: Fields,
         *,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **options: Unpack[SubmitOptions],
     ) -> Task[R]: ...
     @overload
     async def submit(
-        self, actor: Declared[R], payload: Fields | None = None, *, idempotency_key: str | None = None, **fields: Any
+        self,
+        actor: "Sending[..., R, ...]",
+        payload: Fields,
+        *,
+        idempotency_key: str | None = None,
+        **options: Unpack[SubmitOptions],
     ) -> Task[R]: ...
-    async def submit(
-        self, actor: Any, payload: Fields | None = None, *, idempotency_key: str | None = None, **options: Any
+    async def submit(  # type: ignore[misc] # a field may be called as one of its own parameters is
+        self, actor: Any, *arguments: Any, idempotency_key: str | None = None, **options: Any
     ) -> Task:
         """The task, stored for good. Repeated by itself until that is certain, and stored once however often.
 
-        `submit("translate", {"text": "hi"}, priority=1)`, or with the actor itself `submit(translate, text="hi",
-        priority=1)`.
+        `submit("translate", {"text": "hi"}, priority=1)`, or with the actor itself `submit(translate, text="hi")` and
+        `submit(translate, {"text": "hi"}, priority=1)`. Options may stand among the fields, too, but a type checker
+        that knows the fields refuses them there.
         """
-        name, whole, given = asked_for(actor, payload, options, idempotency_key=idempotency_key)
+        name, whole, given = asked_for(actor, arguments, options, idempotency_key=idempotency_key)
         return with_its_result(actor, await self.perform(calls.submit(name, whole, idempotency_key, given)))
 
     async def submit_many(
@@ -169,35 +208,46 @@ class AsyncSubmitting(ABC):
     ) -> Task: ...
     @overload
     async def run(
+        self, actor: "Sending[..., Coroutine[Any, Any, R], F]", /, *arguments: F.args, **fields: F.kwargs
+    ) -> Task[R]: ...
+    @overload
+    async def run(self, actor: "Sending[..., R, F]", /, *arguments: F.args, **fields: F.kwargs) -> Task[R]: ...
+    @overload
+    async def run(
         self,
-        actor: Declared[Coroutine[Any, Any, R]],
-        payload: Fields | None = None,
+        actor: "Sending[..., Coroutine[Any, Any, R], ...]",
+        payload: Fields,
         *,
         timeout: float | None = None,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **options: Unpack[SubmitOptions],
     ) -> Task[R]: ...
     @overload
     async def run(
         self,
-        actor: Declared[R],
-        payload: Fields | None = None,
+        actor: "Sending[..., R, ...]",
+        payload: Fields,
         *,
         timeout: float | None = None,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **options: Unpack[SubmitOptions],
     ) -> Task[R]: ...
+    @overload
     async def run(
+        self, actor: "Sending[..., Coroutine[Any, Any, R], ...]", /, *, timeout: float, **fields: Any
+    ) -> Task[R]: ...
+    @overload
+    async def run(self, actor: "Sending[..., R, ...]", /, *, timeout: float, **fields: Any) -> Task[R]: ...
+    async def run(  # type: ignore[misc] # a field may be called as one of its own parameters is
         self,
         actor: Any,
-        payload: Fields | None = None,
-        *,
+        *arguments: Any,
         timeout: float | None = None,
         idempotency_key: str | None = None,
         **options: Any,
     ) -> Task:
         """Submits and waits: the completed task, or TaskDead or TaskCancelled."""
-        name, whole, given = asked_for(actor, payload, options, timeout=timeout, idempotency_key=idempotency_key)
+        name, whole, given = asked_for(actor, arguments, options, timeout=timeout, idempotency_key=idempotency_key)
         task = await self.perform(calls.submit(name, whole, idempotency_key, given))
         return with_its_result(actor, completed(await self.wait(task.task_id, timeout=timeout)))
 

@@ -43,7 +43,7 @@ class Writing:
         task for each element, with `ITEM` and `INDEX` in its payload. `approval` is what a person is asked first.
         """
         clashes = {"key": key, "depends_on": depends_on or None, "for_each": for_each, "approval": approval}
-        name, whole, given = asked_for(actor, payload, options, **clashes)
+        name, whole, given = asked_for(actor, (payload,), options, **clashes)
         added = signature(
             name,
             whole,
