@@ -73,12 +73,13 @@ render: ## write what kustomize makes of deploy/k8s into deploy/k8s/rendered
 
 web: $(VENV)/.dev $(VENV)/.node ## build the page and the TypeScript client from web/ and clients/typescript, and test them
 	@$(BIN)/python web/openapi.py >$(VENV)/node/openapi.json
-	@$(WITH_NODE) cd web && npm ci && npx openapi-typescript $(CURDIR)/$(VENV)/node/openapi.json --default-non-nullable false --output ../clients/typescript/src/schema.ts >/dev/null
-	@$(WITH_NODE) cd clients/typescript && npm ci && npm test && npm pack --dry-run >/dev/null
+	@$(WITH_NODE) cd web && npm ci && npx openapi-typescript $(CURDIR)/$(VENV)/node/openapi.json --default-non-nullable false --output ../clients/typescript/schema.d.ts >/dev/null
+	@$(WITH_NODE) cd clients/typescript && npm ci && npm test && rm -rf dist && npm run build >/dev/null
 	@$(WITH_NODE) cd web && npm run check && npm test && PAGE_BUILD=$$(../$(BIN)/python freshness.py --print) npm run build
 	@$(BIN)/python web/freshness.py --write
+	@$(BIN)/pytest --quiet tests/acceptance/test_typescript_client.py
 
-DRAWN := services/api/page clients/typescript/src/schema.ts
+DRAWN := services/api/page clients/typescript/schema.d.ts clients/typescript/dist
 fresh: web ## the same, and fail where what it made is not what is committed: CI does so
 	@changed=$$(git -c safe.directory='*' status --porcelain -- $(DRAWN)) && [ -z "$$changed" ] \
 	  || { echo "windlass: not committed as \`make web\` makes it:"; echo "$$changed"; exit 1; } >&2

@@ -10,6 +10,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 BUILT_FROM: Final = ROOT / "services" / "api" / "page" / "BUILT_FROM"
 SOURCES: Final = (
     "clients/typescript/src/**/*.ts",
+    "clients/typescript/schema.d.ts",
     "web/src/**/*",
     "web/index.html",
     "web/package.json",

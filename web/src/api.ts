@@ -6,15 +6,6 @@ import { type Problem, Refused, Unreachable, Windlass } from "./client.ts";
 export const windlass = new Windlass();
 export const rest = windlass.rest;
 
-// A session's changes have to be JSON, also where there is no body: no foreign page can send that unasked.
-rest.use({
-  onRequest: ({ request }) => {
-    if (request.method !== "GET" && !request.headers.has("Content-Type"))
-      request.headers.set("Content-Type", "application/json");
-    return request;
-  },
-});
-
 /** The document that answers, or the refusal as an error that says what the API said. */
 export async function ask<T>(asking: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response } = await asking.catch((cause: unknown) => {

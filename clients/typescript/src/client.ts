@@ -1,13 +1,21 @@
 /** Windlass from TypeScript: submit, read, and streams that a lost connection cannot cut short. */
 
-import createClient, { type Client, type Middleware } from "openapi-fetch";
 import { Backoff, sleep } from "./backoff.ts";
-import type { DailyFigures, NewTask, Progress, Task, TaskError } from "./documents.ts";
-import { isPassing, Refused, refusal, Unreachable } from "./errors.ts";
+import {
+  type CompletedTask,
+  type DailyFigures,
+  type EndedTask,
+  hasEnded,
+  type NewTask,
+  type Progress,
+  type Task,
+  type TaskError,
+} from "./documents.ts";
+import { isPassing, Refused, refusal, TaskCancelled, TaskDead, Unreachable, WaitTimeout } from "./errors.ts";
 import { Memory } from "./memory.ts";
 import { Projects } from "./projects.ts";
+import { type Rest, restOver } from "./rest.ts";
 import { Schedules } from "./schedules.ts";
-import type { paths } from "./schema.ts";
 import { queryOf, type Speaking } from "./speaking.ts";
 import { type Connect, type Resuming, resuming } from "./stream.ts";
 import { Webhooks } from "./webhooks.ts";
@@ -51,6 +59,12 @@ export interface Which {
   only?: "state";
 }
 
+export interface Waiting {
+  /** For how long, in milliseconds; then `WaitTimeout` is thrown. Without it, for as long as the task takes. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
 /** Which days, and what they are split by. */
 export interface WhichFigures {
   from?: string;
@@ -60,11 +74,15 @@ export interface WhichFigures {
   group_by?: readonly ("actor" | "subagent_type" | "provider" | "user_id" | "project_id")[];
 }
 
+/** The server holds an answer back for at most a minute; proxies in between often for less. */
+const LONGEST_WAIT_MS = 50_000;
+const EARLY_ANSWER_PAUSE_MS = 200;
+
 const LAST = new Set(["complete", "error", "cancelled"]);
 
 export class Windlass {
-  /** Every call of the API, typed; errors come back as `{error}`, as openapi-fetch has it. */
-  readonly rest: Client<paths>;
+  /** Every call of the API, typed; a refusal is returned as `error`, not thrown. */
+  readonly rest: Rest;
   readonly projects: Projects;
   readonly workflows: Workflows;
   readonly approvals: Approvals;
@@ -77,11 +95,7 @@ export class Windlass {
   constructor(options: Options = {}) {
     this.#options = options;
     this.#url = (options.url ?? "").replace(/\/$/, "");
-    this.rest = createClient<paths>({
-      baseUrl: this.#url,
-      fetch: (request) => this.#fetch(request),
-    });
-    this.rest.use(this.#key());
+    this.rest = restOver((path, init) => this.#send(path, init));
     const speaking: Speaking = {
       once: (path, init) => this.#json(path, init),
       patiently: (path, init) => this.#patiently(path, init),
@@ -96,7 +110,10 @@ export class Windlass {
   }
 
   /** Stores a task. It is safe to lose the answer: the repeated request finds the task that the first one made. */
-  async createTask(task: NewTask, { idempotencyKey = crypto.randomUUID(), wait = 0 } = {}): Promise<Task> {
+  async createTask<R = unknown>(
+    task: NewTask,
+    { idempotencyKey = crypto.randomUUID(), wait = 0 }: { idempotencyKey?: string; wait?: number } = {},
+  ): Promise<Task<R>> {
     const path = `/api/v1/tasks${wait ? `?wait=${wait}` : ""}`;
     const headers = {
       "Content-Type": "application/json",
@@ -106,12 +123,41 @@ export class Windlass {
       method: "POST",
       headers,
       body: JSON.stringify(task),
-    })) as Task;
+    })) as Task<R>;
   }
 
-  async getTask(taskId: string, { wait = 0 } = {}): Promise<Task> {
+  async getTask<R = unknown>(
+    taskId: string,
+    { wait = 0, signal }: { wait?: number; signal?: AbortSignal | undefined } = {},
+  ): Promise<Task<R>> {
     const path = `/api/v1/tasks/${encodeURIComponent(taskId)}${wait ? `?wait=${wait}` : ""}`;
-    return (await this.#patiently(path, {})) as Task;
+    return (await this.#patiently(path, signal ? { signal } : {})) as Task<R>;
+  }
+
+  /** Submits a task and waits for its end: returns it with its result, or throws `TaskDead` or `TaskCancelled`. */
+  async run<R = unknown>(
+    task: NewTask,
+    { idempotencyKey = crypto.randomUUID(), ...waiting }: Waiting & { idempotencyKey?: string } = {},
+  ): Promise<CompletedTask<R>> {
+    const { task_id } = await this.createTask(task, { idempotencyKey });
+    const ended = await this.wait<R>(task_id, waiting);
+    if (ended.status === "completed") return ended;
+    if (ended.status === "dead") throw new TaskDead({ ...ended, status: ended.status });
+    throw new TaskCancelled({ ...ended, status: ended.status });
+  }
+
+  /** Waits for a task's end, whichever: `status` says whether there is a result. */
+  async wait<R = unknown>(taskId: string, { timeoutMs = Infinity, signal }: Waiting = {}): Promise<EndedTask<R>> {
+    const until = Date.now() + timeoutMs;
+    while (true) {
+      const askedAt = Date.now();
+      const wantedMs = Math.min(Math.max(until - askedAt, 0), LONGEST_WAIT_MS);
+      const task = await this.getTask<R>(taskId, { wait: wantedMs / 1000, signal });
+      if (hasEnded(task)) return task as EndedTask<R>;
+      if (Date.now() >= until) throw new WaitTimeout(task, timeoutMs);
+      // An api that shuts down answers early.
+      if (Date.now() - askedAt < wantedMs / 2) await sleep(EARLY_ANSWER_PAUSE_MS, signal);
+    }
   }
 
   /** A task's story from its first event (or after a `seq`) to its end, each event once. */
@@ -151,10 +197,7 @@ export class Windlass {
 
   /** The text of an answer as it was sent: big numbers survive that `JSON.parse` would round. */
   async text(path: string, { accept = "*/*" } = {}): Promise<string> {
-    const headers = this.#headers({ Accept: accept });
-    const answer = await this.#fetch(new Request(this.#absolute(path), { headers })).catch((error) => {
-      throw new Unreachable(error);
-    });
+    const answer = await this.#send(path, { headers: { Accept: accept } });
     if (!answer.ok) throw await refusal(answer);
     return answer.text();
   }
@@ -186,21 +229,25 @@ export class Windlass {
       } catch (error) {
         const pause = backoff.pause(error instanceof Refused ? (error.retryAfter ?? 0) * 1000 : 0);
         if (!isPassing(error) || Date.now() + pause > until) throw error;
-        await sleep(pause);
+        await sleep(pause, init.signal ?? undefined);
       }
     }
   }
 
   async #json(path: string, init: RequestInit): Promise<unknown> {
-    const request = new Request(this.#absolute(path), {
-      ...init,
-      headers: this.#headers(init.headers),
-    });
-    const answer = await this.#fetch(request).catch((error: unknown) => {
-      throw new Unreachable(error);
-    });
+    const answer = await this.#send(path, init);
     if (!answer.ok) throw await refusal(answer);
     return answer.status === 204 ? undefined : answer.json();
+  }
+
+  async #send(path: string, init: RequestInit): Promise<Response> {
+    const request = new Request(this.#absolute(path), { ...init, headers: this.#headers(init.headers) });
+    try {
+      return await this.#fetch(request);
+    } catch (error) {
+      init.signal?.throwIfAborted();
+      throw new Unreachable(error);
+    }
   }
 
   #fetch(request: Request): Promise<Response> {
@@ -211,19 +258,10 @@ export class Windlass {
     return this.#url ? this.#url + path : new URL(path, globalThis.location?.href).href;
   }
 
-  #headers(more: HeadersInit = {}): Headers {
+  #headers(more: HeadersInit | undefined): Headers {
     const headers = new Headers(more);
     if (this.#options.key) headers.set("Authorization", `Bearer ${this.#options.key}`);
     return headers;
-  }
-
-  #key(): Middleware {
-    return {
-      onRequest: ({ request }) => {
-        if (this.#options.key) request.headers.set("Authorization", `Bearer ${this.#options.key}`);
-        return request;
-      },
-    };
   }
 }
 

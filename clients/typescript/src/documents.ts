@@ -1,11 +1,14 @@
 /** The shapes of the API by the names that one says, drawn from its OpenAPI document. */
 
-import type { components } from "./schema.ts";
+import type { components } from "../schema.d.ts";
 
 type Schemas = components["schemas"];
 
 export type State = Schemas["State"];
-export type Task = Schemas["TaskDocument"];
+/** `R` is the type of what its actor returns. */
+export type Task<R = unknown> = Omit<Schemas["TaskDocument"], "result"> & { result: R | null };
+export type CompletedTask<R = unknown> = Task<R> & { status: "completed"; result: R };
+export type EndedTask<R = unknown> = CompletedTask<R> | (Task<R> & { status: "dead" | "cancelled"; result: null });
 export type ListedTask = Schemas["ListedTaskDocument"];
 /** What an actor of one's own takes is known to its schema, not to this document. */
 export type NewTask = Omit<Schemas["NewTask"], "payload" | "actor"> & {
@@ -21,6 +24,8 @@ export type Provider = Schemas["ProviderDocument"];
 export type Worker = Schemas["WorkerDocument"];
 export type Queues = Schemas["QueuesDocument"];
 export type Problem = Schemas["ProblemDocument"];
+/** A field that failed a check: `pointer` is a JSON pointer such as `/payload/seconds`. */
+export type FieldError = Schemas["FieldProblem"];
 export type Project = Schemas["ProjectDocument"];
 export type ProjectQueue = Schemas["ProjectQueueDocument"];
 export type QueueState = Schemas["QueueState"];
@@ -117,6 +122,8 @@ export type DailyFigures = Schemas["DailyStatistics"];
 
 export const ENDED: readonly State[] = ["completed", "dead", "cancelled"];
 
-export function hasEnded(task: { status: State }): boolean {
+export function hasEnded<T extends { status: State }>(
+  task: T,
+): task is T & { status: "completed" | "dead" | "cancelled" } {
   return ENDED.includes(task.status);
 }

@@ -1,8 +1,8 @@
-/** What can go wrong, as one error each for an answer that refuses and for no answer at all. */
+/** The errors of the client: a refusal, no answer, and a task that ended without a result or too late. */
 
-import type { Problem } from "./documents.ts";
+import type { EndedTask, FieldError, Problem, Task } from "./documents.ts";
 
-/** The API answered, and said no: `problem` is its problem+json. */
+/** The API refused the request: `problem` is its problem+json. */
 export class Refused extends Error {
   readonly status: number;
   readonly problem: Partial<Problem>;
@@ -20,13 +20,52 @@ export class Refused extends Error {
   get code(): string {
     return this.problem.code ?? String(this.status);
   }
+
+  /** The fields that failed a check, each named by a JSON pointer; empty if the refusal is about something else. */
+  get errors(): readonly FieldError[] {
+    return this.problem.errors ?? [];
+  }
 }
 
-/** Nobody answered. */
+/** The API did not answer. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
-    super("nobody answers there", { cause });
+    super("the API does not answer", { cause });
     this.name = "Unreachable";
+  }
+}
+
+/** The task of a `run` ended without a result: it is dead. */
+export class TaskDead extends Error {
+  readonly task: EndedTask & { status: "dead" };
+
+  constructor(task: EndedTask & { status: "dead" }) {
+    const reason = task.error ? `${task.error.type}: ${task.error.message}` : "no error is known";
+    super(`task ${task.task_id} is dead after attempt ${task.attempt}: ${reason}`);
+    this.name = "TaskDead";
+    this.task = task;
+  }
+}
+
+/** The task of a `run` ended without a result: it was cancelled. */
+export class TaskCancelled extends Error {
+  readonly task: EndedTask & { status: "cancelled" };
+
+  constructor(task: EndedTask & { status: "cancelled" }) {
+    super(`task ${task.task_id} was cancelled`);
+    this.name = "TaskCancelled";
+    this.task = task;
+  }
+}
+
+/** The task had not ended after `timeoutMs`. It continues: `task` is its state at that moment. */
+export class WaitTimeout extends Error {
+  readonly task: Task;
+
+  constructor(task: Task, timeoutMs: number) {
+    super(`task ${task.task_id} is still ${task.status} after ${timeoutMs / 1000} s; it continues`);
+    this.name = "WaitTimeout";
+    this.task = task;
   }
 }
 
@@ -35,7 +74,7 @@ export async function refusal(answer: Response): Promise<Refused> {
   return new Refused(answer.status, problemIn(text), secondsIn(answer.headers.get("Retry-After")));
 }
 
-function problemIn(text: string): Partial<Problem> {
+export function problemIn(text: string): Partial<Problem> {
   try {
     const document: unknown = JSON.parse(text);
     return typeof document === "object" && document !== null ? document : {};
@@ -49,7 +88,7 @@ function secondsIn(header: string | null): number | undefined {
   return Number.isFinite(seconds) ? seconds : undefined;
 }
 
-/** Whether the same request may succeed later: nobody there, or the API says that it cannot serve just now. */
+/** Whether the same request may succeed later: the API does not answer, or cannot serve the request now. */
 export function isPassing(trouble: unknown): boolean {
   return (
     trouble instanceof Unreachable || (trouble instanceof Refused && [429, 502, 503, 504].includes(trouble.status))

@@ -40,7 +40,10 @@ export class Projects {
   }
 
   /** It is safe to lose the answer: the repeated request finds the project that the first one made. */
-  async create(project: NewProject, { idempotencyKey = crypto.randomUUID() } = {}): Promise<Project> {
+  async create(
+    project: NewProject,
+    { idempotencyKey = crypto.randomUUID() }: { idempotencyKey?: string } = {},
+  ): Promise<Project> {
     const asked = json("POST", project, { "Idempotency-Key": idempotencyKey });
     return (await this.#speaking.patiently("/api/v1/projects", asked)) as Project;
   }

@@ -52,7 +52,10 @@ export class Workflows {
   }
 
   /** All its tasks or none. It is safe to lose the answer: the repeated request finds what the first one made. */
-  async create(workflow: NewWorkflow, { idempotencyKey = crypto.randomUUID() } = {}): Promise<Workflow> {
+  async create(
+    workflow: NewWorkflow,
+    { idempotencyKey = crypto.randomUUID() }: { idempotencyKey?: string } = {},
+  ): Promise<Workflow> {
     const asked = json("POST", workflow, { "Idempotency-Key": idempotencyKey });
     return (await this.#speaking.patiently("/api/v1/workflows", asked)) as Workflow;
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Refused, Windlass } from "../src/index.ts";
+import { Refused, TaskDead, WaitTimeout, Windlass } from "../src/index.ts";
 import { event, events, json, Scripted } from "./server.ts";
 
 const progress = (status: string) => ({ attempt: 1, status, progress: {} });
@@ -115,4 +115,30 @@ test("a refusal says what the API said, and is not repeated", async () => {
 test("text comes as it was sent", async () => {
   await using server = new Scripted((_, response) => response.end('{"n": 1152921504606846977}'));
   assert.equal(await new Windlass({ url: await server.start() }).text("/x"), '{"n": 1152921504606846977}');
+});
+
+test("run waits over early answers and throws what a dead task died of", async () => {
+  await using server = new Scripted(
+    json(201, { task_id: "t", status: "queued" }),
+    json(200, { task_id: "t", status: "running" }),
+    json(503, {}, { "Retry-After": "0" }),
+    json(200, { task_id: "t", status: "dead", attempt: 1, error: { type: "ValueError", message: "no text" } }),
+  );
+  const windlass = new Windlass({ url: await server.start() });
+  await assert.rejects(
+    windlass.run({ actor: "count", payload: {} }),
+    (error: unknown) =>
+      error instanceof TaskDead && error.message === "task t is dead after attempt 1: ValueError: no text",
+  );
+  assert.deepEqual(
+    server.seen.map(({ method, url }) => `${method} ${url}`),
+    ["POST /api/v1/tasks", ...Array(3).fill("GET /api/v1/tasks/t?wait=50")],
+  );
+});
+
+test("a wait ends after its time, and at once when its signal aborts", async () => {
+  await using server = new Scripted(json(200, { task_id: "t", status: "running" }));
+  const windlass = new Windlass({ url: await server.start() });
+  await assert.rejects(windlass.wait("t", { timeoutMs: 0 }), WaitTimeout);
+  await assert.rejects(windlass.wait("t", { signal: AbortSignal.abort() }), { name: "AbortError" });
 });
