@@ -49,7 +49,7 @@ fmt: $(VENV)/.dev ## format the code, mend what lint can mend, redraw the docume
 
 bench: packages $(VENV)/.dev $(VENV)/.peers $(VENV)/.pgvector ## measure everything side by side, into docs/proof (BENCH="api streams": only those)
 	@$(BIN)/python -m bench $(BENCH)
-	@$(BIN)/python -m docs.draw # the README has some of the figures
+	@$(BIN)/python -m docs.draw # some of the figures are in the documentation
 
 chaos: packages $(VENV)/.dev ## storms of faults over everything, judged from outside (SCENE=, SEED=, MINUTES=)
 	@exec $(BIN)/python -m tests.chaos.storm

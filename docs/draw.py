@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 from docs.columns import COLUMNS, columns
+from docs.comparison import COMPARISON, comparison
 from docs.locks import LOCKS, locks
 from docs.metrics import METRICS, metrics
 from docs.project_states import PROJECT_STATES, project_states
 from docs.proven import PROOF, proof
-from docs.readme import README, readme
 from docs.rows import ROWS, rows
 from docs.settings import SETTINGS, settings
 from docs.sizing import OPERATING, operating
@@ -74,7 +74,7 @@ def pages() -> dict[Path, str]:
         ROWS: rows(),
         COLUMNS: columns(),
         LOCKS: locks(),
-        README: readme(),
+        COMPARISON: comparison(),
         OPERATING: operating(),
         PROOF: proof(),
     }

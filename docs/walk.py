@@ -31,6 +31,7 @@ WALK = {
     "operating.md": "operating",
     "metrics.md": "metrics",
     "settings.md": "every setting",
+    "comparison.md": "comparison with other systems",
     "proof.md": "proof",
     "glossary.md": "the glossary",
     "decisions/README.md": "the decisions",

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.comparison import measured
 from docs.draw import pages
-from docs.readme import measured
 
 DRAWN = pages()
 
@@ -15,8 +15,8 @@ def test_a_page_is_what_is_drawn(file: Path) -> None:
     assert file.read_text() == DRAWN[file], "run `make fmt`"
 
 
-def test_the_readme_has_a_figure_for_each_of_whom_the_contest_measures() -> None:
-    """A label that was renamed would leave an empty cell, and nobody would miss it."""
+def test_the_comparison_has_a_figure_of_every_measured_system() -> None:
+    """A renamed label would leave an empty cell unnoticed."""
     rows = [line.split(" | ") for line in measured() if line.startswith("| ")][1:]
     assert len(rows) == 3
     assert all("not measured" not in cell for row in rows for cell in row[1:6])

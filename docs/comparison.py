@@ -1,10 +1,10 @@
-"""The part of the README that is measured: its rows are drawn from what `make bench` has kept."""
+"""The measured part of docs/comparison.md: its rows are drawn from the results that `make bench` has kept."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+COMPARISON = Path(__file__).with_name("comparison.md").resolve()
 FIGURES = Path(__file__).parent / "proof" / "figures.json"
 
 BEGINNING = "<!-- measured: drawn by `make fmt` from docs/proof/figures.json -->\n"
@@ -17,17 +17,17 @@ UNMEASURED = ("Hatchet", "Temporal")
 NOT_MEASURED = "not measured"
 ALONE = "{}"
 WITH_KEEPER = "{}, and of what keeps it"
-REASONS = {"Procrastinate": ", by a periodic task of the bench's own, every minute"}
+REASONS = {"Procrastinate": "; a periodic task of the bench looks every minute"}
 """Why a recovery takes as long as it does, where that is not the system's own choice."""
 
 Figures = list[dict[str, Any]]
 
 
-def readme() -> str:
-    before, begins, rest = README.read_text().partition(BEGINNING)
+def comparison() -> str:
+    before, begins, rest = COMPARISON.read_text().partition(BEGINNING)
     _, ends, after = rest.partition(END)
-    assert begins, "the README has lost its first mark"
-    assert ends, "the README has lost its last mark"
+    assert begins, "comparison.md has lost its first mark"
+    assert ends, "comparison.md has lost its last mark"
     return "".join((before, begins, *measured(), ends, after))
 
 
@@ -35,14 +35,14 @@ def measured() -> list[str]:
     contest = json.loads(FIGURES.read_text())["contest"]
     figures: Figures = contest["figures"]
     rows = {
-        "no-op tasks drained in a second": [_throughput(figures, each) for each in SYSTEMS],
-        "from submitting to starting, idle, median": [_start(figures, each) for each in SYSTEMS],
-        "its worker killed with -9: running again after": [_recovery(figures, each) for each in SYSTEMS],
+        "no-op tasks per second": [_throughput(figures, each) for each in SYSTEMS],
+        "from submit to start on an idle system, median": [_start(figures, each) for each in SYSTEMS],
+        "after `kill -9` of its worker, a task runs again within": [_recovery(figures, each) for each in SYSTEMS],
     }
     said = (
-        f"Measured side by side on {contest['cores']} cores, {contest['date']}, each at the best of several settings "
-        "([how](docs/proof.md#beside-the-others), [all figures](docs/proof/tables.md)). "
-        "Bare Dramatiq keeps no state at all."
+        f"Measured on {contest['cores']} cores, {contest['date']}, each system at the best of several settings "
+        "([how](proof.md#beside-the-others), [all figures](proof/tables.md)). "
+        "Bare Dramatiq keeps no state."
     )
     head = ("measured", *SYSTEMS, *UNMEASURED)
     table = [_row(head), "|" + "---|" * len(head)]
@@ -64,7 +64,8 @@ def _start(figures: Figures, system: str) -> str:
     found = sorted(_numbers(figures, "start_p50_ms", system))
     if not found:
         return NOT_MEASURED
-    return f"{found[0]:.0f} ms" if len(found) == 1 else f"{found[0]:.0f} to {found[-1]:.0f} ms, by how it polls"
+    first, last = f"{found[0]:.0f}", f"{found[-1]:.0f}"
+    return f"{first} ms" if len(found) == 1 else f"{first} to {last} ms, depending on how it polls"
 
 
 def _recovery(figures: Figures, system: str) -> str:
@@ -74,7 +75,7 @@ def _recovery(figures: Figures, system: str) -> str:
         return NOT_MEASURED
     return (
         f"{alone[0]:.1f} s"
-        + (f"; {both[0]:.1f} s, if its supervisor dies, too" if both else "")
+        + (f"; {both[0]:.1f} s if its supervisor dies too" if both else "")
         + REASONS.get(system, "")
     )
 
