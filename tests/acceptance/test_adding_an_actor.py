@@ -210,7 +210,8 @@ def test_the_toml_is_checked_without_a_server(project: Project) -> None:
 
 def test_its_tests_pass(project: Project) -> None:
     project.write("our_actors.py", "test_our_actors.py")
-    assert "3 passed" in project.type_in(PYTEST.replace("pytest", "python -m pytest -q -p no:cacheprovider"))
+    offline = re.sub(r"^pytest", "python -m pytest -q -p no:cacheprovider", PYTEST, flags=re.MULTILINE)
+    assert "3 passed" in project.type_in(f"export PIP_NO_INDEX=1\n{offline}")
 
 
 def test_what_the_page_says_of_middleware_is_what_is_refused() -> None:

@@ -22,7 +22,7 @@ from tests.support.agents_at_work import COMMAND
 from tests.support.an_api import new_key
 from tests.support.command_line import Run, run
 from tests.support.installation import KEY, NOBODY, Windlass
-from tests.support.pages import COMMANDS, files_of, page
+from tests.support.pages import files_of, lines_typed, page
 from tests.support.servers.private_servers import Servers, open_directory
 from tests.support.waiting import wait_until
 from windlass.shared import db
@@ -196,8 +196,9 @@ def test_the_page_does_what_it_says(
 ) -> None:
     text = page("memory.md")
     known = {"KEY": KEY}
-    for line in "".join(COMMANDS.findall(text)).replace("http://127.0.0.1:8800", windlass.url).splitlines():
+    for line in lines_typed("memory.md"):
         variable, command = line.split("=", 1) if re.match(r"[A-Z]+=", line) else ("", line)
+        command = command.replace("http://127.0.0.1:8800", windlass.url)
         filled = re.sub(r"\$([A-Z]+)", lambda found: known[found[1]], command).partition(" > ")[0]
         if filled.startswith("curl"):
             keep_figures(windlass)

@@ -19,7 +19,7 @@ import windlass as library
 from tests.acceptance.conftest import a_windlass_apart
 from tests.support.command_line import Run, run
 from tests.support.installation import KEY, NOBODY, Client, Windlass, end_with_descendants, read_events
-from tests.support.pages import COMMANDS, page
+from tests.support.pages import lines_typed, page
 from tests.support.servers.private_servers import Servers
 from tests.support.up import WINDLASS
 from tests.support.waiting import wait_until
@@ -449,8 +449,8 @@ def test_the_page_does_what_it_says(
     windlass: Windlass, environment: dict[str, str], run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = page("projects.md")
-    typed = "".join(COMMANDS.findall(text)).replace("http://127.0.0.1:8800", windlass.url)
-    known = typed_by_hand(typed.splitlines(), environment, run)
+    typed = [line.replace("http://127.0.0.1:8800", windlass.url) for line in lines_typed("projects.md")]
+    known = typed_by_hand(typed, environment, run)
     assert dict(run("projects", "show", known["PROJECT"]).rows)["state"] == "idle"
     (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(program, {})

@@ -20,7 +20,7 @@ from tests.acceptance.conftest import a_windlass_apart
 from tests.acceptance.test_projects import typed_by_hand
 from tests.support.command_line import Run, run
 from tests.support.installation import KEY, NOBODY, Client, Windlass
-from tests.support.pages import COMMANDS, page
+from tests.support.pages import lines_typed, page
 from tests.support.servers.private_servers import Servers
 from tests.support.up import WINDLASS
 from tests.support.waiting import wait_until
@@ -290,8 +290,8 @@ def test_the_page_does_what_it_says(
     windlass: Windlass, environment: dict[str, str], run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = page("schedules.md")
-    typed = "".join(COMMANDS.findall(text)).replace("http://127.0.0.1:8800", windlass.url)
-    typed_by_hand(typed.splitlines(), environment, run)
+    typed = [line.replace("http://127.0.0.1:8800", windlass.url) for line in lines_typed("schedules.md")]
+    typed_by_hand(typed, environment, run)
     assert {"nightly", "weekly"} <= {row[0] for row in run("schedules").rows[1:]}
     assert len(run("schedules", "runs", "nightly").rows) == 4, "one that was asked for, and two that were made up for"
     (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

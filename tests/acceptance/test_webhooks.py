@@ -21,7 +21,7 @@ from tests.acceptance.conftest import a_windlass_apart
 from tests.support.an_api import new_key
 from tests.support.command_line import Run, run
 from tests.support.installation import NOBODY, Client, Windlass
-from tests.support.pages import COMMANDS, files_of, page
+from tests.support.pages import files_of, lines_typed, page
 from tests.support.servers.databases import ask, execute
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
@@ -553,18 +553,24 @@ def test_the_page_does_what_it_says(run: Run, tmp_path: Path, capsys: pytest.Cap
     def here(text: str) -> str:
         return re.sub(r"\b9000\b", port, text).replace("submit summarize content=", "submit greet name=")
 
-    first, starting, *others = COMMANDS.findall(page("webhooks.md"))
-    made = dict(run(*shlex.split(here(first))[1:]).rows)
+    creating, starting, finding, *others = lines_typed("webhooks.md")
+    creating, _, kept_in = here(creating).partition(" > ")
+    made = run(*shlex.split(creating)[1:])
+    (tmp_path / kept_in).write_text(made.out)
     (tmp_path / "receiver.py").write_text(here(files_of("webhooks.md")["receiver.py"]))
-    assert starting == "WEBHOOK_SECRET=whsec_… python receiver.py\n"
-    environment = {**os.environ, "WEBHOOK_SECRET": made["secret"]}
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    webhook = subprocess.check_output(["sh", "-c", f"{finding}; echo $WEBHOOK"], cwd=tmp_path, text=True).strip()
     with subprocess.Popen(
-        [sys.executable, str(tmp_path / "receiver.py")], env=environment, stdout=subprocess.PIPE, text=True
+        ["sh", "-c", f"export {starting.replace(' python', '; exec python')}"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as receiver:
         try:
             wait_until("it listens", lambda: is_listening(int(port)))
-            for line in here("".join(others)).replace("$WEBHOOK", made["webhook"]).splitlines():
-                done = run(*shlex.split(line)[1:])
+            for line in others:
+                done = run(*shlex.split(here(line).replace("$WEBHOOK", webhook))[1:])
                 assert done.code == 0, (line, done)
             assert receiver.stdout is not None
             heard = {receiver.stdout.readline().strip() for _ in range(3)}
@@ -575,7 +581,7 @@ def test_the_page_does_what_it_says(run: Run, tmp_path: Path, capsys: pytest.Cap
     (program,) = re.findall(r"(?<!\*\*\n\n)```python\n(.*?)```", here(page("webhooks.md")), re.DOTALL)
     exec(program, {})
     assert capsys.readouterr().out.splitlines()[-1] == "enabled task.* workflow.*"
-    run("webhooks", "delete", made["webhook"])
+    run("webhooks", "delete", webhook)
 
 
 def is_listening(port: int) -> bool:

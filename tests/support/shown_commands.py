@@ -11,7 +11,7 @@ from tests.support.pages import NAMED_BLOCK, page
 BLOCK = re.compile(r"^( *)```(?:sh|bash|shell|console)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 NOTES = "notes"
 ANSWER = "01a1e216-aa70-7000-8000-000000000000"
-"""What a program says that was not there, for whoever keeps it in a variable, and what a variable holds at first."""
+"""What a program prints that is not there, for a page that keeps it in a variable."""
 
 # A note is one write: the two ends of a pipe take theirs at the same time.
 PROLOGUE = f"""
@@ -19,6 +19,7 @@ note() {{ printf '%s\\0' "$BLOCK" "$@" '' >>"$OLDPWD/{NOTES}"; echo {ANSWER}; }}
 command_not_found_handle() {{ note "$@"; }}
 kill() {{ note kill "$@"; }}
 PATH=/nowhere
+set -u
 """
 
 
@@ -44,7 +45,8 @@ def blocks_of(name: str) -> list[str]:
 
 
 def commands_of(name: str, place: Path) -> list[Command]:
-    """`place` is an empty directory. Variables live on from block to block, as they do in a terminal."""
+    """`place` is an empty directory. Variables live on from block to block, as they do in a terminal, and one that the
+    page uses before it sets it is an error: every page stands by itself."""
     blocks = blocks_of(name)
     scripts = sorted(
         {each for body in blocks for each in re.findall(r"^(?:\. )?([\w.-]+/[\w./-]+)", body, re.MULTILINE)}
@@ -54,11 +56,10 @@ def commands_of(name: str, place: Path) -> list[Command]:
         (shell / script).parent.mkdir(parents=True, exist_ok=True)
         (shell / script).write_text(f'note {script} "$@"\n')
     shell.mkdir(exist_ok=True)
-    variables = "".join(f"{each}={ANSWER}\n" for each in sorted(set(re.findall(r"\$([A-Z]+)\b", "".join(blocks)))))
     functions = "".join(f'{script}() {{ note {script} "$@"; }}\n' for script in scripts)
     numbered = "".join(f"BLOCK={number}\n{body}\n" for number, body in enumerate(blocks, start=1))
     done = subprocess.run(
-        ["/bin/bash", "-c", f'cd "$PWD/shell"\n{PROLOGUE}{variables}{functions}{numbered}'],
+        ["/bin/bash", "-c", f'cd "$PWD/shell"\n{PROLOGUE}{functions}{numbered}'],
         cwd=place,
         env={},
         stdin=subprocess.DEVNULL,

@@ -76,6 +76,18 @@ def test_every_command_is_one_that_somebody_understands(name: str, tmp_path: Pat
     assert wrong == []
 
 
+@pytest.mark.parametrize("name", [each for each in SHOWN if each != "operating.md"])
+def test_a_page_has_everything_that_its_commands_need(name: str, tmp_path: Path) -> None:
+    """The environment is activated and pytest installed before the first command that needs them. The operators' book
+    is for installations that have none."""
+    activated = installed = False
+    for command in commands_of(name, tmp_path):
+        activated |= command.program == ".venv/bin/activate"
+        installed |= command.program == "pip" and "pytest" in command.words
+        assert activated or command.program not in {"windlass", "pytest", "python", "pip"}, command
+        assert installed or command.program != "pytest", command
+
+
 @pytest.mark.parametrize(("name", "test"), FOLLOWED.items())
 def test_who_is_said_to_follow_a_page_does(name: str, test: str) -> None:
     module, _, function = test.partition("::")
@@ -127,8 +139,10 @@ def a_target(command: Command) -> str | None:
 
 
 def an_installation(command: Command) -> str | None:
-    """From a clone, here or beside: no package index has it."""
+    """From a clone, here or beside: no package index has it. pytest is on every one."""
     install, what = (each for each in command.words[1:] if each != "-e")
+    if (install, what) == ("install", "pytest"):
+        return None
     extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     found = re.fullmatch(r"(?:\.|\.\./windlass)\[(\w+)\]", what)
     return None if install == "install" and found and found[1] in extras else f"no {what} can be installed"
