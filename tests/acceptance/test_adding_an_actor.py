@@ -25,7 +25,7 @@ from tests.support.waiting import wait_until
 
 PAGE = page("adding_an_actor.md")
 CHECKED = re.compile(r"^windlass actors check\n```.*?^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-INSTALL, UP, IN_PYTHON, IN_THE_SHELL, KILL, CHECK, PYTEST = COMMANDS.findall(PAGE)
+INSTALL, UP, IN_PYTHON, IN_THE_SHELL, KILL, UP_WITH_CHILDREN, CHILDREN, FAN_OUT, CHECK, PYTEST = COMMANDS.findall(PAGE)
 README = page("../README.md")
 *README_INSTALL, README_UP, _, README_OPEN, README_CALL = "".join(COMMANDS.findall(README)[:2]).splitlines()
 SECONDS = "20 if prompt.endswith('polished') else 0.2"
@@ -106,8 +106,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture(scope="module")
 def up(project: Project, servers: Servers, management: httpx.Client) -> Iterator[WindlassUp]:
     """What both pages say, but for the servers, which are there already, and for the work that comes with Windlass."""
-    project.write("our_actors.py", "try_it.py", "haiku.py")
-    command, *arguments = shlex.split(UP)
+    project.write("our_actors.py", "try_it.py", "book.py", "fan_out.py", "haiku.py")
+    assert UP_WITH_CHILDREN.startswith(UP.strip())
+    command, *arguments = shlex.split(UP_WITH_CHILDREN)
     arguments += shlex.split(README_UP, comments=True)[2:]
     program = str(project.environment / "bin" / command)
     with a_database(servers, "template1") as database_url, a_virtual_host(servers, management) as amqp_url:
@@ -147,7 +148,7 @@ def test_what_the_readme_installs_is_the_clone(project: Project) -> None:
 
 
 def test_every_file_of_the_page_is_used() -> None:
-    ours = {"our_actors.py", "try_it.py", "our_app.py", "windlass.toml", "test_our_actors.py"}
+    ours = {"our_actors.py", "try_it.py", "book.py", "fan_out.py", "our_app.py", "windlass.toml", "test_our_actors.py"}
     assert FILES.keys() == {*ours, "haiku.py"}
 
 
@@ -199,6 +200,16 @@ def test_its_worker_is_killed_and_it_finishes_once_and_no_step_twice(project: Pr
     assert [(step["name"], step["attempt"]) for step in task["steps"]] == [("draft", 1), ("polish", 2)]
     assert [event["type"] for event in events].count("complete") == 1
     assert [event["data"]["error"]["type"] for event in events if event["type"] == "stall"] == ["WorkerLost"]
+
+
+def test_children_are_joined(project: Project, up: WindlassUp) -> None:
+    """By an actor that submits them, and by a workflow that a client submits."""
+    joined = project.type_in(f"{CHILDREN}echo JOINED=$JOINED").splitlines()[-1].removeprefix("JOINED=")
+    with up.client() as client:
+        task = client.get(f"/api/v1/tasks/{joined}").raise_for_status().json()
+    assert (task["status"], task["result"], len(task["depends_on"])) == ("completed", "[The sea] [The shore]", 2)
+    (shown,) = re.findall(r"^It prints `(.*)`\.$", PAGE, re.MULTILINE)
+    assert project.type_in(FAN_OUT).strip() == shown
 
 
 def test_the_toml_is_checked_without_a_server(project: Project) -> None:
