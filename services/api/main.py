@@ -1,6 +1,7 @@
 """The API's process: REST and server-sent events for any number of clients, with Postgres alone behind it."""
 
 import asyncio
+import gc
 import logging
 import signal
 from collections.abc import AsyncIterator
@@ -201,6 +202,8 @@ def main() -> None:
     # Uvicorn raises the signal that ended it once more when it is done, for whoever handled it before: nobody.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.collect()
+    gc.freeze()  # else each large body would make the collector look through everything that was imported
     log.info("listening on http://%s:%d", settings.host, settings.port)
     server = Server(config, app)
     server.run()

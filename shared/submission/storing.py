@@ -1,47 +1,59 @@
 """What Postgres cannot keep, and nobody means to send: told with its place, and not mended."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from windlass.shared.settings import Settings
-from windlass.shared.submission.refusal import Refused, escape, refusal
+from windlass.shared.submission.refusal import Refused, pointer_to, refusal
+
+NUL, TOO_DEEP = "nul-character", "nested-too-deep"
 
 LEAST_INTEGER, GREATEST_INTEGER = -(2**63), 2**64 - 1
 
 
-def is_storable(value: Any, depth_left: int) -> bool:
-    """The quick look, without the names of what it finds."""
+class Unstorable(NamedTuple):
+    """What cannot be stored, and where: the names that lead to it, the innermost first."""
+
+    place: list[int | str]
+    code: str
+    detail: str
+
+
+def refuse_unstorable(value: Any, settings: Settings, pointer: str = "") -> None:
+    """Postgres can store no NUL, neither in a text nor in JSON; integers beyond 64 bits come back as something else in
+    most languages; and nobody means to nest that deep."""
+    found = _unstorable_in(value, settings.deepest_json)
+    if found is not None:
+        at = pointer_to(reversed(found.place), pointer)
+        raise too_deep(at, settings) if found.code == TOO_DEEP else refusal(at, found.code, found.detail)
+
+
+def _unstorable_in(value: Any, depth_left: int) -> Unstorable | None:  # noqa: PLR0911 - a function for scalars would take twice as long
+    """The place is collected on the way back: written down for each of many items, a long name would be repeated as
+    many times."""
     kind = type(value)
     if kind is str:
-        return "\0" not in value
+        return Unstorable([], NUL, "a string must not contain the character NUL") if "\0" in value else None
     if kind is int:
-        return bool(LEAST_INTEGER <= value <= GREATEST_INTEGER)
+        fits = LEAST_INTEGER <= value <= GREATEST_INTEGER
+        return None if fits else Unstorable([], "number-too-large", "an integer must fit into 64 bits")
     if kind is not dict and kind is not list:
-        return True
-    if depth_left <= 0 or (kind is dict and "\0" in "".join(value)):
-        return False
-    for below in value.values() if kind is dict else value:  # noqa: SIM110 - a generator takes twice as long
-        if not is_storable(below, depth_left - 1):
-            return False
-    return True
+        return None
+    if depth_left <= 0:
+        return Unstorable([], TOO_DEEP, "")
+    if kind is dict and "\0" in "".join(value):
+        return Unstorable([], NUL, "a name must not contain the character NUL")
+    for below in value.values() if kind is dict else value:
+        found = _unstorable_in(below, depth_left - 1)
+        if found is not None:
+            found.place.append(next(name for name, each in _items(value) if each is below))
+            return found
+    return None
 
 
-def refuse_unstorable(value: Any, settings: Settings, pointer: str = "", depth: int = 0) -> None:
-    """Names what the quick look has found. Postgres can store no NUL, neither in a text nor in JSON; integers beyond 64
-    bits come back as something else in most languages; and nobody means to nest that deep."""
-    if isinstance(value, dict | list) and depth >= settings.deepest_json:
-        raise too_deep(pointer, settings)
-    if isinstance(value, str) and "\0" in value:
-        raise refusal(pointer, "nul-character", "a string must not contain the character NUL")
-    if isinstance(value, int) and not LEAST_INTEGER <= value <= GREATEST_INTEGER:
-        raise refusal(pointer, "number-too-large", "an integer must fit into 64 bits")
-    if isinstance(value, dict):
-        for key, below in value.items():
-            refuse_unstorable(key, settings, pointer, depth)
-            refuse_unstorable(below, settings, f"{pointer}/{escape(key)}", depth + 1)
-    if isinstance(value, list):
-        for number, below in enumerate(value):
-            refuse_unstorable(below, settings, f"{pointer}/{number}", depth + 1)
+def _items(value: Any) -> Iterable[tuple[int | str, Any]]:
+    return value.items() if isinstance(value, dict) else enumerate(value)
 
 
 def too_deep(pointer: str, settings: Settings) -> Refused:
-    return refusal(pointer, "nested-too-deep", f"JSON may be nested {settings.deepest_json} levels deep")
+    return refusal(pointer, TOO_DEEP, f"JSON may be nested {settings.deepest_json} levels deep")

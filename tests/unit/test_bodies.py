@@ -8,10 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.services.api.http.bodies import is_harmless, refuse_other_types, refuse_unstorable
+from windlass.services.api.http.bodies import (
+    is_harmless,
+    may_repeat_names,
+    refuse_other_types,
+    refuse_repeated_names,
+    refuse_unstorable,
+)
 from windlass.services.api.http.errors import Problem
 from windlass.shared.settings import Settings
-from windlass.shared.submission.storing import is_storable
 
 SETTINGS = Settings()
 SHALLOW = Settings(deepest_json=8)
@@ -25,7 +30,6 @@ def nested(levels: int) -> Any:
 
 
 def refused(value: Any) -> tuple[int, str, str]:
-    assert not is_storable(value, SETTINGS.deepest_json)
     assert not is_harmless(json.dumps(value).encode(), SETTINGS.deepest_json)
     with pytest.raises(Problem) as problem:
         refuse_unstorable(value, SETTINGS)
@@ -56,12 +60,17 @@ def test_an_integer_beyond_64_bits_is_refused_and_named(number: int) -> None:
 
 @pytest.mark.parametrize("number", [2**64 - 1, -(2**63), 0, 1.5, True, None, 1e308])
 def test_other_numbers_are_fine(number: Any) -> None:
-    assert is_storable({"payload": {"result": number}}, SETTINGS.deepest_json)
+    refuse_unstorable({"payload": {"result": number}}, SETTINGS)
 
 
 def test_json_may_be_nested_64_levels_deep_and_no_deeper() -> None:
-    assert is_storable(nested(64), 64)
+    assert is_harmless(json.dumps(nested(64)).encode(), SETTINGS.deepest_json)
+    refuse_unstorable(nested(64), SETTINGS)
     assert refused(nested(65))[:2] == (422, "nested-too-deep")
+    hidden: Any = []
+    for _ in range(64):
+        hidden = ["]", hidden, '"[\\']
+    assert refused(hidden)[:2] == (422, "nested-too-deep")
 
 
 @given(
@@ -69,14 +78,36 @@ def test_json_may_be_nested_64_levels_deep_and_no_deeper() -> None:
         st.none() | st.integers() | st.text(), lambda below: st.lists(below) | st.dictionaries(st.text(), below)
     )
 )
-def test_the_quick_look_and_the_naming_one_agree(value: Any) -> None:
+def test_what_the_quick_look_passes_is_storable(value: Any) -> None:
     if is_harmless(msgspec.json.encode(value), 8):
-        assert is_storable(value, 8)
-    if is_storable(value, 8):
         refuse_unstorable(value, SHALLOW)
-    else:
-        with pytest.raises(Problem):
-            refuse_unstorable(value, SHALLOW)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a": 1, "a": 1}',
+        b'{"a": {"b": [{"c": 1, "d": ":", "c": 2}]}}',
+        b'{"a": 1, "b": "\\u003a", "a": 2}',
+        b'{"\\u0061": 1, "a": 2}',
+        b'{"a": {"b": 1}, "c": "\\u003A\\u003A", "a": {}}',
+    ],
+)
+def test_a_repeated_name_is_refused_however_it_is_written(body: bytes) -> None:
+    assert may_repeat_names(body, msgspec.json.decode(body))
+    with pytest.raises(Problem, match="twice"):
+        refuse_repeated_names(body)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text(), lambda below: st.lists(below) | st.dictionaries(st.text(), below)
+    )
+)
+def test_names_that_differ_are_taken_whatever_colons_the_texts_have(value: Any) -> None:
+    content = json.dumps(value).encode()
+    assert not may_repeat_names(content, msgspec.json.decode(content)), content
+    refuse_repeated_names(content)
 
 
 @pytest.mark.parametrize(
