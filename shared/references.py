@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
+from windlass.shared.wording import listed
+
 Place = tuple[int | str, ...]
 
 POINTER = re.compile(r"(/([^~/]|~[01])*)*\Z")
@@ -80,7 +82,7 @@ def _wrong_with(
     if "path" in BESIDE[kind] and not (isinstance(path, str) and POINTER.match(path)):
         yield Misplaced((*place, "path"), "must be a JSON pointer, like /summary or /parts/0")
     if kind == FROM and (not isinstance(said, str) or said not in names):
-        known = ", ".join(sorted(names)) or "nothing"
+        known = listed(names) or "nothing"
         yield Misplaced((*place, FROM), f"is not among what the task depends on ({known})")
     if kind in {ITEM, INDEX}:
         if said is not True:
@@ -102,9 +104,9 @@ def _wrong_in_text(pieces: Any, names: Collection[str], *, of_an_element: bool, 
             yield Misplaced((*place, number), "must be a text or a reference")
 
 
-def is_at_or_under(place: Place, references: Collection[Reference]) -> bool:
-    """Whether what stands there is not known before the task is claimed."""
-    return any(place[: len(each.place)] == each.place for each in references)
+def is_at_or_under(place: Place, references: Collection[Place]) -> bool:
+    """Whether what stands there is not known before the task is claimed: `references` are a set of their places."""
+    return any(place[:length] in references for length in range(len(place) + 1))
 
 
 def holds_one_at(pointer: str, references: Collection[Reference]) -> bool:

@@ -1,6 +1,7 @@
 """What is wrong with a value, in our own words: what was meant instead, and what there is to choose from."""
 
 import difflib
+import heapq
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import is_dataclass
@@ -13,6 +14,8 @@ from pydantic_core import ErrorDetails
 NOT_KNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
 FEW = 20
 """So many names can be read in one line."""
+LONGEST_WORD = 40
+"""Comparing two words takes time that grows with the product of their lengths; a longer one gets no suggestion."""
 
 A_UUID = "a UUID, like 01890a5d-ac96-774b-bcce-b302099a8057"
 A_MOMENT = "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z"
@@ -41,19 +44,33 @@ KINDS = {
 def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "", prefix: str = "") -> str:
     """The most alike, or all of them where they are few; what all of them begin with says nothing about likeness."""
     names = {name.removeprefix(prefix).casefold(): name for name in sorted(known)}
-    close = difflib.get_close_matches(word.casefold().removeprefix(prefix.casefold()), names, n=1)
-    if close:
-        return f"did you mean `{names[close[0]]}`?"
+    close = closest(word.casefold().removeprefix(prefix.casefold()), names)
+    if close is not None:
+        return f"did you mean `{names[close]}`?"
     if 0 < len(names) <= FEW or (names and not otherwise):
         return f"there are {', '.join(names.values())}"
     return otherwise or "there is none here"
 
 
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like this one, if any is."""
+    close = difflib.get_close_matches(word, known, n=1) if len(word) <= LONGEST_WORD else []
+    return close[0] if close else None
+
+
 def meant(word: str, known: Collection[str]) -> str:
-    """The likeliest, and all that there are."""
-    names = f"there are {', '.join(sorted(known))}"
-    likely = did_you_mean(word, known)
+    """The likeliest, and the first of those that there are. A client may have chosen all of them, as the keys of a
+    workflow: only the few of nearly the same length are compared."""
+    names = f"there are {listed(known)}" if known else "there is none here"
+    near = heapq.nsmallest(FEW, known, key=lambda name: abs(len(name) - len(word)))
+    likely = did_you_mean(word, near, otherwise=names)
     return names if likely == names else f"{likely} {names}"
+
+
+def listed(names: Collection[str]) -> str:
+    """The first few in alphabetical order, and how many more there are."""
+    first = ", ".join(heapq.nsmallest(FEW, names))
+    return f"{first} and {len(names) - FEW:,} more" if len(names) > FEW else first
 
 
 def in_words(problem: ErrorDetails) -> str:
@@ -66,8 +83,8 @@ def in_words(problem: ErrorDetails) -> str:
     if kind in {"literal_error", "enum"}:
         choices = re.findall(r"'([^']*)'", str(context["expected"]))
         given = problem.get("input")
-        close = difflib.get_close_matches(given, choices, n=1) if isinstance(given, str) else []
-        meant = f"; did you mean `{close[0]}`?" if close else ""
+        close = closest(given, choices) if isinstance(given, str) else None
+        meant = "" if close is None else f"; did you mean `{close}`?"
         return f"must be {' or '.join(choices)}{meant}"
     said = problem["msg"].removeprefix("Value error, ")
     return re.sub("^(Input|String|List|Tuple|Dictionary|Value) should", "must", said)

@@ -1,6 +1,5 @@
 """What is wrong with a payload by its schema: each field by its place, in our own words."""
 
-import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,12 +8,14 @@ from jsonschema_rs import ValidationError
 from jsonschema_rs import ValidationErrorKind as Kind
 
 from windlass.shared.actors.schemas import Validator
-from windlass.shared.wording import A_MOMENT, A_UUID, did_you_mean
+from windlass.shared.wording import A_MOMENT, A_UUID, FEW, closest, did_you_mean
 
 Place = tuple[int | str, ...]
 
 FEW_WORDS = 10
 """Where there are more to choose from, the likeliest is said without all the others."""
+MOST_UNKNOWN = 1000
+"""Unknown fields that are still reported one by one; a client that sends more made no typing error."""
 
 TYPES = {
     "string": "text in quotes",
@@ -56,11 +57,20 @@ def faults_of(
     validator: Validator, schema: Mapping[str, Any], payload: Any, beside: Collection[str] = ()
 ) -> list[Fault]:
     """All of them, in the order of the schema's fields; `beside` are names that stand next to the payload's own."""
+    if (unknown := _unknown_at_top(schema, payload)) > MOST_UNKNOWN:
+        return [Fault((), f"has {unknown:,} unknown fields")]
     said = (fault for error in validator.iter_errors(payload) for fault in _said_of(error, schema, beside))
     order = {name: number for number, name in enumerate(schema.get("properties", ()))}
     return sorted(
         dict.fromkeys(said), key=lambda fault: order.get(str(fault.place[0]), len(order)) if fault.place else -1
     )
+
+
+def _unknown_at_top(schema: Mapping[str, Any], payload: Any) -> int:
+    """Counted without the validator, which would describe each of them."""
+    if schema.get("additionalProperties") is not False or not isinstance(payload, dict):
+        return 0
+    return len(payload.keys() - schema.get("properties", {}).keys())
 
 
 def _said_of(error: ValidationError, schema: Mapping[str, Any], beside: Collection[str]) -> Iterator[Fault]:
@@ -70,8 +80,9 @@ def _said_of(error: ValidationError, schema: Mapping[str, Any], beside: Collecti
             yield Fault((*place, name), "must be given")
         case Kind.AdditionalProperties(names) | Kind.UnevaluatedProperties(names):
             known = [*_fields_at(schema, error.schema_path[:-1]), *(() if place else beside)]
-            for name in names:
-                yield Fault((*place, name), f"there is no such field; {did_you_mean(name, known)}")
+            for number, name in enumerate(names):
+                likely = f"; {did_you_mean(name, known)}" if number < FEW else ""
+                yield Fault((*place, name), f"there is no such field{likely}")
         case Kind.AnyOf(branches) | Kind.OneOfNotValid(branches):
             yield from _of_the_likeliest(branches, place, schema, beside)
         case Kind.PropertyNames(below):
@@ -146,9 +157,9 @@ def _count(limit: int, kind: Kind) -> str:
 
 def _one_of(options: Iterable[Any], given: Any, also: Sequence[str] = ()) -> str:
     words = [each if isinstance(each, str) else _as_json(each) for each in dict.fromkeys(map(_hashable, options))]
-    close = difflib.get_close_matches(given, words, n=1) if isinstance(given, str) else []
-    meant = f"; did you mean `{close[0]}`?" if close else ""
-    if len(words) > FEW_WORDS and close:
+    close = closest(given, words) if isinstance(given, str) else None
+    meant = "" if close is None else f"; did you mean `{close}`?"
+    if len(words) > FEW_WORDS and close is not None:
         return f"is none of the {len(words)} words that may stand here{meant}"
     return f"must be {' or '.join([*words, *also])}{meant}"
 

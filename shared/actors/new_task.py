@@ -125,10 +125,8 @@ class NewTask(BaseModel):
         Approval | None, Field(description="Ask a person before it starts: `POST /tasks/{id}/approve` or `/reject`.")
     ] = None
     dedupe_key: Annotated[
-        Annotated[str, AfterValidator(without_secrets)] | None,
+        Annotated[str, Field(min_length=1, max_length=255), AfterValidator(without_secrets)] | None,
         Field(
-            min_length=1,
-            max_length=255,
             description="While a task of yours under this key lives or has completed, a repeat answers with that task.",
         ),
     ] = None
@@ -137,10 +135,8 @@ class NewTask(BaseModel):
         Field(gt=0, le=366 * 86400, description="How long the `dedupe_key` means this task; as configured otherwise."),
     ] = None
     webhook_url: Annotated[
-        Annotated[str, AfterValidator(check_endpoint)] | None,
+        Annotated[str, Field(max_length=2000, pattern=ENDPOINT_PATTERN), AfterValidator(check_endpoint)] | None,
         Field(
-            max_length=2000,
-            pattern=ENDPOINT_PATTERN,
             description="Tells its end there: to your webhook for this url, or to one that is made for it, whose "
             "`webhook_secret` is in this answer alone.",
         ),

@@ -37,7 +37,8 @@ def faults_by_any(versions: Sequence[Version], payload: Any, beside: Collection[
     if not refusing:
         return []
     said = {each.name: each.faults_of(payload, beside) for each in refusing}
-    common = [fault for fault in said[refusing[0].name] if all(fault in faults for faults in said.values())]
+    by_all = set.intersection(*map(set, said.values()))
+    common = [fault for fault in said[refusing[0].name] if fault in by_all]
     if len(refusing) == len(versions) and (common or len(versions) == 1):
         return common
     others = [each.name for each in versions if each not in refusing]

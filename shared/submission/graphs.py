@@ -1,7 +1,7 @@
 """A graph of tasks to be, by their keys: named well, named once, and without a circle."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal, NamedTuple
@@ -92,19 +92,14 @@ class Node(BaseModel):
 
 
 def in_order(nodes: Sequence[Node]) -> list[int]:
-    """Their places in an order in which each comes after all that it waits for. Raises Refused with everything that is
-    wrong: a key that is there twice, one that nobody has, a circle."""
+    """Their places in an order in which each comes after all that it waits for. Raises Refused with the first things
+    that are wrong: a key that is there twice, one that no task has, a circle."""
     places: dict[str, int] = {}
-    wrong: list[Wrong] = []
     for number, node in enumerate(nodes):
-        if node.key in places:
-            detail = f"the key {node.key} is there twice: /tasks/{places[node.key]} has it, too"
-            wrong.append(Wrong(f"/tasks/{number}/key", detail))
         places.setdefault(node.key, number)
-    for number, node in enumerate(nodes):
-        wrong += _unknown(number, node, places)
-    if wrong:
-        raise Refused("invalid-workflow", wrong)
+    wrong = Refused("invalid-workflow", _wrong_keys(nodes, places))
+    if wrong.wrong:
+        raise wrong
     if all(places.get(name, -1) < number for number, node in enumerate(nodes) for name in node.names):
         return list(range(len(nodes)))  # as most are written, and then there is no circle either
     graph = {node.key: [name for name in node.names if name in places] for node in nodes}
@@ -116,18 +111,25 @@ def in_order(nodes: Sequence[Node]) -> list[int]:
         raise Refused("invalid-workflow", [Wrong(f"/tasks/{places[circle[0]]}/depends_on", detail)]) from error
 
 
-def _unknown(number: int, node: Node, places: Mapping[str, int]) -> list[Wrong]:
-    wrong = []
+def _wrong_keys(nodes: Sequence[Node], places: Mapping[str, int]) -> Iterator[Wrong]:
+    for number, node in enumerate(nodes):
+        if places[node.key] != number:
+            detail = f"the key {node.key} is there twice: /tasks/{places[node.key]} has it, too"
+            yield Wrong(f"/tasks/{number}/key", detail)
+    for number, node in enumerate(nodes):
+        yield from _unknown(number, node, places)
+
+
+def _unknown(number: int, node: Node, places: Mapping[str, int]) -> Iterator[Wrong]:
     for place, entry in enumerate(node.depends_on):
         name, below = (entry.key, "/key") if isinstance(entry, After) else (entry, "")
         if name not in places and as_id(name) is None:
             detail = f"no task of this workflow has the key {name}; {meant(name, places)}"
-            wrong.append(Wrong(f"/tasks/{number}/depends_on/{place}{below}", detail))
+            yield Wrong(f"/tasks/{number}/depends_on/{place}{below}", detail)
     source = None if node.for_each is None else node.for_each.source
     if source is not None and source not in places:
         detail = f"no task of this workflow has the key {source}; {meant(source, places)}"
-        wrong.append(Wrong(f"/tasks/{number}/for_each/$from", detail))
-    return wrong
+        yield Wrong(f"/tasks/{number}/for_each/$from", detail)
 
 
 def as_id(name: str) -> UUID | None:

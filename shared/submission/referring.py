@@ -1,6 +1,6 @@
 """A payload that refers to results: what may be referred to, and where nothing may."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,24 +31,27 @@ class Refers:
 
 
 def find_references(payload: dict[str, Any], refers: Refers, actor: str, below: str) -> Sequence[Reference]:
-    """Raises Refused with all that is wrong with them."""
+    """Raises Refused with the first things that are wrong with them."""
     references = list(references_in(payload))
     if not references:
         return ()
-    wrong = [
-        Wrong(pointer_to(each.place, below), each.detail)
-        for each in wrong_references(payload, refers.names, of_an_element=refers.of_an_element)
-    ]
-    wrong += [
-        Wrong(f"{below}{pointer}", "must be said outright: what the task may do is decided by it when it is submitted")
-        for pointer in LOOKED_AT.get(actor, ())
-        if holds_one_at(pointer, references)
-    ]
-    if kind_of(payload) is not None:
-        wrong.append(Wrong(below, "the payload itself is an object; references stand in its fields"))
-    if wrong:
-        raise Refused("invalid-reference", wrong)
+    wrong = Refused("invalid-reference", _wrong_with(payload, references, refers, actor, below))
+    if wrong.wrong:
+        raise wrong
     return references
+
+
+def _wrong_with(
+    payload: dict[str, Any], references: Sequence[Reference], refers: Refers, actor: str, below: str
+) -> Iterator[Wrong]:
+    for each in wrong_references(payload, refers.names, of_an_element=refers.of_an_element):
+        yield Wrong(pointer_to(each.place, below), each.detail)
+    for pointer in LOOKED_AT.get(actor, ()):
+        if holds_one_at(pointer, references):
+            detail = "must be said outright: what the task may do is decided by it when it is submitted"
+            yield Wrong(f"{below}{pointer}", detail)
+    if kind_of(payload) is not None:
+        yield Wrong(below, "the payload itself is an object; references stand in its fields")
 
 
 def refuse_a_key_by_reference(pointers: Sequence[str], references: Collection[Reference], below: str) -> None:

@@ -166,9 +166,10 @@ def check_payload(
         raise refusal(below, "payload-too-large", detail)
     faults = known.faults_of(payload, beside)
     if references:
-        faults = [each for each in faults if not is_at_or_under(each.place, references)]
+        places = {each.place for each in references}
+        faults = [each for each in faults if not is_at_or_under(each.place, places)]
     if faults:
-        raise Refused("invalid-payload", [Wrong(pointer_to(at, below), detail) for at, detail in faults])
+        raise Refused("invalid-payload", (Wrong(pointer_to(at, below), detail) for at, detail in faults))
 
 
 def time_to_come(run_at: datetime | None) -> str | None:

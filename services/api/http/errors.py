@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
@@ -11,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from windlass.shared import db
 from windlass.shared.errors import words_of
-from windlass.shared.scrubbing import scrub, scrub_document
-from windlass.shared.submission.refusal import Refused, Wrong, wrong_fields
+from windlass.shared.scrubbing import scrub
+from windlass.shared.submission.refusal import MOST_REPORTED, Refused, Wrong, wrong_fields
 
 log = logging.getLogger("api")
 
@@ -20,6 +21,9 @@ PROBLEM_JSON = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
 
 FIELDS_TOLD = 3
+
+LONGEST_POINTER, LONGEST_DETAIL, LARGEST_ERRORS_BYTES = 500, 1000, 48_000
+"""What a problem repeats of a request is bounded, so that no answer to a bad one is larger than 64 KB."""
 
 CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-found", 405: "method-not-allowed"}
 
@@ -78,7 +82,13 @@ def problem_of(refused: Refused) -> Problem:
 def not_as_they_should_be(code: str, wrong: Sequence[Wrong]) -> Problem:
     """The first few in full: whoever reads only the detail is helped as well."""
     named = "; ".join(f"{each.pointer or '/'}: {each.detail}" for each in wrong[:FIELDS_TOLD])
-    more = f"; and {len(wrong) - FIELDS_TOLD} more" if len(wrong) > FIELDS_TOLD else ""
+    more = (
+        ""
+        if len(wrong) <= FIELDS_TOLD
+        else "; and more"
+        if len(wrong) >= MOST_REPORTED
+        else f"; and {len(wrong) - FIELDS_TOLD} more"
+    )
     detail = f"not as it should be: {named}{more}"
     return Problem(422, code, detail, errors=[each._asdict() for each in wrong])
 
@@ -89,13 +99,29 @@ def problem_response(request: Request[Any, Any, Any], problem: Problem) -> Respo
         "code": problem.code,
         "title": problem.code.replace("-", " ").capitalize(),
         "status": problem.status,
-        "detail": scrub(problem.detail),
+        "detail": excerpt(problem.detail, LONGEST_DETAIL),
         "request_id": request.scope["request_id"],  # type: ignore[typeddict-item]
     }
     body |= problem.more or {}
     if problem.errors is not None:
-        body["errors"] = scrub_document(problem.errors)
+        body["errors"] = reported(problem.errors)
     return Response(body, status_code=problem.status, headers=problem.headers, media_type=PROBLEM_JSON)
+
+
+def reported(errors: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    found = [
+        {"pointer": excerpt(each["pointer"], LONGEST_POINTER), "detail": excerpt(each["detail"], LONGEST_DETAIL)}
+        for each in errors[:MOST_REPORTED]
+    ]
+    while len(msgspec.json.encode(found)) > LARGEST_ERRORS_BYTES:
+        found.pop()
+    return found
+
+
+def excerpt(text: str, longest: int) -> str:
+    """The beginning of it without secrets. One that the cut would halve is recognised first."""
+    scrubbed = scrub(text[: 2 * longest])
+    return scrubbed if len(scrubbed) <= longest else f"{scrubbed[: longest - 1]}…"
 
 
 def handle_problem(request: Request[Any, Any, Any], error: Problem) -> Response[dict[str, Any]]:
@@ -113,7 +139,10 @@ def handle_http(request: Request[Any, Any, Any], error: HTTPException) -> Respon
         detail = f"{request.method} is not for this path; `Allow` names what is"
     if isinstance(error, ValidationException) and isinstance(error.extra, list):
         status, code = 422, "invalid-request"
-        errors = [{"pointer": f"/{each.get('key', '')}", "detail": each.get("message", "")} for each in error.extra]
+        errors = [
+            {"pointer": f"/{each.get('key', '')}", "detail": each.get("message", "")}
+            for each in error.extra[:MOST_REPORTED]
+        ]
         # Litestar's own words repeat the whole address, with whatever somebody wrote into it.
         detail = f"these are not as they should be: {', '.join(each['pointer'] for each in errors)}"
     # Of what Litestar would say beside it, only which methods there are.

@@ -1,5 +1,6 @@
 """What a query may say at each path: a parameter with a typing error must not be taken for none."""
 
+import heapq
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ from litestar import Litestar, Request
 from litestar.routes import HTTPRoute
 
 from windlass.services.api.http.errors import Problem
-from windlass.shared.submission.refusal import escape
+from windlass.shared.submission.refusal import MOST_REPORTED, escape
 from windlass.shared.wording import did_you_mean
 
 Known = tuple[frozenset[str], frozenset[str]]
@@ -33,7 +34,7 @@ class QueryParameters:
         given = request.query_params
         errors = [
             {"pointer": f"/{escape(name)}", "detail": f"no such parameter; {did_you_mean(name, known)}"}
-            for name in sorted(set(given) - known)
+            for name in heapq.nsmallest(MOST_REPORTED, set(given) - known)
         ] or [
             {"pointer": f"/{escape(name)}", "detail": "it is given more than once, and takes one value"}
             for name in sorted(set(given) - several)

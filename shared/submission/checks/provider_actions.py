@@ -32,7 +32,7 @@ def refuse_what_it_does_not_take(
         return
     faults = faults_of(provider, actions, action, params)
     if faults:
-        raise Refused("invalid-payload", [Wrong(pointer_to(each.path, below), each.detail) for each in faults])
+        raise Refused("invalid-payload", (Wrong(pointer_to(each.path, below), each.detail) for each in faults))
 
 
 def _actions(settings: Settings, provider: str) -> "Mapping[str, type[Params]] | None":
