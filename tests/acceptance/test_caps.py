@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from tests.support.an_api import an_api
-from tests.support.installation import KEY, Client, Windlass
+from tests.support.installation import KEY, NOBODY, Client, Windlass
+from tests.support.process_cpu import ProcessCpu
 from tests.support.servers.private_servers import Servers
 
 MEGABYTE = 1_000_000
@@ -125,6 +126,65 @@ def test_a_head_that_never_comes_whole_is_given_up_and_who_is_only_quiet_is_not(
         assert live(quiet, answers[quiet]) == 200, "it was quiet for longer than a head may take"
         hasty.cancel(task_id)
         assert "event: cancelled" in told, "a stream stays open for as long as it likes"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        head(f"X-Long: {'a' * 9_000}"),
+        head(*(f"X-{number}: {'a' * 7_000}" for number in range(10))),
+        head(*("X:" for _ in range(20_000))),
+        head(f"Cookie: windlass_session={'a' * 120_000}"),
+        head("Transfer-Encoding: chunked") + b"2\r\n{}\r\n0\r\n" + b"X: a\r\n" * 20_000 + b"\r\n",
+        head("Transfer-Encoding: chunked") + b"2;" + b"a" * 1_000_000 + b"\r\n{}\r\n0\r\n\r\n",
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+    ids=["one header", "many headers", "tiny headers", "cookie", "trailers", "chunk extension", "path"],
+)
+def test_a_head_that_is_too_large_is_refused(client: Client, request_: bytes) -> None:
+    status, body = raw(client, request_)
+    assert (status, json.loads(body)["code"]) == (431, "head-too-large")
+
+
+def test_a_head_without_an_end_is_refused_as_soon_as_it_is_too_large(client: Client) -> None:
+    with socket.create_connection(("127.0.0.1", port_of(client)), timeout=60) as connection:
+        connection.sendall(head()[:-2] + b"X-Endless: ")
+        connection.sendall(b"a" * 1_000_000)
+        answer = connection.makefile("rb")
+        assert int(answer.readline().split()[1]) == 431
+        assert "head-too-large" in answer.read().decode(), "the rest was dropped, so that the answer arrives"
+
+
+def test_a_head_of_nearly_64_kilobytes_is_read(client: Client) -> None:
+    headers = {f"X-{number}": "a" * 8_000 for number in range(8)}
+    assert client.http.get("/api/v1/tasks", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("Cookie", 'windlass_session="' + "\\" * 8_000 + '"'),
+        ("Cookie", "a=b;" * 2_000),
+        ("Range", f"bytes={' ' * 8_000}x"),
+        ("Traceparent", "00-" * 2_700),
+        ("If-None-Match", "W/," * 2_700),
+        ("Accept", "text/csv;q=" * 700),
+        ("Content-Type", "application/json;" + "a=b;" * 2_000),
+        ("Idempotency-Key", "a" * 8_000),
+        ("X-Forwarded-For", "10.0.0.1," * 900),
+        ("X-Request-ID", "a." * 4_000),
+        ("Last-Event-ID", "A" * 8_000),
+        ("Authorization", "Bearer " + "wl_" * 2_700),
+        ("Origin", "http://" + "a." * 4_000),
+    ],
+)
+def test_no_header_takes_long_to_read(windlass: Windlass, name: str, value: str) -> None:
+    assert windlass.api is not None
+    api = ProcessCpu(windlass.api.pid)
+    for path in ("/api/v1/tasks", "/api/v1/session", f"/api/v1/media/{NOBODY}", f"/api/v1/tasks/{NOBODY}/stream"):
+        before = api.seconds()
+        httpx.get(f"{windlass.url}{path}", headers={name: value}, timeout=60, trust_env=False)
+        assert api.seconds() - before < 0.25, (name, path)
 
 
 LIVE = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,6 +10,7 @@ import pytest
 
 from tests.support.an_api import an_api
 from tests.support.installation import NOBODY, Client, Windlass
+from tests.support.process_cpu import ProcessCpu
 from tests.support.servers.private_servers import Servers
 from windlass.services.api.main import create_app
 from windlass.services.api.reference.openapi import complete
@@ -107,20 +107,15 @@ def bodies(method: str, path: str, size: int) -> Iterator[tuple[str, bytes]]:
         yield f"{kind} in {name}", f"{{{json.dumps(name)}:{value}{rest}}}".encode()
 
 
-def cpu_seconds(windlass: Windlass) -> float:
-    """Of the thread that runs the event loop."""
-    assert windlass.api is not None
-    pid = windlass.api.pid
-    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
-
-
 def send(windlass: Windlass, method: str, path: str, body: bytes) -> tuple[httpx.Response, float]:
     path = path.replace("{name}", "probe")
     for name in ("task_id", "workflow_id", "project_id", "item_id", "webhook_id", "delivery_id", "schedule"):
         path = path.replace(f"{{{name}}}", str(NOBODY))
-    before = cpu_seconds(windlass)
+    assert windlass.api is not None
+    api = ProcessCpu(windlass.api.pid)
+    before = api.seconds()
     response = windlass.client.http.request(method, path, content=body, headers={"Content-Type": "application/json"})
-    return response, cpu_seconds(windlass) - before
+    return response, api.seconds() - before
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)

@@ -163,7 +163,14 @@ PROBLEMS: dict[str, Meaning] = {
     "key-in-use": Meaning((409,), "A key cannot revoke itself.", "Revoke it with another admin's key."),
     "key-not-found": Meaning((404,), "There is no key by this id.", "`GET /api/v1/keys` lists them."),
     "malformed-json": Meaning((400,), "The body is not JSON in UTF-8.", "The detail says where it breaks."),
-    "malformed-request": Meaning((400,), "The connection ended within the request.", "Send it again, whole."),
+    "head-too-large": Meaning(
+        (431,),
+        "The headers and the path have more than 64 KB, or one header more than 8 KB.",
+        "Send fewer cookies or a shorter query.",
+    ),
+    "malformed-request": Meaning(
+        (400,), "The request is not valid HTTP, or the connection ended within it.", "Send it again, whole."
+    ),
     "media-missing": Meaning(
         (500,), "The file's row is there and the file is not.", "An operator finds which one in the log."
     ),
