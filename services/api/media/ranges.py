@@ -2,7 +2,8 @@
 
 import re
 
-_RANGE = re.compile(r"bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", re.ASCII | re.IGNORECASE)
+_RANGE = re.compile(r"bytes\s*+=\s*+(\d{0,18})\s*+-\s*+(\d{0,18})\s*+", re.ASCII | re.IGNORECASE)
+"""Possessive, so that a long run of spaces is read once."""
 
 
 class Unsatisfiable(Exception):
