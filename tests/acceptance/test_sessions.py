@@ -84,6 +84,19 @@ def test_a_key_becomes_a_cookie_that_stands_for_it(windlass: Windlass, admin: Cl
     assert as_a_key.status_code == 401
 
 
+def test_a_new_sign_in_ends_the_session_of_the_same_browser(
+    admin: Client, browser: httpx.Client, windlass: Windlass
+) -> None:
+    former = cookie_of(sign_in(browser, new_key(admin, "user", "ann"))).value
+    assert sign_in(browser, A_WRONG_KEY).status_code == 401
+    assert browser.get("/api/v1/session").status_code == 200, "a sign-in that fails ends nothing"
+    assert sign_in(browser, new_key(admin, "user", "bob")).status_code == 201
+    assert browser.get("/api/v1/session").json()["user_id"] == "bob"
+    with a_browser(windlass.url) as another:
+        another.cookies.set("windlass_session", former)
+        assert another.get("/api/v1/session").status_code == 401
+
+
 def test_over_https_the_cookie_is_secure(admin: Client, browser: httpx.Client) -> None:
     signed_in = sign_in(browser, KEY, Origin="https://windlass.example")
     assert cookie_of(signed_in)["secure"] is True

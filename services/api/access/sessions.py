@@ -8,11 +8,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import TOO_MANY_KEYS, Caller, count_failure
-from windlass.services.api.access.session_cookies import comes_by_https, erased, refuse_foreign_sign_in, written
+from windlass.services.api.access.session_cookies import (
+    comes_by_https,
+    erased,
+    refuse_foreign_sign_in,
+    session_secret,
+    written,
+)
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.shared.settings import Settings
 from windlass.shared.store.access import keys, sessions
+from windlass.shared.store.access.keys import fingerprint
 from windlass.shared.store.access.sessions import LivingSession
 
 Asked = Request[Caller, None, State]
@@ -40,7 +47,8 @@ class SignIn(BaseModel):
 
 @post("/session", public=True, status_code=201)
 async def sign_in(request: Request[Any, Any, State], state: State) -> Response[dict[str, Any]]:
-    """For browsers: sets a cookie that stands for the key, until twelve hours after its last use."""
+    """For browsers: sets a cookie that stands for the key, until twelve hours after its last use. A session whose
+    cookie came with the request ends."""
     refuse_foreign_sign_in(request)
     body = await read_json(request)
     try:
@@ -53,8 +61,17 @@ async def sign_in(request: Request[Any, Any, State], state: State) -> Response[d
         count_failure(request, TOO_MANY_KEYS)
         detail = "this key opens nothing" if wanted.key else "this link has been used, or is older than 15 minutes"
         raise Problem(401, "unauthorized", f"{detail}: it cannot be signed in with")
+    if former := session_secret(request):
+        await end_session(state, fingerprint(former))
     headers = {"Set-Cookie": written(secret, secure=secure)}
     return Response(session_document(session, state), status_code=201, headers=headers)
+
+
+async def end_session(state: State, session_hash: bytes) -> None:
+    """Other api processes are notified by Postgres; in this one the session must not open the very next request."""
+    key_id = await sessions.end(state.pool, session_hash)
+    if key_id is not None:
+        state.keyring.forget(key_id)
 
 
 async def begun(state: State, wanted: SignIn, secret: str, *, secure: bool) -> LivingSession | None:
@@ -84,9 +101,7 @@ async def sign_out(request: Asked, state: State) -> Response[None]:
     session_hash = request.user.session_hash
     if session_hash is None:
         return Response(None, status_code=204)
-    await sessions.end(state.pool, session_hash)
-    # The others hear of it from Postgres; here it must not open even the very next request.
-    state.keyring.forget(request.user.key_id)
+    await end_session(state, session_hash)
     return Response(None, status_code=204, headers={"Set-Cookie": erased(secure=comes_by_https(request))})
 
 

@@ -97,16 +97,20 @@ async def renew(db: Database, session_hash: bytes) -> None:
     )
 
 
-async def end(db: Database, session_hash: bytes) -> None:
-    """Ends one session in every api; those that hear of it ask anew about what is open under its key."""
-    await db.execute(
+async def end(db: Database, session_hash: bytes) -> str | None:
+    """Ends one session in every api process and returns the id of its key; None when there is no such session.
+
+    Every process is notified and checks again what is open under that key."""
+    key_id: str | None = await db.fetchval(
         """
-        WITH ended AS (DELETE FROM sessions WHERE session_hash = $1 RETURNING key_id)
-        SELECT pg_notify($2, key_id) FROM ended
+        WITH ended AS (DELETE FROM sessions WHERE session_hash = $1 RETURNING key_id),
+             told AS MATERIALIZED (SELECT pg_notify($2, key_id) FROM ended)
+        SELECT ended.key_id FROM ended, told
         """,
         session_hash,
         CHANNEL,
     )
+    return key_id
 
 
 async def make_link(db: Database, secret: str, key_id: str) -> datetime:
