@@ -19,7 +19,7 @@ from windlass.shared.filters import Id, Label, Name, TextualTime
 from windlass.shared.priorities import Priority, number_of
 from windlass.shared.retry_delays import TaskDelays
 from windlass.shared.scrubbing import withhold_label
-from windlass.shared.urls import ENDPOINT_PATTERN, check_endpoint
+from windlass.shared.urls import EndpointUrl
 
 HORIZON_SECONDS = 366 * 86400
 
@@ -135,7 +135,7 @@ class NewTask(BaseModel):
         Field(gt=0, le=366 * 86400, description="How long the `dedupe_key` means this task; as configured otherwise."),
     ] = None
     webhook_url: Annotated[
-        Annotated[str, Field(max_length=2000, pattern=ENDPOINT_PATTERN), AfterValidator(check_endpoint)] | None,
+        EndpointUrl | None,
         Field(
             description="Tells its end there: to your webhook for this url, or to one that is made for it, whose "
             "`webhook_secret` is in this answer alone.",

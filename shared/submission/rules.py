@@ -18,6 +18,7 @@ from windlass.shared.concerns import (
     Concern,
 )
 from windlass.shared.concurrency_keys import LONGEST_KEY, key_of
+from windlass.shared.providers.http.addresses import Allowances, fault_of_literal
 from windlass.shared.references import Reference, is_at_or_under
 from windlass.shared.retry_delays import stored_delays
 from windlass.shared.scrubbing import withhold
@@ -94,9 +95,7 @@ def submission_of(
         said["approval"] = wanted.approval.model_dump(exclude_none=True)
     if references or wanted.approval is not None or edges.get("after_end"):
         said["level"] = LEVEL_OF_A_WORKFLOW
-    if wanted.webhook_url is not None:
-        concerns = said.get("concerns", 0) | Concern.WEBHOOK.value
-        said |= {"webhook_url": wanted.webhook_url, "concerns": concerns, "level": LEVEL_OF_A_WEBHOOK}
+    said |= told_to(wanted.webhook_url, said, settings, below)
     said |= remembered(said, terms)
     return Submission(
         task_id=uuid7(),
@@ -115,6 +114,16 @@ def submission_of(
         **said,
         **given,
     )
+
+
+def told_to(url: str | None, said: dict[str, Any], settings: Settings, below: str) -> dict[str, Any]:
+    """What changes for a task that names a webhook."""
+    if url is None:
+        return {}
+    if fault := fault_of_literal(url, Allowances.for_webhooks(settings)):
+        raise refusal(f"{below}/webhook_url", "invalid-task", fault)
+    concerns = said.get("concerns", 0) | Concern.WEBHOOK.value
+    return {"webhook_url": url, "concerns": concerns, "level": LEVEL_OF_A_WEBHOOK}
 
 
 def remembered(said: dict[str, Any], terms: Terms) -> dict[str, Any]:

@@ -153,8 +153,8 @@ def test_places_are_told_by_their_kind(watched: Watched) -> None:
 
 
 def a_webhook_is_tried_and_memory_asked(client: Client) -> None:
-    """At an address that is not spoken to."""
-    made = client.http.post("/api/v1/webhooks", json={"url": "https://127.0.0.1:9/", "events": ["task.*"]}).json()
+    """A name whose addresses are refused when it is resolved."""
+    made = client.http.post("/api/v1/webhooks", json={"url": "https://localhost:9/", "events": ["task.*"]}).json()
     client.http.post(f"/api/v1/webhooks/{made['webhook_id']}/test").raise_for_status()
     client.http.post(f"/api/v1/webhooks/{made['webhook_id']}/disable").raise_for_status()
     client.http.post("/api/v1/memory/search", json={"q": "anything"}).raise_for_status()

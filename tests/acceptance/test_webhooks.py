@@ -377,16 +377,51 @@ def test_after_five_days_it_is_disabled_said_elsewhere_and_counted(
         ann.http.delete(each.at)
 
 
-def test_private_addresses_are_not_spoken_to(ann: Client, receiver: Receiver) -> None:
+def test_private_addresses_are_not_spoken_to(windlass: Windlass, ann: Client, receiver: Receiver) -> None:
+    """Nor those of webhooks from before their urls were checked."""
     port = receiver.url.rpartition(":")[2]
+    database = windlass.environment["WINDLASS_DATABASE_URL"]
     for url in (f"http://127.0.0.2:{port}/", "http://169.254.169.254/latest", f"http://127.1.2.3:{port}/"):
-        made = ann.http.post("/api/v1/webhooks", json={"url": url, "events": []}).json()
+        made = ann.http.post("/api/v1/webhooks", json={"url": "https://example.org/", "events": []}).json()
+        execute(database, f"UPDATE webhooks SET url = '{url}' WHERE webhook_id = '{made['webhook_id']}'")
         tested = ann.http.post(f"/api/v1/webhooks/{made['webhook_id']}/test").json()
         task = ann.finished(tested["task_id"])
         assert (task["status"], task["error"]["type"]) == ("dead", "DeliveryFailed")
         (answer,) = whole(ann, tested["delivery_id"])["tries"]
         assert "private address" in answer["error"]
         ann.http.delete(f"/api/v1/webhooks/{made['webhook_id']}")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.2:9/", "https://[::1]/", "http://2130706434/", "https://0x7f.2/"])
+def test_a_private_address_is_refused_when_it_is_named(ann: Client, url: str) -> None:
+    made = ann.http.post("/api/v1/webhooks", json={"url": "https://example.org/", "events": []}).json()
+    for refused, pointer in (
+        (ann.http.post("/api/v1/webhooks", json={"url": url, "events": []}), "/url"),
+        (ann.http.patch(f"/api/v1/webhooks/{made['webhook_id']}", json={"url": url}), "/url"),
+        (ann.http.post("/api/v1/tasks", json={"actor": "probe", "webhook_url": url}), "/webhook_url"),
+        (ann.http.post("/api/v1/tasks/batch", json={"tasks": [{"actor": "probe", "webhook_url": url}]}),
+         "/tasks/0/webhook_url"),
+    ):  # fmt: skip
+        assert refused.status_code == 422, refused.text
+        (error,) = refused.json()["errors"]
+        assert error["pointer"] == pointer
+        assert "is at a private address" in error["detail"]
+    ann.http.delete(f"/api/v1/webhooks/{made['webhook_id']}")
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("example.org/hook", "begins with https:// or http://"),
+        ("https://", "a URL names a host"),
+        ("https://example.org/a b", "has the character ' ', which must be percent-encoded"),
+    ],
+)
+def test_a_bad_url_gets_one_sentence(ann: Client, url: str, reason: str) -> None:
+    (error,) = ann.http.post("/api/v1/webhooks", json={"url": url, "events": []}).json()["errors"]
+    assert error["pointer"] == "/url"
+    assert reason in error["detail"]
+    assert "pattern" not in error["detail"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 import pytest
 
 from windlass.shared.errors import Forbidden
-from windlass.shared.providers.http.addresses import Allowances, check, is_public
+from windlass.shared.providers.http.addresses import Allowances, check, fault_of_literal, is_public
 from windlass.shared.settings import Settings
 
 
@@ -90,3 +90,23 @@ def test_without_encryption_only_what_was_allowed_is_spoken_to() -> None:
     check("images.example", 443, ["93.184.216.34"], allowances)
     with pytest.raises(Forbidden, match="https"):
         check("images.example", 80, ["93.184.216.34"], allowances, plain=True)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.1", "017700000001", "0", "10.0.0.1.", "169.254.169.254",
+     "127\u30020\u30020\u30021", "[::1]", "[::]", "[fd00::1]", "[fe80::1%25eth0]", "[::ffff:127.0.0.1]",
+     "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[::ffff:a9fe:a9fe]"],
+)  # fmt: skip
+def test_a_url_with_a_private_address_is_recognised_in_every_form(host: str) -> None:
+    fault = fault_of_literal(f"https://{host}:8443/hook", Allowances())
+    assert fault is not None
+    assert "private address" in fault
+    allowed = Allowances.of(Settings(network={"allow_private": ["0.0.0.0/0", "::/0"]}))
+    assert fault_of_literal(f"https://{host}/hook", allowed) is None
+
+
+def test_a_url_with_a_name_or_a_public_address_is_left_to_the_try() -> None:
+    for url in ("https://localhost/", "http://10.example/", "https://8.8.8.8/", "https://[2606:4700:4700::1111]/hook"):
+        assert fault_of_literal(url, Allowances()) is None
+    assert "https" in str(fault_of_literal("http://8.8.8.8/", Allowances())), "it would be refused at every try"

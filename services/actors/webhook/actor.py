@@ -1,6 +1,5 @@
 """The webhook actor: sends one delivery to its endpoint, and leaves word of what was answered."""
 
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -33,8 +32,7 @@ class Webhook:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        # Neither our own address nor the fake providers': an endpoint is whatever a user names.
-        self._allowances = replace(Allowances.of(settings), origins=frozenset())
+        self._allowances = Allowances.for_webhooks(settings)
         self._tls = httpx.create_ssl_context(trust_env=False)
         self._failpoints = Failpoints(settings)
 

@@ -17,6 +17,7 @@ from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.webhooks.documents import delivery_document, webhook_document
 from windlass.services.api.webhooks.looking_up import changeable_webhook, visible_delivery, visible_webhook
 from windlass.services.api.webhooks.schemas import Enabling, NewWebhook, WebhookChange
+from windlass.shared.providers.http.addresses import Allowances, fault_of_literal
 from windlass.shared.store import webhooks
 from windlass.shared.webhook_states import Scope
 
@@ -30,6 +31,7 @@ async def create_webhook(request: Asked, state: State) -> Response[dict[str, Any
     wanted = checked(NewWebhook, await read_json(request), code="invalid-webhook")
     scope = scope_for(request.user, wanted.scope) or (Scope.ALL if request.user.is_admin else Scope.OWN)
     refuse_foreign_events(request.user, wanted.events)
+    refuse_private_url(state, wanted.url)
     secret = await state.endpoint_secrets.new(uuid7())
     made = await webhooks.create(
         state.pool,
@@ -75,6 +77,8 @@ async def change_webhook(request: Asked, state: State, webhook_id: WebhookId) ->
     wanted = checked(WebhookChange, await read_json(request), code="invalid-webhook")
     await changeable_webhook(request, state, webhook_id, "change")
     refuse_foreign_events(request.user, wanted.events or [])
+    if wanted.url is not None:
+        refuse_private_url(state, wanted.url)
     said = wanted.model_dump(exclude_unset=True)
     if wanted.filter is not None:
         said["filter"] = wanted.filter.model_dump(exclude_none=True)
@@ -142,6 +146,12 @@ def refuse_foreign_events(caller: Caller, events: list[str]) -> None:
     for number, event in enumerate(events):
         if event.startswith("provider.") and not caller.is_admin:
             raise field_problem(f"/events/{number}", "forbidden", "providers' events are for admins", status=403)
+
+
+def refuse_private_url(state: State, url: str) -> None:
+    """A name is checked each time it is resolved; an address that is never spoken to is refused now."""
+    if fault := fault_of_literal(url, Allowances.for_webhooks(state.settings)):
+        raise field_problem("/url", "invalid-webhook", fault)
 
 
 def url_taken() -> Problem:

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from windlass.services.api.access.reasons import Reason
 from windlass.shared.filters import Id, Label
-from windlass.shared.urls import ENDPOINT_PATTERN, check_endpoint
+from windlass.shared.urls import EndpointUrl
 from windlass.shared.webhook_states import EVENTS, KINDS
 
 STRICT = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -19,13 +19,7 @@ def _is_known(event: str) -> str:
 
 
 Url = Annotated[
-    str,
-    Field(
-        max_length=2000,
-        pattern=ENDPOINT_PATTERN,
-        description="Where it is told: with https, unless the address is an allowed private one.",
-    ),
-    AfterValidator(check_endpoint),
+    EndpointUrl, Field(description="Where it is told: with https, unless the address is an allowed private one.")
 ]
 Event = Annotated[
     str,

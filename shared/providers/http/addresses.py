@@ -1,8 +1,9 @@
 """Which addresses may be spoken to: public ones, and the private ones that the operator has named."""
 
 import logging
+import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Self
 from urllib.parse import urlsplit
@@ -47,6 +48,12 @@ class Allowances:
             frozenset(origin_of(url) for url in (settings.fake_providers_url, settings.address) if url is not None),
         )
 
+    @classmethod
+    def for_webhooks(cls, settings: Settings) -> Self:
+        """Only `[network] allow_private`: a user names these URLs, so neither our own address nor the fake provider
+        server is allowed."""
+        return replace(cls.of(settings), origins=frozenset())
+
     def cover(self, host: str, port: int, address: IPAddress) -> bool:
         if (host.lower(), port) in self.origins:
             return True
@@ -83,15 +90,48 @@ def check(host: str, port: int, addresses: Iterable[str], allowances: Allowances
 
     Where a name leads inside our own network is for the log: whoever may submit a task reads the error."""
     for each in addresses:
-        address = ip_address(each)
-        if allowances.cover(host, port, address):
-            continue
-        if not is_public(address):
+        fault = _fault_of(host, port, ip_address(each), allowances, plain=plain)
+        if fault == PRIVATE:
             log.warning("%s was not spoken to: its address %s is private", host, each)
-            raise Forbidden(
-                f"{host} is at a private address, which is not spoken to; "
-                "the operator can allow it in [network] allow_private",
-                host=host,
-            )
-        if plain:
-            raise Forbidden(f"{host} must be spoken to over https, not plain http", host=host)
+        if fault is not None:
+            raise Forbidden(fault.format(host=host), host=host)
+
+
+PRIVATE = "{host} is at a private address, which is not spoken to; the operator can allow it in [network] allow_private"
+PLAIN = "{host} must be spoken to over https, not plain http"
+
+
+def _fault_of(host: str, port: int, address: IPAddress, allowances: Allowances, *, plain: bool) -> str | None:
+    if allowances.cover(host, port, address):
+        return None
+    if not is_public(address):
+        return PRIVATE
+    return PLAIN if plain else None
+
+
+def fault_of_literal(url: str, allowances: Allowances) -> str | None:
+    """Why a URL whose host is an address can never be used; None when it can, or when the host is a name, whose
+    addresses are checked each time it is resolved. The URL has passed `check_url`."""
+    import httpx  # noqa: PLC0415 - an api that is given no addresses does without it
+
+    parts = httpx.URL(url)
+    host = parts.raw_host.decode("ascii").removesuffix(".")
+    address = literal_address(host)
+    if address is None:
+        return None
+    plain = parts.scheme == "http"
+    fault = _fault_of(host, parts.port or (80 if plain else 443), address, allowances, plain=plain)
+    return None if fault is None else fault.format(host=host)
+
+
+def literal_address(host: str) -> IPAddress | None:
+    """The address that a host is written as, in every form that resolvers read: 127.1, 0x7f000001, 017700000001 and
+    2130706433, too. None for a name."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        pass
+    try:
+        return IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
