@@ -120,6 +120,18 @@ def test_what_is_hostile_is_text_wherever_it_is_shown(house: Studio, admin: Visi
     admin.sees(re.compile(re.escape("</script><script>window.hurt=1")))
 
 
+def test_a_comparison_explains_itself_until_two_tasks_are_named(house: Studio, admin: Visitor) -> None:
+    one, two = (house.client.submit(payload={"result": each})["task_id"] for each in ("first", "second"))
+    for task_id in (one, two):
+        house.client.finished(task_id)
+    for address in ("/compare", f"/compare?a={one}", "/compare?a=.&b=batch"):
+        admin.goes_to(address)
+        admin.sees("the address does not name two")
+    admin.goes_to(f"/compare?a={one}&b={two}")
+    admin.sees(re.compile('"second"'))
+    admin.sees_no("the address does not name two")
+
+
 def test_a_viewer_is_offered_nothing_that_changes_and_rest_refuses_it(house: Studio, stranger: Visitor) -> None:
     running = house.client.submit(payload={"seconds": 600})["task_id"]
     house.client.wait_until(running, "running")
