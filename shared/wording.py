@@ -4,12 +4,12 @@ import difflib
 import heapq
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
 NOT_KNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
 FEW = 20
@@ -39,6 +39,26 @@ KINDS = {
     "timezone_aware": A_MOMENT,
     "finite_number": "a finite number",
 }
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """For `Annotated`: text of a pattern. What does not match is refused in words; the pattern itself is shown in the
+    OpenAPI document only."""
+
+    pattern: str
+    words: str
+
+    def check(self, text: str) -> str:
+        if not re.fullmatch(self.pattern, text):
+            raise ValueError(self.words)
+        return text
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(schema), "pattern": self.pattern}
 
 
 def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "", prefix: str = "") -> str:

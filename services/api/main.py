@@ -12,6 +12,7 @@ import uvicorn
 from litestar import Litestar, Router
 from litestar.config.cors import CORSConfig
 from litestar.datastructures import State
+from litestar.exceptions import ValidationException
 from litestar.middleware import DefineMiddleware
 
 from windlass.services.api.access.auth import Authentication
@@ -86,6 +87,7 @@ def create_app(settings: Settings) -> Litestar:
         pool.terminate()
         lists.terminate()
 
+    queries = QueryParameters()
     return Litestar(
         route_handlers=[
             Router("/api/v1", route_handlers=ROUTES),
@@ -99,8 +101,8 @@ def create_app(settings: Settings) -> Litestar:
             trace_requests,
             DefineMiddleware(Authentication, exclude="^/schema", exclude_from_auth_key="public"),
         ],
-        before_request=QueryParameters().refuse_unknown,
-        exception_handlers=HANDLERS,
+        before_request=queries.refuse_unknown,
+        exception_handlers={**HANDLERS, ValidationException: queries.explain},
         cors_config=cross_origin(settings),
         openapi_config=openapi_config(),
         request_max_body_size=settings.largest_body_bytes,

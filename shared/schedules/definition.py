@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from windlass.shared.schedules.times import fault_of_cron, fault_of_zone
 from windlass.shared.schedules.words import Kind
+from windlass.shared.wording import A_UUID, Shaped
 
 STRICT = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -25,7 +26,9 @@ class ProjectTarget(BaseModel):
     model_config = STRICT
 
     project_id: Annotated[
-        str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", description="The project.")
+        str,
+        Field(description="The project."),
+        Shaped(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", f"must be {A_UUID}"),
     ]
     mode: Literal["single", "loop"] = "single"
 

@@ -12,9 +12,15 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 from windlass.shared.actors.new_task import DEPENDENCY, ID, kind_of_dependency
 from windlass.shared.references import FROM, POINTER
 from windlass.shared.submission.refusal import Refused, Wrong
-from windlass.shared.wording import meant
+from windlass.shared.wording import Shaped, meant
 
-Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}$")]
+Key = Annotated[
+    str,
+    Shaped(
+        r"^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,99}$",
+        "must have 1 to 100 letters, digits, `_`, `.`, `:` or `-`, and begin with a letter, a digit or `_`",
+    ),
+]
 """Without brackets: `pages[3]` is what the fourth task for an element of `pages` is called."""
 
 OWN_FIELDS = ("key", "depends_on", "for_each")
@@ -56,7 +62,11 @@ class ForEach(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     source: Annotated[str, Field(alias=FROM, description="The key of the task whose result has the list.")]
-    path: Annotated[str, Field(pattern=POINTER.pattern.replace(r"\Z", "$"), description="A JSON pointer to it.")] = ""
+    path: Annotated[
+        str,
+        Field(description="A JSON pointer to it."),
+        Shaped(POINTER.pattern.replace(r"\Z", "$"), "must be a JSON pointer, like /parts, or empty"),
+    ] = ""
 
 
 class Node(BaseModel):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions import HTTPException
 from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 from pydantic import BaseModel, ValidationError
 
@@ -129,25 +129,17 @@ def handle_problem(request: Request[Any, Any, Any], error: Problem) -> Response[
 
 
 def handle_http(request: Request[Any, Any, Any], error: HTTPException) -> Response[dict[str, Any]]:
-    """What Litestar itself refuses: unknown paths, unreadable bodies, parameters of the wrong kind."""
+    """What Litestar itself refuses, but for parameters (`queries.py`): unknown paths, unreadable bodies."""
     status = error.status_code
     code = CODES.get(status, "bad-request" if status < 500 else "internal-error")
-    detail, errors = error.detail, None
+    detail = error.detail
     if status == 404:
         code, detail = nothing_at(request.scope["path"])
     if status == 405:
         detail = f"{request.method} is not for this path; `Allow` names what is"
-    if isinstance(error, ValidationException) and isinstance(error.extra, list):
-        status, code = 422, "invalid-request"
-        errors = [
-            {"pointer": f"/{each.get('key', '')}", "detail": each.get("message", "")}
-            for each in error.extra[:MOST_REPORTED]
-        ]
-        # Litestar's own words repeat the whole address, with whatever somebody wrote into it.
-        detail = f"these are not as they should be: {', '.join(each['pointer'] for each in errors)}"
     # Of what Litestar would say beside it, only which methods there are.
     headers = {"Allow": error.headers["allow"]} if error.headers and "allow" in error.headers else None
-    return problem_response(request, Problem(status, code, detail, errors=errors, headers=headers))
+    return problem_response(request, Problem(status, code, detail, headers=headers))
 
 
 def nothing_at(path: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from windlass.services.api.access.reasons import Reason
 from windlass.shared.filters import Label, TextualTime
 from windlass.shared.schedules.definition import STRICT, Cron, Definition, EverySeconds, Target, Times, Timezone
+from windlass.shared.wording import Shaped
 
 MOST_BACKFILLED = 100
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,8 +27,11 @@ ScheduleName = Annotated[
     Label,
     Field(
         max_length=100,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.-]*$",
         description="One of its owner's has it, and it is as good as the id in every path.",
+    ),
+    Shaped(
+        r"^[A-Za-z0-9][A-Za-z0-9 _.-]*$",
+        "must begin with a letter or a digit, and have only letters, digits, spaces, `_`, `.` and `-`",
     ),
 ]
 
