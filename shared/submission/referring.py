@@ -22,6 +22,10 @@ LOOKED_AT = {
 """By these it is decided, when a task is submitted, what it may do and how it is found: no result can stand there."""
 
 
+MOST_REFERENCES = 2000
+"""Each is looked up in a result of up to 5 MB when the task is claimed: so many take Postgres about two seconds."""
+
+
 @dataclass(frozen=True)
 class Refers:
     """What a payload may refer to: other tasks by their names, and, in one for each, its element."""
@@ -35,6 +39,9 @@ def find_references(payload: dict[str, Any], refers: Refers, actor: str, below: 
     references = list(references_in(payload))
     if not references:
         return ()
+    if len(references) > MOST_REFERENCES:
+        detail = f"has {len(references):,} references; a payload may have {MOST_REFERENCES:,}"
+        raise refusal(below, "invalid-reference", detail)
     wrong = Refused("invalid-reference", _wrong_with(payload, references, refers, actor, below))
     if wrong.wrong:
         raise wrong

@@ -26,6 +26,20 @@ def windlass(mended_windlass: Windlass) -> Windlass:
     return mended_windlass
 
 
+def test_a_payload_that_is_too_large_with_its_results_dies_and_can_be_read(client: Client) -> None:
+    large = client.submit(payload={"result": "x" * 900_000})["task_id"]
+    references = [{"$from": large} for _ in range(500)]
+    task_id = client.submit(payload={"result": references}, depends_on=[large])["task_id"]
+    task = client.finished(task_id)
+    assert (task["status"], task["attempt"]) == ("dead", 1)
+    assert (task["error"]["type"], task["error"]["kind"]) == ("InvalidInput", "permanent")
+    detail = "with the results that it refers to, the payload has more than 8000000 bytes"
+    assert task["input"] is None
+    assert task["input_error"] == {"pointer": "/result/8", "detail": detail}
+    assert task["error"]["message"] == f"/result/8: {detail}"
+    assert task["payload"]["result"] == references
+
+
 def test_a_transient_error_is_retried_by_its_schedule(client: Client) -> None:
     """Of an error that gives one the time to look."""
     task_id = client.submit(payload={"fail_times": 1, "error_type": "ServiceUnavailable"})["task_id"]

@@ -1,5 +1,6 @@
 """References to results: cut out in Postgres when they are wanted, and named where they lead nowhere."""
 
+import re
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -87,13 +88,47 @@ async def test_large_results_flow_and_are_copied_nowhere_and_all_has_a_cap(engin
     assert len(found.input["all"]["text"]) == 4_900_000
     assert len(str((await engine.row(whole)).payload)) < 200
     small = await resolved(engine, whole, largest_bytes=1000)
-    assert (small.input, small.pointer) == (None, "")
+    assert (small.input, small.pointer) == (None, "/all")
     twice = await engine.submit(
         depends_on=[attempt.task_id],
         payload={"a": {"$from": str(attempt.task_id)}, "b": {"$from": str(attempt.task_id)}},
         **REFERS,
     )
     assert (await resolved(engine, twice)).input is None
+
+
+def peak_kilobytes(pid: int) -> int:
+    """How much memory a process has had at most, shared buffers included."""
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc", str(pid), "status").read_text())[0])
+
+
+@pytest.mark.parametrize("shape", ["text", "list", "object", "one list in another"])
+def test_what_is_too_large_is_refused_before_it_is_built(servers: Servers, migrated_template: str, shape: str) -> None:
+    """Two hundred references to 5 MB are 1 GB, from a payload of 20 KB."""
+
+    async def refuse(engine: Engine) -> None:
+        attempt = await engine.running()
+        await engine.finish(attempt, result={"text": "x" * 4_900_000})
+        all_of_them = [{"$from": str(attempt.task_id), "path": "/text"} for _ in range(200)]
+        value: Any = {
+            "text": {"$text": all_of_them},
+            "list": all_of_them,
+            "object": {str(number): each for number, each in enumerate(all_of_them)},
+            "one list in another": [[each] for each in all_of_them],
+        }[shape]
+        task = await engine.submit(depends_on=[attempt.task_id], payload={"value": value}, **REFERS)
+        async with engine.pool.acquire() as connection:
+            found = await inputs.resolve(connection, task, largest_bytes=8_000_000)
+            peak = peak_kilobytes(await connection.fetchval("SELECT pg_backend_pid()"))
+        assert found.input is None
+        place = {"text": "/value/$text/1", "one list in another": "/value/1/0"}.get(shape, "/value/1")
+        assert (found.pointer, found.problem) == (
+            place,
+            "with the results that it refers to, the payload has more than 8000000 bytes",
+        )
+        assert peak < 300_000
+
+    ask(empty_database(servers.database_url, migrated_template), refuse)
 
 
 @on_the_engine

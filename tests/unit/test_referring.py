@@ -26,3 +26,13 @@ def test_anything_else_is_named_by_its_pointer(payload: dict[str, object], actor
     with pytest.raises(Refused) as refused:
         find_references(payload, DRAFT, actor, "/payload")
     assert [each.pointer for each in refused.value.wrong] == [pointer]
+
+
+def test_so_many_references_and_no_more() -> None:
+    def payload(number: int) -> dict[str, object]:
+        return {"content": [{"$from": "draft"}] * number}
+
+    assert len(find_references(payload(2000), DRAFT, "summarize", "/payload")) == 2000
+    with pytest.raises(Refused, match="has 2,001 references; a payload may have 2,000") as refused:
+        find_references(payload(2001), DRAFT, "summarize", "/payload")
+    assert [each.pointer for each in refused.value.wrong] == ["/payload"]

@@ -14,7 +14,12 @@ from windlass.shared.submission.refusal import wrong_fields
     ("model", "said", "pointer", "words"),
     [
         (NewSchedule, {"name": "-nightly"}, "/name", "must begin with a letter or a digit"),
-        (NewSchedule, {"target": {"project": {"project_id": "7"}}}, "/target/project/project_id", "must be a UUID, like"),
+        (
+            NewSchedule,
+            {"target": {"project": {"project_id": "7"}}},
+            "/target/project/project_id",
+            "must be a UUID, like",
+        ),
         (Node, {"key": "pages[3]"}, "/key", "must have 1 to 100 letters"),
         (Node, {"key": "pages\n"}, "/key", "must have 1 to 100 letters"),
         (ForEach, {"$from": "split", "path": "parts"}, "/path", "must be a JSON pointer"),

@@ -102,6 +102,8 @@ class Task(Document, Generic[Result_co], frozen=True, kw_only=True):
     payload: Any = None
     input: Any = None
     """The payload with the results that it refers to, as the attempt got it."""
+    input_error: dict[str, str] | None = None
+    """Why there is no `input` although the payload refers to results: `pointer` and `detail`."""
     result: Result_co = None  # type: ignore[assignment] # see above
     error: TaskError | None = None
     error_history: tuple[TaskError, ...] = ()

@@ -129,7 +129,10 @@ async def get_task(
     document = task_document(row, request.user, state.media_links)
     document["error_history"] = await error_history(state.pool, request.user, row)
     if row.attempt > 0 and row.concerns & Concern.REFERENCES:
-        document["input"] = (await resolve(state.pool, task_id, largest_bytes=state.settings.largest_input_bytes)).input
+        found = await resolve(state.pool, task_id, largest_bytes=state.settings.largest_input_bytes)
+        document["input"] = found.input
+        if found.input is None:
+            document["input_error"] = {"pointer": found.pointer, "detail": found.problem}
     if row.usage is not None:
         spent = await usage.by_attempt(state.pool, task_id, attempt=row.attempt, total=row.usage)
         document["usage_by_attempt"] = spent

@@ -166,6 +166,13 @@ class StepDocument(Document):
     created_at: datetime
 
 
+class InputErrorDocument(Document):
+    """A reference that leads nowhere, or a payload that is too large with the results in it."""
+
+    pointer: Annotated[str, Field(description="Where in the payload, as a JSON pointer.")]
+    detail: str
+
+
 class TaskDocument(ListedTaskDocument):
     """One task, whole."""
 
@@ -177,6 +184,10 @@ class TaskDocument(ListedTaskDocument):
     input: Annotated[
         dict[str, Any] | None,
         Field(description="The payload with the results in it that it refers to, as the attempt got it."),
+    ] = None
+    input_error: Annotated[
+        InputErrorDocument | None,
+        Field(description="Why there is no `input`, where the payload refers to results: the attempt got none either."),
     ] = None
     steps: Annotated[
         list[StepDocument] | None, Field(description="Those that have finished, where there are any; one task alone.")

@@ -40,11 +40,13 @@ BEGIN
         pointer := NULL;
         problem := NULL;
         BEGIN
-            input := resolved(one.payload, '', one.workflow_id, one.workflow_key, one.depends_on, at_most, list);
+            SELECT r.value INTO input
+            FROM resolved(one.payload, '', one.workflow_id, one.workflow_key, one.depends_on, at_most, list, at_most)
+                AS r;
             IF octet_length(input::text) > at_most THEN
                 input := NULL;
                 pointer := '';
-                problem := 'with what it refers to it has more than ' || at_most || ' bytes';
+                problem := too_large_with_results(at_most);
             END IF;
         EXCEPTION WHEN SQLSTATE 'WL422' THEN
             input := NULL;
@@ -56,55 +58,82 @@ BEGIN
     END LOOP;
 END $$;
 
--- A part of a payload with every reference in it replaced. `place` is where the part stands, and `list` the one that
--- the task has an element of, if somebody has it at hand.
+CREATE FUNCTION too_large_with_results(at_most int) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT 'with the results that it refers to, the payload has more than ' || at_most || ' bytes'
+$$;
+
+-- A part of a payload with every reference in it replaced. `place` is where the part stands, `list` the one that the
+-- task has an element of, if the caller has it at hand, and `room` how many bytes of results may still come: each value
+-- is measured before it is added to the others, so that a small payload with many references never becomes a large one.
 
 CREATE FUNCTION resolved(
-    part jsonb, place text, of_workflow text, own_key text, parents uuid[], at_most int, list jsonb
-)
-RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+    part jsonb, place text, of_workflow text, own_key text, parents uuid[], at_most int, list jsonb,
+    INOUT room bigint, OUT value jsonb
+) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    found jsonb;
+    one    record;
+    piece  jsonb;
+    pieces jsonb[] := '{}';
+    names  text[] := '{}';
 BEGIN
     IF jsonb_typeof(part) = 'array' THEN
-        RETURN (
-            SELECT coalesce(
-                jsonb_agg(
-                    resolved(e.item, place || '/' || e.number - 1, of_workflow, own_key, parents, at_most, list)
-                    ORDER BY e.number), '[]')
-            FROM jsonb_array_elements(part) WITH ORDINALITY AS e(item, number));
+        FOR one IN SELECT e.item, e.number - 1 AS number FROM jsonb_array_elements(part) WITH ORDINALITY AS e(item, number)
+        LOOP
+            piece := one.item;
+            IF jsonb_typeof(piece) IN ('object', 'array') THEN
+                SELECT r.room, r.value INTO room, piece
+                FROM resolved(piece, place || '/' || one.number, of_workflow, own_key, parents, at_most, list, room) AS r;
+            END IF;
+            pieces := array_append(pieces, piece);
+        END LOOP;
+        value := to_jsonb(pieces);
+        RETURN;
     ELSIF jsonb_typeof(part) <> 'object' THEN
-        RETURN part;
+        value := part;
+        RETURN;
     ELSIF part ? '$literal' THEN
-        RETURN part -> '$literal';
+        value := part -> '$literal';
+        RETURN;
     ELSIF part ? '$text' THEN
-        RETURN (
-            SELECT to_jsonb(coalesce(string_agg(said.piece #>> '{}', '' ORDER BY e.number), ''))
-            FROM jsonb_array_elements(part -> '$text') WITH ORDINALITY AS e(item, number)
-            CROSS JOIN LATERAL (
-                SELECT resolved(e.item, place || '/$text/' || e.number - 1, of_workflow, own_key, parents, at_most,
-                                list) AS piece) AS said);
+        SELECT r.room, r.value INTO room, piece
+        FROM resolved(part -> '$text', place || '/$text', of_workflow, own_key, parents, at_most, list, room) AS r;
+        value := (SELECT to_jsonb(coalesce(string_agg(e.item #>> '{}', '' ORDER BY e.number), ''))
+                  FROM jsonb_array_elements(piece) WITH ORDINALITY AS e(item, number));
+        RETURN;
     ELSIF part ? '$index' THEN
-        RETURN to_jsonb(number_of(own_key));
+        value := to_jsonb(number_of(own_key));
+        RETURN;
     ELSIF part ? '$from' THEN
-        found := referred(
+        value := referred(
             of_workflow, own_key, parents, part ->> '$from', coalesce(part ->> 'path', ''), at_most, place);
     ELSIF part ? '$item' THEN
-        found := pointed(list -> number_of(own_key), coalesce(part ->> 'path', ''));
+        value := pointed(list -> number_of(own_key), coalesce(part ->> 'path', ''));
     ELSE
         -- Plain values are taken as they are, without a call for each.
-        RETURN part || (
-            SELECT coalesce(jsonb_object_agg(e.name, resolved(e.item, place || '/' || replace(
-                replace(e.name, '~', '~0'), '/', '~1'), of_workflow, own_key, parents, at_most, list)), '{}')
-            FROM jsonb_each(part) AS e(name, item) WHERE jsonb_typeof(e.item) IN ('object', 'array'));
+        FOR one IN
+            SELECT e.name, e.item FROM jsonb_each(part) AS e(name, item) WHERE jsonb_typeof(e.item) IN ('object', 'array')
+        LOOP
+            SELECT r.room, r.value INTO room, piece
+            FROM resolved(
+                one.item, place || '/' || replace(replace(one.name, '~', '~0'), '/', '~1'), of_workflow, own_key,
+                parents, at_most, list, room) AS r;
+            names := array_append(names, one.name);
+            pieces := array_append(pieces, piece);
+        END LOOP;
+        value := part || (
+            SELECT coalesce(jsonb_object_agg(u.name, u.piece), '{}') FROM unnest(names, pieces) AS u(name, piece));
+        RETURN;
     END IF;
-    found := coalesce(found, part -> 'default');
-    IF found IS NULL THEN
+    value := coalesce(value, part -> 'default');
+    IF value IS NULL THEN
         RAISE EXCEPTION '%', CASE WHEN part ? '$from' THEN (part ->> '$from') || ' has nothing at '
             || coalesce(quote_literal(part ->> 'path'), 'all') ELSE 'the element has nothing at '
             || coalesce(quote_literal(part ->> 'path'), 'all') END USING ERRCODE = 'WL422', DETAIL = place;
     END IF;
-    RETURN found;
+    room := room - octet_length(value::text);
+    IF room < 0 THEN
+        RAISE EXCEPTION '%', too_large_with_results(at_most) USING ERRCODE = 'WL422', DETAIL = place;
+    END IF;
 END $$;
 
 -- The part of a value that a JSON Pointer means, or null where there is none.
