@@ -210,7 +210,7 @@ async def test_a_clock_that_is_wrong_by_less_than_an_hour_hides_nothing(engine: 
 async def test_a_page_carries_payloads_and_stack_traces_only_when_it_is_asked_to(engine: Engine) -> None:
     await engine.dead(payload={"prompt": "p"})
     (light,) = await listing.newest(engine.pool, Filter(), limit=1)
-    (full,) = await listing.newest(engine.pool, Filter(), limit=1, full=True)
+    (full,) = await listing.whole(engine.pool, [light.task_id])
     assert (light["payload"], light["error"].get("stack_trace")) == (None, None)
     assert (full["payload"], full["error"]["stack_trace"]) == ({"prompt": "p"}, "Traceback: …")
     assert dict(full) == {**dict(full), **{k: v for k, v in dict(light).items() if k not in {"payload", "error"}}}
@@ -227,8 +227,9 @@ async def test_a_page_has_titles_and_reads_no_large_payload_for_them(engine: Eng
     ]
     for payload in payloads:
         await engine.submit(payload=payload)
-    for full in (False, True):
-        titles = [row.title for row in await listing.newest(engine.pool, Filter(), limit=9, full=full)]
+    light = await listing.newest(engine.pool, Filter(), limit=9)
+    for rows in (light, await listing.whole(engine.pool, [row.task_id for row in light])):
+        titles = [row.title for row in rows]
         assert titles[::-1] == [("a golden city " * 20)[:120], "Once upon a time", "<img src=x>", None, None]
 
 

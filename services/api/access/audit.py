@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from litestar import Request, get
+from litestar import Request, Response, get
 from litestar.datastructures import State
 from litestar.params import FromQuery, QueryParameter
 
 from windlass.services.api.access.auth import Caller, require_overview
+from windlass.services.api.http.pages import LARGE_ROWS_AT_ONCE, page
 from windlass.shared.scrubbing import scrub_document
 from windlass.shared.store.access import audit as audit_log
 from windlass.shared.store.rows import TaskRow
@@ -25,14 +26,15 @@ async def list_audit(  # noqa: PLR0917 - Litestar passes them by name
     user_id: FromQuery[str | None] = None,
     cursor: Annotated[int, QueryParameter(ge=1, le=LARGEST_ID)] = LARGEST_ID,
     limit: Annotated[int, QueryParameter(ge=1, le=500)] = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """What admins did as operators, newest first; `user_id` is the admin who did it."""
     require_overview(request.user)
-    rows = await audit_log.newest(state.pool, action=action, user_id=user_id, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [dict(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = str(rows[limit - 1].audit_id)
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await audit_log.newest(state.pool, action=action, user_id=user_id, before=position, limit=number)
+        return [(row.audit_id, dict(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit, at_once=LARGE_ROWS_AT_ONCE)
 
 
 async def audit(

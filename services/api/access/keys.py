@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from litestar import Request, delete, get, post
+from litestar import Request, Response, delete, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath, QueryParameter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,6 +12,7 @@ from windlass.services.api.access.auth import Caller, require_admin, require_ove
 from windlass.services.api.access.reasons import AskedReason, Reason
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.http.pages import page
 from windlass.services.api.tasks.schemas import UserId
 from windlass.shared.filters import Label
 from windlass.shared.store import webhooks
@@ -60,14 +61,15 @@ async def list_keys(
     state: State,
     cursor: Annotated[str | None, QueryParameter(max_length=32, pattern="^[0-9A-Za-z]+$")] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=500)] = 100,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """Every key without its secret, the latest first; also those that are revoked or expired."""
     require_overview(request.user)
-    rows = await keys.newest(state.pool, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [dict(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].key_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await keys.newest(state.pool, before=position, limit=number)
+        return [(row.key_id, dict(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit)
 
 
 @delete("/keys/{key_id:str}", status_code=200, summary="Revoke a key")

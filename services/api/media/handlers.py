@@ -13,6 +13,7 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import RETRY_AFTER_SECONDS, Problem
 from windlass.services.api.http.methods import is_head
+from windlass.services.api.http.pages import LARGE_ROWS_AT_ONCE, page
 from windlass.services.api.media.file_response import FileResponse
 from windlass.services.api.media.ranges import Unsatisfiable, is_named, still_applies, wanted_range
 from windlass.services.api.tasks.handlers import Asked
@@ -50,9 +51,9 @@ async def get_media(
 @get("/workflow-runs/{workflow_run_id:str}/media")
 async def list_workflow_run_media(
     request: Asked, state: State, workflow_run_id: FromPath[str], cursor: Cursor = None, limit: Limit = 50
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """What was generated in a workflow run, newest first, each with its files."""
-    return await page(request, state, WantedMedia(workflow_run_id=workflow_run_id), cursor, limit)
+    return await page_of_media(request, state, WantedMedia(workflow_run_id=workflow_run_id), cursor, limit)
 
 
 @get("/media")
@@ -65,23 +66,25 @@ async def list_media(  # noqa: PLR0917 - Litestar passes them by name
     created_after: FromQuery[datetime | None] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """What was generated, and what was brought, newest first, each with its files."""
     after = created_after and created_after.replace(tzinfo=created_after.tzinfo or UTC)
     wanted = WantedMedia(workflow_run_id, interaction_id, provider, created_after=after)
-    return await page(request, state, wanted, cursor, limit)
+    return await page_of_media(request, state, wanted, cursor, limit)
 
 
-async def page(request: Asked, state: State, wanted: WantedMedia, cursor: UUID | None, limit: int) -> dict[str, Any]:
+async def page_of_media(
+    request: Asked, state: State, wanted: WantedMedia, cursor: UUID | None, limit: int
+) -> Response[dict[str, Any]]:
     if "\0" in f"{wanted.workflow_run_id}{wanted.interaction_id}{wanted.provider}":
         raise Problem(422, "unstorable-value", "a value cannot be compared: it contains a NUL character")
     own = replace(wanted, user_id=request.user.own)
-    rows = await orders.newest(state.lists, own, before=cursor, limit=limit + 1)
-    items = [await generation_document(row, request.user, state) for row in rows[:limit]]
-    document: dict[str, Any] = {"items": items}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].generation_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await orders.newest(state.lists, own, before=position, limit=number)
+        return [(row.generation_id, await generation_document(row, request.user, state)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit, at_once=LARGE_ROWS_AT_ONCE)
 
 
 async def visible_content(request: Viewing, state: State, content_id: UUID) -> OwnedContent:

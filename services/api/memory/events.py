@@ -3,13 +3,14 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import delete, get
+from litestar import Response, delete, get
 from litestar.datastructures import State
 from litestar.params import FromPath, FromQuery, QueryParameter
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_writer
 from windlass.services.api.http.errors import Problem
+from windlass.services.api.http.pages import LARGE_ROWS_AT_ONCE, page
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.tasks.listing import Cursor, Limit
 from windlass.services.api.workflows.handlers import refuse_nul
@@ -34,18 +35,19 @@ async def list_agent_events(  # noqa: PLR0917 - Litestar passes them by name
     user_id: FromQuery[str | None] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """What agents did, newest first: the caller's own, or all for who may see all."""
     refuse_nul(actor, subagent_type, project_id, workflow_id, user_id)
     wanted = {
         "task_id": task_id, "actor": actor, "status": status, "subagent_type": subagent_type,
         "project_id": project_id, "workflow_id": workflow_id, "user_id": user_id,
     }  # fmt: skip
-    rows = await events.newest(state.lists, wanted, owner=request.user.own, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [event_document(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].event_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await events.newest(state.lists, wanted, owner=request.user.own, before=position, limit=number)
+        return [(row.event_id, event_document(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit, at_once=LARGE_ROWS_AT_ONCE)
 
 
 @get("/agent-events/{event_id:uuid}")

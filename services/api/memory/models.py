@@ -12,6 +12,7 @@ from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import require_admin, require_overview
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.http.pages import page
 from windlass.services.api.tasks.handlers import Asked, json_response
 from windlass.services.api.tasks.listing import Cursor, Limit
 from windlass.shared.filters import Label, Name
@@ -99,14 +100,15 @@ async def list_embedding_jobs(
     ] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """Jobs that bring vectors to up to 64 events each, newest first. They mix what is of several users."""
     require_overview(request.user)
-    rows = await jobs.newest(state.lists, state=status, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [job_document(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].job_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await jobs.newest(state.lists, state=status, before=position, limit=number)
+        return [(row.job_id, job_document(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit)
 
 
 @post("/embedding-jobs/{job_id:uuid}/retry", status_code=202)

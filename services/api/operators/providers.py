@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from litestar import get, patch
+from litestar import Response, get, patch
 from litestar.datastructures import State
 from litestar.params import FromPath, QueryParameter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -14,6 +14,7 @@ from windlass.services.api.access.auth import Caller, require_admin, require_ove
 from windlass.services.api.access.reasons import Reason
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.http.pages import page
 from windlass.services.api.operators.capabilities import Capabilities
 from windlass.services.api.tasks.handlers import Asked
 from windlass.shared.scrubbing import scrub
@@ -105,16 +106,17 @@ async def list_provider_events(
     name: FromPath[str],
     cursor: Annotated[int, QueryParameter(ge=0, le=2**63 - 1)] = 2**63 - 1,
     limit: Annotated[int, QueryParameter(ge=1, le=500)] = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """What happened to a provider as a whole, and why, newest first."""
     require_overview(request.user)
     if not await read(state, name):
         raise unknown_provider(name)
-    rows = await flow.events(state.pool, name, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [event_document(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = str(rows[limit - 1].event_id)
-    return document
+
+    async def read_rows(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await flow.events(state.pool, name, before=position, limit=number)
+        return [(row.event_id, event_document(row)) for row in rows]
+
+    return await page(read_rows, cursor=cursor, limit=limit)
 
 
 def event_document(row: ProviderEventRow) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from windlass.services.api.access.auth import require_writer
 from windlass.services.api.access.reasons import AskedReason
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.http.pages import LARGE_ROWS_AT_ONCE, page
 from windlass.services.api.projects.documents import project_document
 from windlass.services.api.projects.looking_up import changeable_project, refuse, visible_project
 from windlass.services.api.projects.schemas import NewProject, ProjectChange
@@ -78,23 +79,24 @@ async def list_projects(  # noqa: PLR0917 - Litestar passes them by name
     q: Annotated[str | None, QueryParameter(max_length=200, description="A part of the name.")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """Projects, newest first, each with its queue."""
     if "\0" in (q or ""):
         raise Problem(422, "unstorable-value", "a value cannot be compared: it contains a NUL character")
-    rows = await projects.newest(
-        state.pool,
-        owner=request.user.own,
-        states=queue_state,
-        archived=archived,
-        q=q,
-        before=cursor,
-        limit=limit + 1,
-    )
-    document: dict[str, Any] = {"items": [project_document(row, request.user) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].project_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await projects.newest(
+            state.pool,
+            owner=request.user.own,
+            states=queue_state,
+            archived=archived,
+            q=q,
+            before=position,
+            limit=number,
+        )
+        return [(row.project_id, project_document(row, request.user)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit, at_once=LARGE_ROWS_AT_ONCE)
 
 
 @get("/projects/{project_id:uuid}")

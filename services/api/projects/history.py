@@ -9,6 +9,7 @@ from litestar.datastructures import State
 from litestar.params import QueryParameter
 
 from windlass.services.api.access.auth import Caller
+from windlass.services.api.http.pages import LARGE_ROWS_AT_ONCE, page
 from windlass.services.api.projects.documents import (
     counts_document,
     data_of,
@@ -29,20 +30,22 @@ from windlass.shared.store import projects
 from windlass.shared.store.projects import EVENT_NAMES, Status
 from windlass.shared.store.rows import ProjectEventRow
 
-PAGE_ROWS = 200
+PAGE_ROWS = 16
+"""A change of an item holds the item, which may be large."""
 
 
 @get("/projects/{project_id:uuid}/runs")
 async def list_runs(
     request: Asked, state: State, project_id: ProjectId, cursor: Cursor = None, limit: Limit = 50
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """Its runs, newest first; one that was stopped by force has its receipt."""
     await visible_project(state, request.user, project_id)
-    rows = await projects.runs(state.pool, project_id, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [run_document(row, request.user) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].run_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await projects.runs(state.pool, project_id, before=position, limit=number)
+        return [(row.run_id, run_document(row, request.user)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit, at_once=LARGE_ROWS_AT_ONCE)
 
 
 @get("/projects/{project_id:uuid}/events")
@@ -52,14 +55,15 @@ async def list_project_events(
     project_id: ProjectId,
     after: Annotated[int, QueryParameter(ge=0, le=2**31 - 1)] = 0,
     limit: Annotated[int, QueryParameter(ge=1, le=1000)] = 200,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """Its whole story, oldest first."""
     await visible_project(state, request.user, project_id)
-    rows = await projects.events(state.pool, project_id, after=after, limit=limit + 1)
-    document: dict[str, Any] = {"items": [event_document(row, request.user) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = str(rows[limit - 1].seq)
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await projects.events(state.pool, project_id, after=position, limit=number)
+        return [(row.seq, event_document(row, request.user)) for row in rows]
+
+    return await page(read, cursor=after, limit=limit, at_once=LARGE_ROWS_AT_ONCE)
 
 
 @get("/projects/{project_id:uuid}/queue/stream", media_type="text/event-stream")

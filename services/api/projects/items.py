@@ -4,13 +4,14 @@ import re
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import delete, get, patch, post
+from litestar import Response, delete, get, patch, post
 from litestar.datastructures import State
 from litestar.params import FromPath, QueryParameter
 
 from windlass.services.api.access.auth import require_writer
 from windlass.services.api.access.reasons import read_reason
 from windlass.services.api.http.bodies import field_problem, read_json
+from windlass.services.api.http.pages import LARGE_ROWS_AT_ONCE, page
 from windlass.services.api.projects.documents import item_document
 from windlass.services.api.projects.handlers import Limit, ProjectId, checked
 from windlass.services.api.projects.looking_up import changeable_project, item_not_found, refuse, visible_project
@@ -49,16 +50,17 @@ async def list_items(  # noqa: PLR0917 - Litestar passes them by name
     item_state: Annotated[list[ItemState] | None, QueryParameter(name="state")] = None,
     cursor: Annotated[str | None, QueryParameter(description="The `next_cursor` of the page before.")] = None,
     limit: Limit = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """The backlog in its order, with what has been run."""
     await visible_project(state, request.user, project_id)
     if cursor is not None and not PLACE.fullmatch(cursor):
         raise field_problem("/cursor", "invalid-request", "it is no `next_cursor` of this list")
-    rows = await projects.items(state.pool, project_id, states=item_state, after=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [item_document(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].position
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await projects.items(state.pool, project_id, states=item_state, after=position, limit=number)
+        return [(row.position, item_document(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit, at_once=LARGE_ROWS_AT_ONCE)
 
 
 @get("/projects/{project_id:uuid}/items/{item_id:uuid}")

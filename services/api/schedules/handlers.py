@@ -12,6 +12,7 @@ from windlass.services.api.access.auth import require_writer
 from windlass.services.api.access.reasons import AskedReason, read_reason
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.http.pages import LARGE_ROWS_AT_ONCE, page
 from windlass.services.api.schedules.documents import GIVEN, schedule_document
 from windlass.services.api.schedules.looking_up import changeable_schedule, find, visible_schedule
 from windlass.services.api.schedules.schemas import NewSchedule, ScheduleChange
@@ -58,13 +59,14 @@ async def list_schedules(
     of_state: Annotated[list[ScheduleState] | None, QueryParameter(name="state")] = None,
     cursor: Annotated[UUID | None, QueryParameter(description="The `next_cursor` of the page before.")] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=500, description="How many at most.")] = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """Schedules, newest first."""
-    rows = await reading.newest(state.pool, owner=request.user.own, states=of_state, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [schedule_document(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].schedule_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await reading.newest(state.pool, owner=request.user.own, states=of_state, before=position, limit=number)
+        return [(row.schedule_id, schedule_document(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit, at_once=LARGE_ROWS_AT_ONCE)
 
 
 @get("/schedules/{schedule:str}")

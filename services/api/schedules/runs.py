@@ -5,13 +5,14 @@ from itertools import islice
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import get, post
+from litestar import Response, get, post
 from litestar.datastructures import State
 from litestar.params import QueryParameter
 
 from windlass.services.api.access.reasons import read_reason
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem
+from windlass.services.api.http.pages import page
 from windlass.services.api.schedules.documents import run_document
 from windlass.services.api.schedules.handlers import Named, checked
 from windlass.services.api.schedules.looking_up import changeable_schedule, visible_schedule
@@ -42,16 +43,17 @@ async def list_schedule_runs(  # noqa: PLR0917 - Litestar passes them by name
     outcome: Annotated[list[Outcome] | None, QueryParameter(description="Only those; repeat it for several.")] = None,
     cursor: Annotated[datetime | None, QueryParameter(description="The `next_cursor` of the page before.")] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=500, description="How many at most.")] = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """What became of each time that it was due, the latest first."""
-    row = await visible_schedule(state, request.user, schedule)
+    of_schedule = await visible_schedule(state, request.user, schedule)
     if cursor is not None and cursor.tzinfo is None:
         cursor = cursor.replace(tzinfo=UTC)
-    rows = await reading.runs(state.pool, row.schedule_id, outcomes=outcome, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [run_document(each) for each in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].due_at
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await reading.runs(state.pool, of_schedule.schedule_id, outcomes=outcome, before=position, limit=number)
+        return [(row.due_at, run_document(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit)
 
 
 @post("/schedules/{schedule:str}/trigger", status_code=202)

@@ -10,7 +10,7 @@ from pydantic import Field
 from windlass.services.api.access.auth import require_writer
 from windlass.services.api.tasks.bulk import Change, read, start
 from windlass.services.api.tasks.handlers import Asked
-from windlass.services.api.tasks.listing import FILTERED, Cursor, Limit, Wanted, page
+from windlass.services.api.tasks.listing import FILTERED, Cursor, Limit, Wanted, page_of_tasks
 from windlass.shared.store.reading import dead_letters
 from windlass.shared.store.reading.dead_letters import only_dead
 from windlass.shared.store.tasks import bulk
@@ -30,12 +30,12 @@ class Revival(Change):
 @get("/queues/dlq", dependencies=FILTERED)
 async def list_dead_letters(  # noqa: PLR0917 - Litestar passes them by name
     request: Asked, state: State, wanted: Wanted, cursor: Cursor = None, limit: Limit = 50, group_by: GroupBy = None
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """Dead tasks with their payloads and every attempt's error, newest first; or the kinds of errors among them."""
     if group_by is not None:
         rows = await dead_letters.group_by_error(state.lists, wanted, owner=request.user.own, limit=limit)
-        return {"items": [dict(row) for row in rows]}
-    return await page(state, request.user, only_dead(wanted), cursor=cursor, limit=limit, full=True)
+        return Response({"items": [dict(row) for row in rows]})
+    return await page_of_tasks(state, request.user, only_dead(wanted), cursor=cursor, limit=limit, full=True)
 
 
 @post("/queues/dlq/revive", status_code=202)

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import get, post
+from litestar import Response, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath, QueryParameter
 
@@ -11,6 +11,7 @@ from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import require_writer
 from windlass.services.api.access.reasons import read_reason
 from windlass.services.api.http.errors import Problem
+from windlass.services.api.http.pages import LARGE_ROWS_AT_ONCE, page
 from windlass.services.api.projects.handlers import Cursor, Limit
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.webhooks.documents import delivery_document, whole_delivery
@@ -32,14 +33,15 @@ async def list_deliveries(  # noqa: PLR0917 - Litestar passes them by name
     delivery_state: Annotated[DeliveryState | None, QueryParameter(name="state")] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """What an endpoint was told, or is to be, newest first."""
     await visible_webhook(state, request.user, webhook_id)
-    rows = await webhooks.deliveries(state.pool, webhook_id, state=delivery_state, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [delivery_document(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].delivery_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await webhooks.deliveries(state.pool, webhook_id, state=delivery_state, before=position, limit=number)
+        return [(row.delivery_id, delivery_document(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit, at_once=LARGE_ROWS_AT_ONCE)
 
 
 @get("/deliveries/{delivery_id:uuid}")

@@ -12,6 +12,7 @@ from windlass.services.api.access.auth import Caller, require_writer
 from windlass.services.api.access.reasons import AskedReason, read_reason
 from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem
+from windlass.services.api.http.pages import page
 from windlass.services.api.projects.handlers import Cursor, Limit, checked
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.webhooks.documents import delivery_document, webhook_document
@@ -55,13 +56,16 @@ async def create_webhook(request: Asked, state: State) -> Response[dict[str, Any
 
 
 @get("/webhooks")
-async def list_webhooks(request: Asked, state: State, cursor: Cursor = None, limit: Limit = 50) -> dict[str, Any]:
+async def list_webhooks(
+    request: Asked, state: State, cursor: Cursor = None, limit: Limit = 50
+) -> Response[dict[str, Any]]:
     """Endpoints, newest first."""
-    rows = await webhooks.newest(state.pool, owner=request.user.own, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [webhook_document(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].webhook_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await webhooks.newest(state.pool, owner=request.user.own, before=position, limit=number)
+        return [(row.webhook_id, webhook_document(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit)
 
 
 @get("/webhooks/{webhook_id:uuid}")

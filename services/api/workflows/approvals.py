@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import get, post
+from litestar import Response, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -12,6 +12,7 @@ from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_writer
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.http.pages import page
 from windlass.services.api.tasks.handlers import Asked, visible_task
 from windlass.services.api.tasks.listing import Cursor, Limit
 from windlass.services.api.tasks.schemas import task_document
@@ -41,13 +42,16 @@ class Comment(BaseModel):
 
 
 @get("/approvals")
-async def list_approvals(request: Asked, state: State, cursor: Cursor = None, limit: Limit = 50) -> dict[str, Any]:
+async def list_approvals(
+    request: Asked, state: State, cursor: Cursor = None, limit: Limit = 50
+) -> Response[dict[str, Any]]:
     """Tasks that wait for a person's word, the oldest first: the caller's own, or all for who may see all."""
-    rows = await approvals.waiting(state.pool, owner=request.user.own, after=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [asked_document(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].task_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await approvals.waiting(state.pool, owner=request.user.own, after=position, limit=number)
+        return [(row.task_id, asked_document(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit)
 
 
 @post("/tasks/{task_id:uuid}/approve", status_code=200)

@@ -17,6 +17,7 @@ from windlass.services.api.access.auth import Caller, require_writer
 from windlass.services.api.access.reasons import Reason, read_reason
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.services.api.http.pages import page
 from windlass.services.api.streams.handlers import LastEventId
 from windlass.services.api.tasks.handlers import REPLAYED, Asked, IdempotencyKey, json_response, refusals_explained
 from windlass.services.api.tasks.listing import Cursor, Limit, in_utc
@@ -86,7 +87,7 @@ async def list_workflows(  # noqa: PLR0917 - Litestar passes them by name
     created_before: FromQuery[datetime | None] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
-) -> dict[str, Any]:
+) -> Response[dict[str, Any]]:
     """Workflows, newest first, without their nodes."""
     refuse_nul(name, user_id, *(tag or ()))
     wanted = reading.Wanted(
@@ -97,11 +98,12 @@ async def list_workflows(  # noqa: PLR0917 - Litestar passes them by name
         created_after=in_utc(created_after),  # type: ignore[arg-type]
         created_before=in_utc(created_before),  # type: ignore[arg-type]
     )
-    rows = await reading.newest(state.lists, wanted, owner=request.user.own, before=cursor, limit=limit + 1)
-    document: dict[str, Any] = {"items": [head_document(row) for row in rows[:limit]]}
-    if len(rows) > limit:
-        document["next_cursor"] = rows[limit - 1].workflow_id
-    return document
+
+    async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
+        rows = await reading.newest(state.lists, wanted, owner=request.user.own, before=position, limit=number)
+        return [(row.workflow_id, head_document(row)) for row in rows]
+
+    return await page(read, cursor=cursor, limit=limit)
 
 
 @get("/workflows/{workflow_id:uuid}")

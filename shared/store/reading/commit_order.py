@@ -11,7 +11,7 @@ from uuid import UUID
 
 from windlass.shared.db import Database
 from windlass.shared.sql_fragments import FINISHED, words
-from windlass.shared.store.reading.events import PRESENT_STATE, EventJustRead, EventWithState
+from windlass.shared.store.reading.events import PRESENT_STATE, WRITTEN_SIZE, EventJustRead, EventWithState
 from windlass.shared.store.record import fetch, fetchrow
 from windlass.shared.store.rows import TaskEventRow
 
@@ -31,6 +31,8 @@ class Position:
 
 
 BEGINNING = Position.before(0)
+
+IN_ORDER = "ORDER BY commit_xid, task_id, seq ROWS UNBOUNDED PRECEDING"
 
 NO_STATE = ("output", "step")
 """What an attempt says while it works, beside its progress."""
@@ -156,11 +158,13 @@ async def between(
         SettledEvent,
         f"""
         SELECT *, clock_timestamp() AS read_at FROM (
-            SELECT *, sum(size) OVER (ORDER BY commit_xid, task_id, seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
+            SELECT *, sum(size) OVER ({IN_ORDER}) AS bytes FROM (
+              SELECT *, {WRITTEN_SIZE} + coalesce(octet_length(result::text), 0) AS size FROM (
+               SELECT *, sum(stored) OVER ({IN_ORDER}) AS stored_bytes FROM (
                 SELECT e.xid AS commit_xid, e.xid::text::bigint AS xid, e.task_id, e.seq, e.type, e.at, e.attempt,
                        kept.data, previous.xid::text::bigint AS previous_xid, {PRESENT_STATE},
                        pg_column_size(kept.data) + CASE WHEN e.seq = t.last_seq AND {FINISHED} AND t.result IS NOT NULL
-                                                     THEN pg_column_size(t.result) ELSE 0 END AS size
+                                                     THEN pg_column_size(t.result) ELSE 0 END AS stored
                 FROM task_events e
                 JOIN tasks t ON t.task_id = e.task_id
                 CROSS JOIN LATERAL (
@@ -175,6 +179,8 @@ async def between(
                   AND ($10::text IS NULL OR t.user_id = $10)
                   AND ($11::text IS NULL OR t.user_id = $11)
                 ORDER BY e.xid, e.task_id, e.seq LIMIT $12
+               ) AS found
+              ) AS few WHERE stored_bytes - stored < $13
             ) AS measured
         ) AS summed
         WHERE bytes - size < $13 ORDER BY commit_xid, task_id, seq

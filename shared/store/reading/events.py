@@ -10,6 +10,10 @@ from windlass.shared.sql_fragments import FINISHED
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import TaskEventRow, TaskRow
 
+WRITTEN_SIZE = "greatest(stored, octet_length(data::text))"
+"""Bytes of an event's data as JSON. What is stored is compressed, and may be a hundredth of that; but it is known
+without reading it, so a page is cut by it first."""
+
 NEXT_SEQ = "(SELECT min(seq)::bigint FROM task_events WHERE task_id = $1 AND seq > $2)"
 
 
@@ -55,10 +59,14 @@ async def page(
         f"""
         SELECT seq, type, at, attempt, data, bytes FROM (
             SELECT *, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
-                SELECT seq, type, at, attempt, data, pg_column_size(data) AS size FROM task_events
-                WHERE task_id = $1 AND ($3::text[] IS NULL OR type = ANY ($3))
-                  AND seq > $2 AND seq < CASE WHEN $3::text[] IS NULL THEN {NEXT_SEQ} + $4 ELSE 2147483647 END
-                ORDER BY seq LIMIT $4
+                SELECT seq, type, at, attempt, data, {WRITTEN_SIZE} AS size FROM (
+                    SELECT *, sum(stored) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) AS stored_bytes FROM (
+                        SELECT seq, type, at, attempt, data, pg_column_size(data) AS stored FROM task_events
+                        WHERE task_id = $1 AND ($3::text[] IS NULL OR type = ANY ($3))
+                          AND seq > $2 AND seq < CASE WHEN $3::text[] IS NULL THEN {NEXT_SEQ} + $4 ELSE 2147483647 END
+                        ORDER BY seq LIMIT $4
+                    ) AS found
+                ) AS few WHERE stored_bytes - stored < $5
             ) AS measured
         ) AS summed
         WHERE bytes - size < $5 ORDER BY seq
@@ -93,8 +101,12 @@ async def follow(db: Database, task_id: UUID, *, after: int, most_rows: int, mos
         SELECT e.seq, e.type, e.at, e.attempt, e.data, {PRESENT_STATE}, clock_timestamp() AS read_at
         FROM tasks t LEFT JOIN LATERAL (
             SELECT *, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
-                SELECT seq, type, at, attempt, data, pg_column_size(data) AS size FROM task_events
-                WHERE task_id = $1 AND seq > $2 AND seq < {NEXT_SEQ} + $3
+                SELECT seq, type, at, attempt, data, {WRITTEN_SIZE} AS size FROM (
+                    SELECT *, sum(stored) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) AS stored_bytes FROM (
+                        SELECT seq, type, at, attempt, data, pg_column_size(data) AS stored FROM task_events
+                        WHERE task_id = $1 AND seq > $2 AND seq < {NEXT_SEQ} + $3
+                    ) AS found
+                ) AS few WHERE stored_bytes - stored < $4
             ) AS measured
         ) AS e ON e.bytes - e.size < $4
         WHERE t.task_id = $1 ORDER BY e.seq

@@ -197,9 +197,8 @@ async def newest(
     limit: int,
     before: UUID | None = None,
     owner: str | None = None,
-    full: bool = False,
 ) -> list[ListedTask]:
-    """A page of tasks older than the last one that the reader has seen."""
+    """A page of tasks older than the last one that the reader has seen, without what may be large of them."""
     queues = await queues_of(db, wanted)
 
     async def page(from_id: UUID | None) -> list[ListedTask]:
@@ -209,15 +208,21 @@ async def newest(
                 selection.add(condition, bound)
         if not selection.branches():
             return []
-        return await fetch(
-            db, ListedTask, selection.page(columns_of_a_list(full=full), order="DESC", limit=limit), *selection.values
-        )
+        columns = columns_of_a_list(full=False)
+        return await fetch(db, ListedTask, selection.page(columns, order="DESC", limit=limit), *selection.values)
 
     if wanted.updated_after is not None and (from_id := await _start_of_the_newest(db, before, NEARBY * limit)):
         rows = await page(from_id)
         if len(rows) == limit:
             return rows
     return await page(None)
+
+
+async def whole(db: Database, task_ids: Sequence[UUID]) -> list[ListedTask]:
+    """These tasks with everything that a list can show of them, newest first."""
+    columns = columns_of_a_list(full=True)
+    query = f"SELECT {columns} FROM tasks WHERE task_id = ANY ($1) ORDER BY task_id DESC"  # noqa: S608 - names of ours
+    return await fetch(db, ListedTask, query, list(task_ids))
 
 
 async def _start_of_the_newest(db: Database, before: UUID | None, number: int) -> UUID | None:
