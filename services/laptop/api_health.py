@@ -31,6 +31,14 @@ class ApiHealth:
         except httpx.HTTPError:
             return False
 
+    async def is_live(self) -> bool:
+        """Whether its event loop runs; on a connection of its own, so that one which is stuck is not the reason."""
+        try:
+            answer = await self._client.get("/health/live", headers={"Connection": "close"})
+        except httpx.HTTPError:
+            return False
+        return answer.status_code == httpx.codes.OK
+
     async def until_workers(self, are_there: Callable[[set[int]], bool]) -> None:
         """Returns when the processes that take tasks are those that are waited for."""
         while True:

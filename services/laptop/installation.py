@@ -25,7 +25,7 @@ from windlass.services.laptop.sign_in import sign_in_link
 from windlass.services.laptop.supervision.children import Children
 from windlass.services.laptop.supervision.console import Console
 from windlass.services.laptop.supervision.leftovers import ProcessNotes, clear_leftovers
-from windlass.services.laptop.supervision.service import Service
+from windlass.services.laptop.supervision.service import Liveness, Service
 from windlass.services.laptop.supervision.supervisor import Supervisor
 from windlass.services.laptop.supervision.unit import StartFailure, ending
 from windlass.shared.process.procfs import descendants
@@ -137,7 +137,9 @@ class Installation:
             )
             await supervisor.start(fake)
             self._run_file.add(fake, kind="fake_providers", url=fake_url)
-        api = self._service("windlass.services.api", environment, answers=health.is_ready, told=True)
+        api = self._service(
+            "windlass.services.api", environment, answers=health.is_ready, liveness=Liveness(health.is_live), told=True
+        )
         dispatcher = self._service("windlass.services.dispatcher", environment, told=True)
         actors = self._actors = tuple(
             self._service(
@@ -166,6 +168,7 @@ class Installation:
         *,
         name: str | None = None,
         answers: Callable[[], Awaitable[bool]] | None = None,
+        liveness: Liveness | None = None,
         told: bool = False,
     ) -> Service:
         """One that is `told` to gets a port to answer Prometheus on, which asks for no key."""
@@ -186,6 +189,7 @@ class Installation:
             environment=environment,
             stop_seconds=drained + STOP_SECONDS,
             answers=answers,
+            liveness=liveness,
         )
 
     async def _migrate(self, environment: Mapping[str, str]) -> None:

@@ -3,10 +3,23 @@
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 
 from windlass.services.laptop.supervision.children import Child, Children
 from windlass.services.laptop.supervision.unit import StartFailure, ending
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """A probe, how often it runs, and after how many failures in a row the service is killed; as Kubernetes does it by
+    `deploy/k8s/base/api.yaml`."""
+
+    is_live: Callable[[], Awaitable[bool]]
+    period_seconds: float = 10
+    timeout_seconds: float = 5
+    failures: int = 6
 
 
 class Service:
@@ -20,8 +33,10 @@ class Service:
         environment: Mapping[str, str],
         stop_seconds: float,
         answers: Callable[[], Awaitable[bool]] | None = None,
+        liveness: Liveness | None = None,
     ) -> None:
-        """With `answers` it is ready once that says so, else as soon as it was started."""
+        """With `answers` it is ready once that says so, else as soon as it was started. With `liveness` it is killed
+        when it hangs."""
         self.name = name
         self._module = module
         self._children = children
@@ -29,6 +44,7 @@ class Service:
         self._environment = environment
         self._stop_seconds = stop_seconds
         self._answers = answers
+        self._liveness = liveness
         self._child: Child | None = None
 
     @property
@@ -45,7 +61,35 @@ class Service:
             await asyncio.sleep(0.05)
 
     async def wait(self) -> str:
-        return ending(await self._child.wait()) if self._child else "not started"
+        """Returns how it ended. One that hangs is killed here, so that it ends, too."""
+        if self._child is None:
+            return "not started"
+        if self._liveness is None:
+            return ending(await self._child.wait())
+        watching = asyncio.create_task(self._kill_if_hung(self._child, self._liveness))
+        try:
+            return ending(await self._child.wait())
+        finally:
+            watching.cancel()
+
+    async def _kill_if_hung(self, child: Child, liveness: Liveness) -> None:
+        failures = 0
+        while failures < liveness.failures:
+            due = time.monotonic() + liveness.period_seconds
+            await asyncio.sleep(liveness.period_seconds)
+            # This process was held up itself, so that the machine is busy: the child may be alive and just as slow.
+            is_late = time.monotonic() > due + liveness.timeout_seconds
+            failures = 0 if is_late or await self._is_live(liveness) else failures + 1
+        self._on_line(f"hangs: {failures} liveness probes in a row failed, killing it")
+        child.send(signal.SIGKILL)
+
+    @staticmethod
+    async def _is_live(liveness: Liveness) -> bool:
+        try:
+            async with asyncio.timeout(liveness.timeout_seconds):
+                return await liveness.is_live()
+        except TimeoutError:
+            return False
 
     def send(self, signum: signal.Signals) -> None:
         """Nothing when it does not run."""
