@@ -128,7 +128,7 @@ def test_nothing_is_published_beyond_this_machine() -> None:
 
 @pytest.mark.parametrize("name", sorted(WATCHERS))
 def test_the_watchers_are_pinned_and_run_as_ordinary_users(name: str) -> None:
-    assert re.fullmatch(r"[a-z]+/[a-z]+:v?\d+\.\d+\.\d+", services()[name]["image"])
+    assert re.fullmatch(r"[a-z]+/[a-z]+:v?\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?", services()[name]["image"])
     assert int(services()[name]["user"].partition(":")[0]) > 0
 
 

@@ -91,7 +91,7 @@ def test_no_cpu_limit_holds_up_a_heartbeat(pod: Pod) -> None:
 @every_pod
 def test_every_image_is_of_a_version(pod: Pod) -> None:
     for container in pod.containers:
-        assert re.fullmatch(r"[a-z0-9./-]+:[0-9][\w.-]*", container["image"]), container["image"]
+        assert re.fullmatch(r"[a-z0-9./-]+:[0-9][\w.-]*(@sha256:[0-9a-f]{64})?", container["image"]), container["image"]
 
 
 # Whether it lives

@@ -42,7 +42,7 @@ def given(name: str, directory: Path = DEPLOY) -> list[str]:
 def test_it_is_built_in_two_stages_from_a_base_of_a_version() -> None:
     build, final = given("FROM")
     assert build == f"{final} AS build"
-    assert re.fullmatch(r"python:3\.11-slim-\w+", final)
+    assert re.fullmatch(r"python:3\.11\.\d+-slim-\w+(@sha256:[0-9a-f]{64})?", final)
     (copied,) = [rest for rest in given("COPY") if "--from" in rest]
     assert copied == "--from=build /opt/windlass /opt/windlass"
 
