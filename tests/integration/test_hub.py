@@ -13,12 +13,15 @@ from tests.support.engine.store import Engine, on_the_engine, until
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.access.keyring import Keyring
 from windlass.services.api.media.links import MediaLinks
+from windlass.services.api.streams.cursors import Cursor
 from windlass.services.api.streams.hub import Hub
+from windlass.services.api.streams.many_tasks import tell_many
 from windlass.services.api.streams.one_task import tell
 from windlass.services.api.streams.single_flight import SingleFlight
 from windlass.shared.db import _speak_json
 from windlass.shared.settings import Settings
-from windlass.shared.store.reading.commit_order import BEGINNING
+from windlass.shared.store.reading import commit_order
+from windlass.shared.store.reading.commit_order import BEGINNING, Wanted
 from windlass.shared.store.tasks import Claimed
 
 ADMIN = Caller("a", "admin", "root")
@@ -103,6 +106,57 @@ async def test_streams_at_the_same_place_share_one_read(engine: Engine) -> None:
     assert len(stories) == 60
     assert len(set(stories)) == 1
     assert stories[0].count(b"event: ") == 8
+
+
+@on_the_engine
+async def test_streams_that_an_event_does_not_concern_read_nothing(engine: Engine) -> None:
+    attempt = await engine.running()
+    questions: list[str] = []
+
+    class Counting(asyncpg.Connection):
+        async def _execute(self, query: str, *arguments: Any, **options: Any) -> Any:
+            questions.append(query)
+            return await super()._execute(query, *arguments, **options)  # type: ignore[misc]
+
+    async with (
+        a_hub(engine) as hub,
+        asyncpg.create_pool(
+            engine.database_url, min_size=4, max_size=4, init=_speak_json, connection_class=Counting
+        ) as pool,
+    ):
+        settings = Settings(database_url=engine.database_url)
+        state = State({"hub": hub, "pool": pool, "settings": settings, "media_links": MediaLinks(settings, pool)})
+        state["keyring"] = Keyring(pool)
+        place = Cursor(await commit_order.newest_settled(pool))
+        told: asyncio.Queue[bytes] = asyncio.Queue()
+
+        async def follow(wanted: Wanted) -> None:
+            async for message in tell_many(state, ADMIN, wanted, place):
+                if b"event: " in message:
+                    told.put_nowait(message)
+
+        filters = [Wanted(project_id=f"project {number}") for number in range(60)]
+        filters += [Wanted(task_ids=frozenset([attempt.task_id])), Wanted(project_id="none", user_id="ann")]
+        streams = [asyncio.create_task(follow(wanted)) for wanted in filters]
+        await until(lambda: all_wait(hub, len(filters)))
+        questions.clear()
+        for number in range(1, 6):
+            await say(engine, attempt, f"step {number}")
+            async with asyncio.timeout(60):
+                assert f"step {number}".encode() in await told.get()
+        assert told.empty()
+        assert len(questions) <= 30, "5 steps for 62 filters"
+        for stream in streams:
+            stream.cancel()
+        await asyncio.gather(*streams, return_exceptions=True)
+        assert not hub.scout.everybody()
+
+
+async def all_wait(hub: Hub, number: int) -> bool:
+    """Whether so many have read what there was, and the scout looks for them."""
+    followers = hub.scout.everybody()
+    caught_up = [each for each in followers if each.seen and not each._flag.is_set()]
+    return hub.scout.position != BEGINNING and len(followers) == len(caught_up) == number
 
 
 async def whole_story(state: State, task_id: UUID) -> bytes:

@@ -73,7 +73,9 @@ class House:
 
     async def are_waiting(self, caller: Caller, number: int) -> bool:
         hub: Hub = self.state.hub
-        waiting = [each for each in hub._everybody() if each.seen and not each._flag.is_set()]
+        waiting = [
+            each for each in {*hub._everybody(), *hub.scout.everybody()} if each.seen and not each._flag.is_set()
+        ]
         return len(self.keyring._stays[caller.key_id]) == number and len(waiting) >= number
 
 

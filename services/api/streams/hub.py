@@ -1,46 +1,18 @@
 """Wakes streams: one LISTEN connection per process, one flag per subscriber. What happened is read from rows."""
 
 import asyncio
-import random
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from uuid import UUID
 
+from windlass.services.api.streams.scout import Scout
 from windlass.services.api.streams.single_flight import SingleFlight
+from windlass.services.api.streams.subscription import Subscription
 from windlass.shared import db
 from windlass.shared.settings import Settings
 from windlass.shared.store.reading import commit_order, events
 from windlass.shared.store.reading.commit_order import Position
-
-
-class Subscription:
-    """One stream's flag, and how far it has read: the `seq` of its one task, or a position among everybody's."""
-
-    __slots__ = ("_flag", "seen")
-
-    def __init__(self) -> None:
-        self._flag = asyncio.Event()
-        self.seen: int | Position = 0
-
-    def wake(self) -> None:
-        self._flag.set()
-
-    def clear(self) -> None:
-        """Before each read: what comes during the read will set it again."""
-        self._flag.clear()
-
-    async def news(self, within_seconds: float) -> bool:
-        """Whether there may be something new; not, when the time is up."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(within_seconds):
-                await self._flag.wait()
-        return self._flag.is_set()
-
-    async def bear_an_outage(self) -> None:
-        """A moment in which Postgres may come back, or have room; each stream's is another, so that they do not all
-        ask at once."""
-        await self.news(random.uniform(1, 3))  # noqa: S311 - spreads repetitions
 
 
 class Hub:
@@ -61,6 +33,7 @@ class Hub:
         self._of_task: defaultdict[UUID, set[Subscription]] = defaultdict(set)
         self._of_any: set[Subscription] = set()
         self.reads = SingleFlight()
+        self.scout = Scout(self)
         self.closing = asyncio.Event()
 
     @contextmanager
@@ -92,6 +65,8 @@ class Hub:
         """Lets every stream end; clients resume elsewhere."""
         self.closing.set()
         self._wake("*")
+        for follower in self.scout.everybody():
+            follower.wake()
 
     def _wake(self, payload: str) -> None:
         # A read under way may be older than this news: who is woken now must not join it.

@@ -15,9 +15,9 @@ from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.streams.cursors import Cursor, invalid_cursor, read_cursor
 from windlass.services.api.streams.event_stream import PING, EventStream, delay_of, retry_hint
 from windlass.services.api.streams.messages import encode, message_of
+from windlass.services.api.streams.scout import BREATH_SECONDS, LOOK_ROWS
 from windlass.services.api.streams.thinning import Everything, Read, StateOnly
 from windlass.shared import db
-from windlass.shared.backoff import Backoff
 from windlass.shared.db import Database
 from windlass.shared.metrics.services import STREAM_DELAY_SECONDS
 from windlass.shared.store.operating import restoring
@@ -26,12 +26,8 @@ from windlass.shared.store.reading.commit_order import Position, SettledEvent, W
 from windlass.shared.store.reading.events import EventWithState
 from windlass.shared.store.rows import TaskEventRow
 
-LOOK_ROWS = 1000
 PAGE_ROWS = 200
 PAGE_BYTES = 131_072
-BREATH_SECONDS = 0.05
-"""Between two looks, however much goes on: what gathers meanwhile is read in one."""
-LONGEST_SETTLING_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -67,11 +63,13 @@ async def find_again(pool: Database, cursor: Cursor) -> Cursor:
 async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor) -> AsyncGenerator[bytes, None]:
     """Never ends by itself: a task that has ended may be revived, and another one begin."""
     yield retry_hint() + place(cursor)
-    settling = Backoff(first_seconds=BREATH_SECONDS, longest_seconds=LONGEST_SETTLING_SECONDS)
     spoken_at = time.monotonic()
     telling = StateOnly(cursor) if wanted.only_state else Everything(cursor)
     delay, is_following = STREAM_DELAY_SECONDS.labels("many"), False
-    with state.hub.subscribe(wanted.task_ids) as subscription, state.keyring.stay(caller, subscription.wake) as stay:
+    with (
+        state.hub.scout.follow(state.pool, wanted) as subscription,
+        state.keyring.stay(caller, subscription.wake) as stay,
+    ):
         while not (state.hub.closing.is_set() or stay.is_over):
             subscription.clear()
             looked_at = time.monotonic()
@@ -94,15 +92,24 @@ async def tell_many(state: State, caller: Caller, wanted: Wanted, cursor: Cursor
             is_following = not page.has_more
             if page.has_more:
                 continue
-            patience = patience_after(page, settling, state.settings.stream_ping_seconds)
+            ping_seconds = state.settings.stream_ping_seconds
             subscription.seen = cursor.position
-            while not await subscription.news(min(patience, telling.seconds_until_due(time.monotonic()))):
-                if time.monotonic() >= spoken_at + state.settings.stream_ping_seconds:
-                    yield place(telling.place) + PING
+            while not await subscription.news(min(ping_seconds, telling.seconds_until_due(time.monotonic()))):
+                if time.monotonic() >= spoken_at + ping_seconds:
+                    cursor = at_least(cursor, subscription.nothing_before())
+                    owed = telling.thin([(None, cursor)], time.monotonic())
+                    messages = b"".join(say(event, at, caller, state.media_links) for event, at in owed)
+                    yield messages + place(telling.place) + PING
                     spoken_at = time.monotonic()
-                if looks_again(page, telling):
+                if telling.seconds_until_due(time.monotonic()) <= 0:
                     break
+            cursor = at_least(cursor, subscription.nothing_before())
             await asyncio.sleep(max(0, looked_at + BREATH_SECONDS - time.monotonic()))
+
+
+def at_least(cursor: Cursor, position: Position) -> Cursor:
+    """A stream that has waited goes on behind what did not concern it."""
+    return Cursor(max(cursor.position, position), cursor.ahead)
 
 
 async def read_on(state: State, wanted: Wanted, cursor: Cursor, *, in_storm: bool) -> tuple[Page, Read, Cursor | None]:
@@ -112,19 +119,6 @@ async def read_on(state: State, wanted: Wanted, cursor: Cursor, *, in_storm: boo
     told = [each async for each in in_order(state.pool, page, cursor)]
     skips = in_storm and page.has_more
     return page, told, Cursor(await commit_order.newest_settled(state.pool)) if skips else None
-
-
-def looks_again(page: Page, telling: Everything | StateOnly) -> bool:
-    """Although nobody has woken the stream."""
-    return page.has_unsettled or telling.seconds_until_due(time.monotonic()) <= 0
-
-
-def patience_after(page: Page, settling: Backoff, ping_seconds: float) -> float:
-    """Nobody notifies when a transaction ends that has written no event: look again, soon and then less so."""
-    if page.has_unsettled:
-        return settling.pause()
-    settling.renew()
-    return ping_seconds
 
 
 async def next_page(pool: Database, after: Position, wanted: Wanted) -> Page:

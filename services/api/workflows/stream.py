@@ -14,9 +14,10 @@ from litestar.datastructures import State
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.streams.cursors import Cursor, invalid_cursor, read_cursor
 from windlass.services.api.streams.event_stream import PING, EventStream, retry_hint
-from windlass.services.api.streams.hub import Subscription
-from windlass.services.api.streams.many_tasks import BREATH_SECONDS, find_again, in_order, next_page
+from windlass.services.api.streams.many_tasks import find_again, in_order, next_page
 from windlass.services.api.streams.messages import UNTOLD, encode, progress_message
+from windlass.services.api.streams.scout import BREATH_SECONDS
+from windlass.services.api.streams.subscription import Subscription
 from windlass.services.api.workflows.documents import head_document, whole_document
 from windlass.shared import db
 from windlass.shared.db import Database

@@ -64,6 +64,35 @@ class Wanted:
     only_state: bool = False
     """Without what `NO_STATE` events hold: they keep their place in the order, and are empty."""
 
+    def covers(self, task_id: UUID, project_id: str | None, workflow_id: str | None, user_id: str) -> bool:
+        """Whether the events of such a task are wanted, by the conditions of `between`."""
+        return (
+            (self.task_ids is None or task_id in self.task_ids)
+            and self.project_id in {None, project_id}
+            and self.workflow_id in {None, workflow_id}
+            and self.user_id in {None, user_id}
+            and self.visible_to in {None, user_id}
+        )
+
+
+class Sighting(TaskEventRow):
+    """An event's place, and what filters go by; without a task there was none, and the rest is known all the same."""
+
+    project_id: str | None
+    workflow_id: str | None
+    user_id: str
+    has_unsettled: bool
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The settled events that follow a position, as far as one look goes."""
+
+    seen: list[Sighting]
+    end: Position
+    is_full: bool
+    has_unsettled: bool
+
 
 class Farthest(TaskEventRow):
     """The last of `number` settled events; where there are none, nothing but the line is known."""
@@ -143,6 +172,33 @@ async def look(db: Database, after: Position, *, at_most: int) -> Look:
     assert row is not None, "a count always has a row"
     end = _position(row) if row.number else after
     return Look(end, row.line, row.number == at_most, row.has_unsettled)
+
+
+async def sight(db: Database, after: Position, *, at_most: int) -> Sight:
+    """The places of the settled events that follow, whosever they are, and nothing of what they hold."""
+    rows = await fetch(
+        db,
+        Sighting,
+        """
+        WITH line AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xid),
+        seen AS MATERIALIZED (
+            SELECT e.xid, e.task_id, e.seq FROM task_events e
+            WHERE (e.xid, e.task_id, e.seq) > ($1::text::xid8, $2::uuid, $3::int) AND e.xid < (SELECT xid FROM line)
+            ORDER BY e.xid, e.task_id, e.seq LIMIT $4
+        )
+        SELECT seen.xid::text::bigint AS xid, seen.task_id, seen.seq, t.project_id, t.workflow_id, t.user_id,
+               EXISTS (SELECT FROM task_events e WHERE e.xid >= (SELECT xid FROM line)) AS has_unsettled
+        FROM line LEFT JOIN seen ON true LEFT JOIN tasks t ON t.task_id = seen.task_id
+        ORDER BY seen.xid, seen.task_id, seen.seq
+        """,
+        str(after.xid),
+        after.task_id,
+        after.seq,
+        at_most,
+    )
+    seen = [row for row in rows if row.task_id is not None]
+    end = _position(seen[-1]) if seen else after
+    return Sight(seen, end, len(seen) == at_most, rows[-1].has_unsettled)
 
 
 async def between(
