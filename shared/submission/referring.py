@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from windlass.shared.references import (
+    FROM,
     Place,
     Reference,
     holds_one_at,
@@ -61,10 +62,17 @@ def _wrong_with(
         yield Wrong(below, "the payload itself is an object; references stand in its fields")
 
 
-def refuse_a_key_by_reference(pointers: Sequence[str], references: Collection[Reference], below: str) -> None:
+def refuse_a_key_by_reference(
+    pointers: Sequence[str], references: Collection[Reference], below: str, *, of_an_element: bool
+) -> None:
+    """The tasks of a `for_each` are made when the list is known, and their keys with them."""
+    unknown = [each for each in references if not (of_an_element and each.kind != FROM)]
     for pointer in pointers:
-        if holds_one_at(pointer, references):
-            detail = "is the task's concurrency key, which is known at its submit; a result cannot stand here"
+        if holds_one_at(pointer, unknown):
+            detail = (
+                "is the task's concurrency key, which has to be known when the task is made; a result of another task "
+                "cannot stand here"
+            )
             raise refusal(f"{below}{pointer}", "invalid-reference", detail)
 
 

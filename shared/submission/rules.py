@@ -17,9 +17,9 @@ from windlass.shared.concerns import (
     LEVEL_OF_A_WORKFLOW,
     Concern,
 )
-from windlass.shared.concurrency_keys import LONGEST_KEY, key_of
+from windlass.shared.concurrency_keys import LONGEST_KEY, key_of, parts_of
 from windlass.shared.providers.http.addresses import Allowances, fault_of_literal
-from windlass.shared.references import Reference, is_at_or_under
+from windlass.shared.references import Reference, holds_one_at, is_at_or_under
 from windlass.shared.retry_delays import stored_delays
 from windlass.shared.scrubbing import withhold
 from windlass.shared.settings import Settings
@@ -86,8 +86,9 @@ def submission_of(
     terms = known.terms(settings)
     said = {name: getattr(wanted, name) for name in AS_THEY_ARE & wanted.model_fields_set}
     if terms.concurrency_key:
-        refuse_a_key_by_reference(terms.concurrency_key, references, below_payload)
-        said |= keyed(terms.concurrency_key, stored_payload, below_payload)
+        of_an_element = refers is not None and refers.of_an_element
+        refuse_a_key_by_reference(terms.concurrency_key, references, below_payload, of_an_element=of_an_element)
+        said |= keyed(terms.concurrency_key, stored_payload, references, known, below_payload)
     said |= edges
     if references:
         said["concerns"] = said.get("concerns", 0) | Concern.REFERENCES.value
@@ -186,9 +187,15 @@ def time_to_come(run_at: datetime | None) -> str | None:
     return run_at.isoformat() if run_at is not None and run_at > datetime.now(UTC) else None
 
 
-def keyed(pointers: Sequence[str], payload: dict[str, Any], below: str) -> dict[str, Any]:
-    """The task's concurrency key, if it has one, and what its moves must know for it."""
-    key = key_of(payload, pointers)
+def keyed(
+    pointers: Sequence[str], payload: dict[str, Any], references: Collection[Reference], known: KnownActor, below: str
+) -> dict[str, Any]:
+    """The task's concurrency key, if it has one, or what it is made of when its element is known; and what its moves
+    must know for it."""
+    schema, of_a_key = known.definition.payload_schema, {"concerns": Concern.KEY.value, "level": LEVEL_OF_A_KEY}
+    if any(holds_one_at(pointer, references) for pointer in pointers):
+        return {"concurrency_parts": parts_of(payload, pointers, schema), **of_a_key}
+    key = key_of(payload, pointers, schema)
     if key is None:
         return {}
     if len(key) > LONGEST_KEY:
@@ -196,4 +203,4 @@ def keyed(pointers: Sequence[str], payload: dict[str, Any], below: str) -> dict[
             f"it is the task's concurrency key, which has {LONGEST_KEY} characters at most; this one has {len(key)}"
         )
         raise refusal(f"{below}{pointers[0]}", "concurrency-key-too-long", detail)
-    return {"concurrency_key": key, "concerns": Concern.KEY.value, "level": LEVEL_OF_A_KEY}
+    return {"concurrency_key": key, **of_a_key}

@@ -8,12 +8,19 @@ import pytest
 
 from tests.support.engine.pauses import kill_who_waits, paused
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
-from tests.support.engine.workflows import AWorkflow, a_workflow, compared
+from tests.support.engine.workflows import AWorkflow, a_workflow, compared, tidy_up
+from windlass.services.api.access.auth import Caller
 from windlass.shared.concerns import Concern
+from windlass.shared.concurrency_keys import key_of
+from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Claim, Claimed
 from windlass.shared.store.workflows import controlling, inputs
 from windlass.shared.store.workflows.controlling import Resumption
+from windlass.shared.store.workflows.submitting import submit
+from windlass.shared.submission.known import built_in_actors
+from windlass.shared.submission.refusal import Refused
+from windlass.shared.submission.workflows import workflow_of
 
 REFERS = Concern.REFERENCES.value
 GRAPH = {"split": [], "pages": ["split"], "join": ["pages"]}
@@ -197,3 +204,55 @@ async def children(engine: Engine, flow: AWorkflow) -> list[Any]:
         "SELECT task_id FROM tasks WHERE workflow_id = $1 AND workflow_key LIKE 'pages[%'", str(flow.workflow_id)
     )
     return [row["task_id"] for row in rows]
+
+
+def keyed_by(*pointers: str) -> Settings:
+    return Settings.model_validate({"actors": {"probe": {"concurrency": {"key": list(pointers), "limit": 1}}}})
+
+
+async def expanded(engine: Engine, settings: Settings, parts: list[Any], payload: dict[str, Any]) -> dict[str, Any]:
+    """A workflow as it comes over REST, with the keys of its tasks."""
+    task = {"key": "pages", "actor": "probe", "payload": payload, "for_each": {"$from": "split", "path": "/parts"}}
+    body = {"name": "report", "tasks": [{"key": "split", "actor": "probe"}, task]}
+    wanted = workflow_of(body, Caller("u", "user", "ann"), settings, built_in_actors())
+    await submit(engine.pool, wanted.workflow, wanted.nodes, wanted.submissions)
+    await engine.finish(await engine.start(wanted.submissions[0].task_id), "complete", result={"parts": parts})
+    await tidy_up(engine)
+    rows = await engine.pool.fetch(
+        "SELECT workflow_key, concurrency_key FROM tasks WHERE workflow_id = $1", str(wanted.workflow.workflow_id)
+    )
+    return {row["workflow_key"]: row["concurrency_key"] for row in rows}
+
+
+@on_the_engine
+async def test_the_tasks_of_a_list_have_the_concurrency_keys_of_their_elements(engine: Engine) -> None:
+    accounts = ["a", {"b": 1.5, "a": ["x", {"é\n": None}]}, [], 7, True, None]
+    parts = [{"account": each} for each in accounts] + [{}]
+    payloads: list[tuple[Settings, dict[str, Any]]] = [
+        (keyed_by("/result/account"), {"result": {"$item": True}}),
+        (keyed_by("/result/account", "/outcome"), {"result": {"account": {"$item": True, "path": "/account"}}}),
+    ]
+    for settings, payload in payloads:
+        keys = await expanded(engine, settings, parts, payload)
+        pointers = settings.actors["probe"].concurrency.key  # type: ignore[union-attr]
+        schema = built_in_actors()["probe"].definition.payload_schema
+        assert [keys[f"pages[{n}]"] for n in range(len(parts))] == [
+            key_of({"result": each}, pointers, schema) for each in parts
+        ]
+
+
+@on_the_engine
+async def test_a_key_that_is_too_long_fails_what_stands_for_the_tasks(engine: Engine) -> None:
+    assert await expanded(engine, keyed_by("/result"), ["a", "x" * 256], {"result": {"$item": True}}) == {"split": None}
+    (node,) = await engine.pool.fetch("SELECT status, error FROM workflow_nodes")
+    assert (node["status"], node["error"]["message"]) == (
+        "dead",
+        "/for_each: the concurrency key of element 1 has 256 characters, and 255 are the most",
+    )
+
+
+@on_the_engine
+async def test_a_key_that_is_another_task_s_result_is_still_refused(engine: Engine) -> None:
+    with pytest.raises(Refused) as refused:
+        await expanded(engine, keyed_by("/result"), [], {"result": {"$text": [{"$from": "split", "path": "/parts"}]}})
+    assert [each.pointer for each in refused.value.wrong] == ["/tasks/1/payload/result"]

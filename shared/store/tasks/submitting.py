@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from windlass.shared.concerns import Concern
+from windlass.shared.concurrency_keys import Part
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.functions import named
@@ -81,6 +82,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whom its moves are told: bits of `shared/concerns.py`."""
     concurrency_key: str | None = None
     """So many of its actor's tasks with the same one run at once at its provider, at most."""
+    concurrency_parts: Sequence[Part] = ()
+    """Of what stands for the tasks of a `for_each`: what their keys are made of when their list is known."""
     request_id: str | None = None
     """What the client called the request that it came with."""
     workflow_key: str | None = None

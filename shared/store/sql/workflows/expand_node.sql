@@ -24,6 +24,7 @@ DECLARE
     list  jsonb;
     fault text;
     was   text;
+    keys  text[];
 BEGIN
     stored := 0;
     PERFORM 1 FROM workflows w WHERE w.workflow_id = owner FOR NO KEY UPDATE;
@@ -39,6 +40,14 @@ BEGIN
                   WHEN jsonb_typeof(list) <> 'array' THEN 'a list is wanted, and ' || jsonb_typeof(list) || ' is there'
                   WHEN jsonb_array_length(list) > at_most THEN 'the list has ' || jsonb_array_length(list)
                        || ' elements, and ' || at_most || ' are the most' END;
+    IF fault IS NULL AND node.template ? 'concurrency_parts' THEN
+        keys := ARRAY(
+            SELECT key_of_element(node.template, number, list)
+            FROM generate_series(0, jsonb_array_length(list) - 1) AS number ORDER BY number);
+        SELECT 'the concurrency key of element ' || k.place - 1 || ' has ' || length(k.key) || ' characters, and '
+               || 255 || ' are the most' INTO fault
+        FROM unnest(keys) WITH ORDINALITY AS k(key, place) WHERE length(k.key) > 255 ORDER BY k.place LIMIT 1;
+    END IF;
     IF fault IS NOT NULL THEN
         UPDATE workflow_nodes n SET ended_as = 'dead', error = jsonb_build_object(
             'type', 'InvalidInput', 'kind', 'permanent', 'message', '/for_each: ' || fault, 'stack_trace', NULL,
@@ -52,7 +61,9 @@ BEGIN
         IF stored > 0 THEN
             PERFORM store_tasks((
                 SELECT jsonb_agg(node.template || jsonb_build_object(
-                    'task_id', new_id(), 'workflow_key', node.key || '[' || number || ']') ORDER BY number)
+                    'task_id', new_id(), 'workflow_key', node.key || '[' || number || ']')
+                    || CASE WHEN keys[number + 1] IS NULL THEN '{}'
+                            ELSE jsonb_build_object('concurrency_key', keys[number + 1]) END ORDER BY number)
                 FROM generate_series(0, stored - 1) AS number));
         END IF;
         UPDATE workflow_nodes n SET expanded_at = clock_timestamp(), children = stored WHERE n.node_id = chosen;
