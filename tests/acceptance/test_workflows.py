@@ -11,7 +11,7 @@ import pytest
 
 from tests.acceptance.conftest import a_windlass_apart
 from tests.support.an_api import new_key
-from tests.support.installation import Client, Windlass
+from tests.support.installation import PROJECT, Client, Windlass
 from tests.support.providers.fake_providers import FakeProviders, fake_providers
 from tests.support.servers.private_servers import Servers, open_directory
 from tests.support.waiting import wait_until
@@ -347,3 +347,11 @@ def test_plain_tasks_refer_to_each_other_by_their_ids(client: Client) -> None:
     assert client.finished(plain["task_id"])["payload"] == refers, "without depends_on it is data"
     wrong = post(client, "/tasks", {"actor": "probe", "payload": refers, "depends_on": [second["task_id"]]})
     assert (wrong.status_code, wrong.json()["errors"][0]["pointer"]) == (422, "/payload/result/$from")
+
+
+def test_the_example_of_the_empty_view_completes(client: Client) -> None:
+    view = (PROJECT / "web/src/views/Workflows.svelte").read_text()
+    example = view.partition("const EXAMPLE = `")[2].partition("`;")[0]
+    answer = post(client, "/workflows", json.loads(example))
+    assert answer.status_code == 201, answer.text
+    assert finished(client, answer.json()["workflow_id"])["status"] == "completed"
