@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.test_testing import calls, translate, translate_async
+from tests.unit.test_testing import calls, flaky, translate, translate_async
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.errors import InvalidInput, TimedOut
 from windlass.testing import attempt
@@ -54,6 +54,11 @@ def test_each_way_to_be_stopped(actor: Any, database_url: str) -> None:
         assert run.again().cancel().status == "cancelled"
         assert run.again().result == "<<hi>en>"
     assert calls == ["hi", "<hi>en"]
+
+
+def test_retries_end_as_in_memory(database_url: str) -> None:
+    with attempt(flaky, error="bug", database_url=database_url) as run:
+        assert [run.status, run.again().status, run.again().status] == ["retrying", "dead", "retrying"]
 
 
 def gather(text: str, *, context: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from windlass.actors import Misdeclared
 from windlass.shared.actors.new_task import NewTask
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.actors.task_options import OPTIONS
-from windlass.shared.errors import InvalidInput, InvalidStep, ResultTooLarge, TimedOut
+from windlass.shared.errors import InvalidInput, InvalidStep, RateLimited, ResultTooLarge, TimedOut
 from windlass.testing import Crashed, Misused, NotCompleted, attempt
 
 Actor = Callable[..., Any]
@@ -340,3 +340,32 @@ def test_an_actor_that_is_misdeclared_is_told_so() -> None:
 
 def test_the_names_of_a_task_s_own_fields_are_all_of_them() -> None:
     assert NewTask.model_fields.keys() - {"actor", "payload"} == OPTIONS
+
+
+@declared_actor(max_retries=1)
+def flaky(error: str) -> None:
+    raise {"late": TimedOut("late"), "full": RateLimited("full"), "bug": ZeroDivisionError("bug")}[error]
+
+
+@pytest.mark.parametrize(
+    ("error", "statuses"),
+    [("bug", ["retrying", "dead"]), ("late", ["retrying", "dead"]), ("full", ["retrying", "retrying"])],
+)
+def test_an_actor_has_as_many_retries_as_it_declares(error: str, statuses: list[str]) -> None:
+    with attempt(flaky, error=error) as run:
+        assert [run.status, run.again().status] == statuses
+
+
+def test_a_lost_worker_uses_a_retry_and_a_revival_gives_them_back() -> None:
+    with attempt(flaky, error="bug") as run:
+        run.lose_lease().again()
+        assert run.status == "dead"
+        assert run.again().status == "retrying", "a new life"
+
+
+def test_an_actor_that_declares_nothing_has_three_retries() -> None:
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    with attempt(fails) as run:
+        assert [run.status, *(run.again().status for _ in range(3))] == ["retrying"] * 3 + ["dead"]

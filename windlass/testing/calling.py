@@ -12,6 +12,8 @@ from windlass.shared.actors.step_rules import is_async
 from windlass.shared.errors import InvalidInput
 
 CONTEXTS = {"Context", "AsyncContext"}
+MAX_RETRIES = 3
+"""Of an actor that declares no other number."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Called:
     context_parameter: str | None
     throws: tuple[type[BaseException], ...]
     timeout_seconds: float
+    max_retries: int = MAX_RETRIES
     read: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """How a worker reads its payload, where that is known."""
 
@@ -60,7 +63,9 @@ def called(function: Any) -> Called:
     context = next((each.name for each in parameters if _is_context(each)), None)
     throws = tuple(getattr(function, "throws", ()))
     seconds = getattr(function, "timeout_seconds", None) or 300.0
-    return Called(plain, str(name).lower().replace("_", "-"), is_async(plain), context, throws, seconds)
+    retries = getattr(function, "max_retries", None)
+    retries = MAX_RETRIES if retries is None else retries
+    return Called(plain, str(name).lower().replace("_", "-"), is_async(plain), context, throws, seconds, retries)
 
 
 def _is_context(parameter: inspect.Parameter) -> bool:

@@ -16,7 +16,7 @@ from windlass.shared.actors import step_rules
 from windlass.shared.actors.step_rules import Call, StepBook, inside, step_under_way
 from windlass.shared.actors.stopped import Stopped
 from windlass.shared.actors.task_options import OPTIONS
-from windlass.shared.errors import InvalidStep, PermanentError, TimedOut
+from windlass.shared.errors import InvalidStep, PermanentError, RateLimited, TimedOut
 from windlass.testing.calling import Called, as_json_has_it
 
 
@@ -37,6 +37,7 @@ class Kept:
     attempt: int = 0
     life: int = 1
     status: str = "queued"
+    retry_count: int = 0
     error: BaseException | None = None
     result: Any = None
     checkpoint: Any = None
@@ -214,6 +215,7 @@ class MemoryMachine:
         kept = self.kept
         if kept.status in {"dead", "cancelled"}:
             kept.life += 1
+            kept.retry_count = 0
             kept.tell("revive")
         kept.attempt += 1
         kept.status, kept.error = "running", None
@@ -238,14 +240,26 @@ class MemoryMachine:
             kept.status = "queued"
             kept.tell("interrupt")
         else:
-            final = isinstance(error, (PermanentError, *self._called.throws))
-            kept.status = "dead" if final else "retrying"
-            kept.tell("bury" if final else "retry", error={"type": type(error).__name__, "message": str(error)})
+            is_permanent = isinstance(error, (PermanentError, *self._called.throws))
+            told = {"type": type(error).__name__, "message": str(error)}
+            if is_permanent or not (isinstance(error, RateLimited) or self._take_a_retry()):
+                kept.status = "dead"
+                kept.tell("bury", error=told)
+            else:
+                kept.status = "retrying"
+                kept.tell("retry", error=told)
 
     def take_back(self) -> None:
         """As after the death of its worker, or when its lease has run out."""
-        self.kept.owner, self.kept.status = None, "retrying"
+        self.kept.owner, self.kept.status = None, "retrying" if self._take_a_retry() else "dead"
         self.kept.tell("stall")
+
+    def _take_a_retry(self) -> bool:
+        """Whether one was left."""
+        if self.kept.retry_count >= self._called.max_retries:
+            return False
+        self.kept.retry_count += 1
+        return True
 
     def cancel(self, context: MemoryContext) -> None:
         self.kept.tell("cancel-requested")

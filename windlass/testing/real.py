@@ -72,6 +72,7 @@ class RealMachine:
             payload=payload,
             user_id="tester",
             timeout_seconds=timeout_seconds,
+            max_retries=called.max_retries,
             retry_delays=stored_delays((0.0,)),
         )
         self._task_id = submission.task_id
