@@ -76,7 +76,7 @@ def create_app(settings: Settings) -> Litestar:
         app.state.capabilities = Capabilities(settings)
         app.state.queue_figures = QueueFigures(settings, pool)
         app.state.update({"storage": storage, "media_links": media_links})
-        app.state.metrics = metrics.Metrics(settings, pool)
+        app.state.metrics = metrics.Metrics(settings, pool, actors)
         app.state.metrics.start()
         running = [asyncio.create_task(hub.run()), asyncio.create_task(actors.run()), preparing]
         running.append(asyncio.create_task(Pulse(settings).run()))

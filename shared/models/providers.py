@@ -62,7 +62,7 @@ class Provider(SQLModel, table=True):
 
 class Queue(SQLModel, table=True):
     """A pair of actor and provider that has been configured: what waits for it is carried by the queue of RabbitMQ
-    that has its name. None is ever taken away, for its tasks may still wait."""
+    that has its name. It goes with its actor, when an admin has that forgotten and no task waits."""
 
     __tablename__ = "queues"
     __table_args__ = (Index("queues_provider", "provider"),)

@@ -189,6 +189,7 @@ OPERATIONS: Mapping[str, Operation] = {
     # operators
     f"GET {API}/actors": Operation(May.READ),
     f"GET {API}/actors/{{}}": Operation(May.READ, "actor"),
+    f"DELETE {API}/actors/{{}}": Operation(May.OPERATE, "actor", fine=_statuses(409)),
     f"GET {API}/overview": Operation(May.READ),
     f"GET {API}/providers": Operation(May.READ),
     f"PATCH {API}/providers": Operation(May.OPERATE, body={"paused": False}),

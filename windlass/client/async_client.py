@@ -22,6 +22,7 @@ from windlass.client.operations import (
     Bulk,
     BulkStarted,
     ErrorGroup,
+    ForgottenActor,
     Health,
     Key,
     NewKey,
@@ -260,6 +261,10 @@ class AsyncClient(AsyncSubmitting):
     async def actor(self, name: str) -> ActorDescription:
         """What it takes, who may be asked for it, and which versions of it are at work."""
         return await self.perform(calls.actor(name))
+
+    async def forget_actor(self, name: str) -> ForgottenActor:
+        """Removes an actor that no configuration names any more, with its queues and providers. Its tasks stay."""
+        return await self.perform(calls.forget_actor(name))
 
     async def keys(self) -> tuple[Key, ...]:
         return tuple([key async for key in self.items_of(calls.keys())])

@@ -14,6 +14,7 @@ from windlass.client.operations import (
     Bulk,
     BulkStarted,
     ErrorGroup,
+    ForgottenActor,
     Health,
     Key,
     NewKey,
@@ -164,6 +165,11 @@ def actors() -> Call[Listing[ActorDescription]]:
 
 def actor(name: str) -> Call[ActorDescription]:
     return Call("GET", f"{API}/actors/{named(name)}", ActorDescription)
+
+
+def forget_actor(name: str) -> Call[ForgottenActor]:
+    """Not repeated: a second one would find nothing."""
+    return Call("DELETE", f"{API}/actors/{named(name)}", ForgottenActor, repeatable=False)
 
 
 def keys() -> Call[Listing[Key]]:

@@ -172,6 +172,14 @@ class ActorVersion(Document, frozen=True, kw_only=True):
     workers: tuple[str, ...] | None = None
 
 
+class ForgottenActor(Document, frozen=True, kw_only=True):
+    """What was removed with an actor: its queues, and its providers that served nothing else."""
+
+    name: str
+    queues: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+
+
 class ActorDescription(Document, frozen=True, kw_only=True):
     """A kind of work; a list leaves out what it takes."""
 

@@ -21,6 +21,7 @@ from windlass.client.operations import (
     Bulk,
     BulkStarted,
     ErrorGroup,
+    ForgottenActor,
     Health,
     Key,
     NewKey,
@@ -256,6 +257,10 @@ class Client(Submitting):
     def actor(self, name: str) -> ActorDescription:
         """What it takes, who may be asked for it, and which versions of it are at work."""
         return self.perform(calls.actor(name))
+
+    def forget_actor(self, name: str) -> ForgottenActor:
+        """Removes an actor that no configuration names any more, with its queues and providers. Its tasks stay."""
+        return self.perform(calls.forget_actor(name))
 
     def keys(self) -> tuple[Key, ...]:
         return tuple(self.items_of(calls.keys()))

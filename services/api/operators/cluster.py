@@ -3,10 +3,12 @@
 import asyncio
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from prometheus_client import Gauge
 from prometheus_client.core import GaugeMetricFamily
 
+from windlass.services.api.actors.registry import Registry, Shown
 from windlass.shared import db
 from windlass.shared.metrics import cluster
 from windlass.shared.metrics.catalogue import of_everything
@@ -32,9 +34,10 @@ class ClusterReader:
     """One reading at a time, on the api's own loop. A late one is not cancelled, for the driver would wait for the
     server's consent: the next to ask waits for the same."""
 
-    def __init__(self, settings: Settings, pool: db.Database) -> None:
+    def __init__(self, settings: Settings, pool: db.Database, registry: Registry | None = None) -> None:
         self._settings = settings
         self._pool = pool
+        self._registry = registry
         self._reading: asyncio.Task[ClusterState | None] | None = None
         self._latest: ClusterState | None = None
         self._read_at = -BELIEVED_SECONDS
@@ -50,7 +53,7 @@ class ClusterReader:
     async def _read(self) -> ClusterState | None:
         self._latest = None
         try:
-            self._latest = await cluster_state.read(
+            read = await cluster_state.read(
                 self._pool,
                 workers_within_seconds=self._settings.lease_seconds,
                 janitors_within_seconds=self._settings.report_seconds,
@@ -58,7 +61,19 @@ class ClusterReader:
         except db.AWAY_OR_BUSY + db.NOT_MIGRATED:
             return None
         self._read_at = time.monotonic()
+        shown = None if self._registry is None else self._registry.shown
+        self._latest = read if shown is None else shown_of(read, shown)
         return self._latest
+
+
+def shown_of(read: ClusterState, shown: Shown) -> ClusterState:
+    """Without what nothing names and nobody uses any more."""
+    return replace(
+        read,
+        queues=[row for row in read.queues if shown.has_queue(row)],
+        providers=[row for row in read.providers if shown.has_provider(row.provider)],
+        actors=[row for row in read.actors if shown.has_actor(row.actor)],
+    )
 
 
 class ClusterMetrics:

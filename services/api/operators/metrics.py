@@ -8,6 +8,7 @@ from litestar.datastructures import State
 from prometheus_client import CollectorRegistry, generate_latest
 
 from windlass.services.api.access.auth import require_overview
+from windlass.services.api.actors.registry import Registry
 from windlass.services.api.operators.cluster import DEADLINE_SECONDS, ClusterMetrics, ClusterReader
 from windlass.services.api.streams.event_stream import StreamKind
 from windlass.services.api.tasks.handlers import Asked
@@ -20,12 +21,12 @@ from windlass.shared.settings import Settings
 class Metrics:
     """This process' own figures, and with each answer those that Postgres has about everything."""
 
-    def __init__(self, settings: Settings, pool: db.Database) -> None:
+    def __init__(self, settings: Settings, pool: db.Database, actors: Registry) -> None:
         self._registry = own_registry(settings, "api")
         for kind in get_args(StreamKind):
             STREAM_CLIENTS.labels(kind)
             STREAMS_CUT.labels(kind)
-        self._cluster = ClusterReader(settings, pool)
+        self._cluster = ClusterReader(settings, pool, actors)
         self._loop = asyncio.get_running_loop()
         self._server = None if settings.metrics_port is None else MetricsServer(settings, self._answer)
 

@@ -48,7 +48,8 @@ class EveryProviderChange(BaseModel):
 
 @get("/providers")
 async def list_providers(request: Asked, state: State) -> dict[str, Any]:
-    """Every provider: limits, slots and who holds them, rates, pauses, breakers, lanes."""
+    """Every provider: limits, slots and who holds them, rates, pauses, breakers, lanes. Left out are providers that no
+    configuration names any more and that nobody has used for a day."""
     return await list_of_all(request, state)
 
 
@@ -135,7 +136,8 @@ async def read(state: State, only: str | None = None) -> list[ProviderOverview]:
 
 
 async def list_of_all(request: Asked, state: State) -> dict[str, Any]:
-    rows = await read(state)
+    shown = state.registry.shown
+    rows = [row for row in await read(state) if shown is None or shown.has_provider(row.name)]
     holders = await flow.holders(state.pool) if request.user.sees_everything else []
     return {"items": [whole_document(row, holders, request.user, state) for row in rows]}
 

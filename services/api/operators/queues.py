@@ -19,12 +19,17 @@ async def queue_status(request: Asked, state: State) -> dict[str, Any]:
     `fresh` and `retry` could start now, `scheduled` wait for their time; `oldest_age_seconds` is how long the first of
     those that could start has waited; `ended` is how many have come to an end, since ever; `retry_ratio` is the share
     of the starts that retries get while both lanes wait. Where thousands are due and thousands are scheduled in one
-    queue, the figures may be a second old.
+    queue, the figures may be a second old. Queues that no configuration names any more, without live tasks, workers
+    or any use for a day, are left out.
     """
     rows, states = await state.queue_figures.of(request.user.own)
-    lanes = state.settings.lanes
+    lanes, shown = state.settings.lanes, state.registry.shown
     return {
-        "queues": [queue_document(row, lanes) for row in rows if row.queue is not None],
+        "queues": [
+            queue_document(row, lanes)
+            for row in rows
+            if row.queue is not None and (shown is None or shown.has_queue(row))
+        ],
         "totals": {name: sum(row[name] for row in rows) for name in TOTALLED},
         "states": states,
         "retry_ratio": lanes.retry_share(sum(row.retry for row in rows)) / 100,

@@ -13,6 +13,11 @@ class Meaning(NamedTuple):
 
 PROBLEMS: dict[str, Meaning] = {
     "bad-request": Meaning((400,), "The request cannot be read.", "Compare it with the call's own description."),
+    "actor-in-use": Meaning(
+        (409,),
+        "The actor cannot be forgotten: it has unfinished tasks or live workers, or the configuration names it.",
+        "`detail` says which. Remove that first, then send the request again.",
+    ),
     "bulk-not-found": Meaning(
         (404,), "There is no bulk job by this id that your key may see.", "Take the `bulk_id` that the start answered."
     ),

@@ -8,6 +8,7 @@ from windlass import ActorDescription
 from windlass.client import calls
 from windlass.client.task import Listing
 from windlass.services.cli.becoming import become
+from windlass.services.cli.commands import forgetting
 from windlass.services.cli.commands.arguments import Commands
 from windlass.services.cli.commands.completing import is_an_actor
 from windlass.services.cli.display.tables import Facts, Table
@@ -31,6 +32,7 @@ def add_commands(commands: Commands) -> None:
     actions.add("list", list_actors, "list the registered actors", "windlass actors list")
     parser = actions.add("show", show, "show an actor's payload and versions", "windlass actors show summarize")
     is_an_actor(parser.add_argument("name", metavar="NAME"))
+    forgetting.add_actions(actions)
     for name, (module, duty) in OF_THE_SETTINGS.items():
         actions.add_alone(name, partial(run_here, module), duty, f"windlass actors {name}")
 

@@ -47,14 +47,15 @@ class Served(Record):
 
 async def register(db: Database, definitions: Collection[Definition]) -> None:
     """What tasks are checked by from now on, before there is a worker. Said again it changes nothing, but that the
-    version is the last registered one: so a rollback is one, too. What nobody has run for long goes."""
+    version is the last registered one: so a rollback is one, too. All of one call have the same time, by which `unused`
+    tells what nothing names any more. What nobody has run for long goes."""
     await _make_queues(db, definitions)
     await keys.limit(db, _limits(definitions))
     await db.execute(
         f"""
         WITH written AS (
             INSERT INTO actor_versions (actor, version, definition, registered_at)
-            SELECT * FROM {_GIVEN}, clock_timestamp() ORDER BY actor, version
+            SELECT * FROM {_GIVEN}, now() ORDER BY actor, version
             ON CONFLICT (actor, version) DO UPDATE SET registered_at = excluded.registered_at RETURNING actor
         )
         SELECT pg_notify('{CHANNEL}', '') FROM written LIMIT 1

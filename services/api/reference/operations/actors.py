@@ -57,10 +57,21 @@ class ActorDocument(ActorSummary):
     versions: Annotated[list[ActorVersionDocument], Field(description="What all of these take is accepted.")]
 
 
+class ForgottenActor(Document):
+    """What was removed."""
+
+    name: str
+    queues: Annotated[list[str], Field(description="Its queues.")]
+    providers: Annotated[list[str], Field(description="Its providers that served nothing else.")]
+
+
 ACTOR_OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/api/v1/actors"): Operation("Submit", "List actors", {200: Answer("The actors.", (ActorList,))}),
     ("GET", "/api/v1/actors/{name}"): Operation(
         "Submit", "Read an actor", {200: Answer("The actor.", (ActorDocument,))}, problems=(404,)
+    ),
+    ("DELETE", "/api/v1/actors/{name}"): Operation(
+        "Operate", "Forget an actor", {200: Answer("What was removed.", (ForgottenActor,))}, problems=(403, 404, 409)
     ),
 }
 
