@@ -71,7 +71,7 @@ compose: ## run everything in containers, with passwords and a key of its own in
 render: ## write what kustomize makes of deploy/k8s into deploy/k8s/rendered
 	@for each in $(OVERLAYS); do kubectl kustomize deploy/k8s/overlays/$$each >deploy/k8s/rendered/$$each.yaml || exit 1; done
 
-web: $(VENV)/.dev $(VENV)/.node ## build the page and the TypeScript client from web/ and clients/typescript, and test them
+web: packages $(VENV)/.dev $(VENV)/.node ## build the page and the TypeScript client from web/ and clients/typescript, and test them
 	@$(BIN)/python web/openapi.py >$(VENV)/node/openapi.json
 	@$(WITH_NODE) cd web && npm ci && npx openapi-typescript $(CURDIR)/$(VENV)/node/openapi.json --default-non-nullable false --output ../clients/typescript/schema.d.ts >/dev/null
 	@$(WITH_NODE) cd clients/typescript && npm ci && npm test && rm -rf dist && npm run build >/dev/null

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -61,8 +62,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("source", ["directory", "tarball"])
-def test_an_installed_client_type_checks_and_runs(source: str, running_windlass: Windlass, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "module", "resolution"), [("directory", "nodenext", "nodenext"), ("tarball", "esnext", "bundler")]
+)
+def test_an_installed_client_type_checks_and_runs(
+    source: str, module: str, resolution: str, running_windlass: Windlass, tmp_path: Path
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (project / "package.json").write_text(json.dumps({"name": "consumer", "private": True, "type": "module"}))
@@ -72,9 +77,11 @@ def test_an_installed_client_type_checks_and_runs(source: str, running_windlass:
         (shipped,) = tmp_path.glob("*.tgz")
     npm(project, "install", str(shipped))
     (project / "consumer.ts").write_text(CONSUMER)
-    for module, resolution in (("nodenext", "nodenext"), ("esnext", "bundler")):
-        compiled = tsc(project, "consumer.ts", "--module", module, "--moduleResolution", resolution)
-        assert compiled.returncode == 0, compiled.stdout
+    (shown,) = re.findall(r"^```ts\n(.*?)^```", (PACKAGE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    (project / "readme.ts").write_text(shown)
+    files = ("consumer.ts", "readme.ts")
+    compiled = tsc(project, *files, "--module", module, "--moduleResolution", resolution)
+    assert compiled.returncode == 0, compiled.stdout
     said = node(project, "consumer.js", running_windlass.url, KEY)
     assert said.stdout == SAID, said.stderr
 
