@@ -14,6 +14,7 @@ from windlass.client.errors import (
     WindlassError,
     WorkflowTimeout,
 )
+from windlass.services.cli.references import Ambiguous, NoSuchObject
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -47,6 +48,8 @@ OF_ERRORS: Final[tuple[tuple[type[WindlassError], int], ...]] = (
     (Unreachable, UNREACHABLE),
     (UnreadableAnswer, UNREACHABLE),
     (NotConfigured, UNREACHABLE),
+    (NoSuchObject, NOT_FOUND),
+    (Ambiguous, USAGE),
 )
 
 

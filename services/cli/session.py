@@ -20,6 +20,7 @@ from windlass.services.cli.display.screen import Screen
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import clean
 from windlass.services.cli.download import TIMEOUT_SECONDS, Download, download
+from windlass.services.cli.references import resolve
 
 PATIENCE_SECONDS: Final = 3.0
 WAIT_PATIENCE_SECONDS: Final = 600.0
@@ -111,6 +112,7 @@ def run(command: Command, arguments: argparse.Namespace) -> int:
         with contextlib.ExitStack() as closing:
             connection = choose_connection(given.get("url"), given.get("key"))
             session = Session(connection, screen, given.get("patience", PATIENCE_SECONDS), closing)
+            resolve(arguments, session.client.ask)
             code = command(session, arguments)
         sys.stdout.flush()
     except WindlassError as error:

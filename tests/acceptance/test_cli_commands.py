@@ -192,6 +192,37 @@ def test_exit_codes_tell_scripts_what_went_wrong(run: Run, running_windlass: Win
     assert "is not the id of a task" in run("get", "abc").err
 
 
+def test_the_beginning_of_an_id_and_names_are_enough(run: Run) -> None:
+    first, second = (run("submit", "probe", "seconds=0", "--delay", "600").out.strip() for _ in range(2))
+    shared = next(place for place, (a, b) in enumerate(zip(first, second, strict=True)) if a != b)
+    assert dict(run("get", first[: shared + 1]).rows)["task"] == first
+    assert run("cancel", second[: shared + 1].upper()).out == f"{second}\tcancelled\n"
+
+    ambiguous = run("get", first[:4])
+    assert (ambiguous.code, ambiguous.out) == (2, "")
+    assert "have ids that begin with 01" in ambiguous.err
+    assert f"\n  {second}  cancelled  probe.probe\n" in ambiguous.err
+    nothing = run("get", "ffff")
+    assert (nothing.code, nothing.err) == (3, "windlass: no task has an id that begins with ffff\n")
+
+    project = run("projects", "create", "by its name", "--actor", "probe").out.strip()
+    item = run("projects", "add", "by its name", "seconds=0").out.strip()
+    assert dict(run("projects", "show", "by its name").rows)["project"] == project
+    assert run("projects", "skip", project[:-3], item[:-3]).out == f"{item}\tskipped\n"
+    assert run("projects", "show", "website").err == "windlass: no project is called website\n"
+    run("projects", "create", "by its name", "--actor", "probe")
+    twice = run("projects", "show", "by its name")
+    assert (twice.code, "2 projects are called by its name; give the id of one:\n" in twice.err) == (2, True)
+
+
+def test_a_workflow_is_found_by_its_name(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "flow.json"
+    file.write_text(json.dumps({"name": "found by name", "tasks": [{"key": "a", "actor": "probe"}]}))
+    workflow = run("workflows", "submit", str(file)).out.strip()
+    assert dict(run("workflows", "show", "found by name").rows)["workflow"] == workflow
+    assert run("workflows", "show", "no such name").code == 3
+
+
 def test_the_windlass_that_runs_here_is_found(
     run: Run, running_windlass: Windlass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

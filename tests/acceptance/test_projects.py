@@ -431,7 +431,6 @@ def test_a_proof_that_is_not_there_yet_is_said(run: Run, windlass: Windlass, cli
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("show", "website"), "argument PROJECT: 'website' is not the id of a project; one looks like"),
         (("move", str(NOBODY), str(NOBODY)), "one of the arguments --before --after is required"),
         (("add", str(NOBODY), "--items", "{}"), "items are a JSON list of objects: [{…}, …]"),
         (("add", str(NOBODY), "--title", "a", "--items", "[{}]"), "say one item, or many with --items"),

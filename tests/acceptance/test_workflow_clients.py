@@ -219,7 +219,6 @@ def test_the_command_line_submits_decides_resumes_and_cancels(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("workflows", "show", "report"), "argument WORKFLOW: 'report' is not the id of a workflow; one looks like"),
         (("workflows", "submit", "nothing.yaml"), "cannot read nothing.yaml: No such file or directory"),
         (("workflows", "submit", "list.yaml"), "a workflow is an object with `name` and `tasks`"),
         (("workflows", "submit", "wrong.yaml"), "neither YAML nor JSON: "),

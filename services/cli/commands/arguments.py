@@ -5,15 +5,14 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any, cast, get_args
-from uuid import UUID
 
 from windlass import Filter, Status
 from windlass.client.options import Lane
 from windlass.services.cli.parsing import Parser
+from windlass.services.cli.references import TASK
 from windlass.services.cli.session import PATIENCE_SECONDS, Command, run
 
 OPTIONAL: Any = argparse.SUPPRESS
-AN_ID = "01a1e216-aa70-7000-8000-000000000000"
 
 
 class Commands:
@@ -79,30 +78,6 @@ def chosen_filter(arguments: argparse.Namespace) -> Filter:
     return cast(Filter, {name: value for name, value in given.items() if value is not None})
 
 
-def task_id(text: str) -> str:
-    return id_of("a task", text)
-
-
-def project_id(text: str) -> str:
-    return id_of("a project", text)
-
-
-def workflow_id(text: str) -> str:
-    return id_of("a workflow", text)
-
-
-def item_id(text: str) -> str:
-    return id_of("an item", text)
-
-
-def id_of(what: str, text: str) -> str:
-    """Whole, as the tables show it."""
-    try:
-        return str(UUID(text))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not the id of {what}; one looks like {AN_ID}") from None
-
-
 def seconds(text: str) -> float:
     try:
         value = float(text)
@@ -139,7 +114,7 @@ READ_AS: dict[str, dict[str, Any]] = {
     "workflow_id": {"metavar": "ID"},
     "workflow_run_id": {"metavar": "ID"},
     "interaction_id": {"metavar": "ID"},
-    "parent_task_id": {"type": task_id, "metavar": "TASK"},
+    "parent_task_id": {"type": TASK.read, "metavar": "TASK"},
     "request_id": {"metavar": "ID", "help": "of the request that submitted them"},
     "error_type": {"metavar": "TYPE", "help": "for example NetworkTimeout"},
     "fingerprint": {"metavar": "TEXT", "help": "as `windlass dlq --group -o json` shows it"},

@@ -10,6 +10,7 @@ from windlass.client.task import Listing
 from windlass.services.cli.commands.arguments import Commands, seconds
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import known, moment
+from windlass.services.cli.references import KEY
 from windlass.services.cli.session import Session
 
 
@@ -23,7 +24,7 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("--name", help="to tell keys apart")
     parser.add_argument("--expires-in", dest="expires_in_seconds", type=seconds, metavar="SECONDS")
     parser = actions.add("revoke", revoke, "end a key for good", "windlass keys revoke abc123")
-    parser.add_argument("key_id", metavar="KEY_ID")
+    parser.add_argument("key_id", type=KEY.read, metavar="KEY_ID")
 
 
 def keys(session: Session, _arguments: argparse.Namespace) -> None:

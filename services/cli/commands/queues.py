@@ -5,10 +5,11 @@ import argparse
 from windlass import Bulk, BulkStarted, ErrorGroup, Queues
 from windlass.client import calls
 from windlass.client.task import Listing
-from windlass.services.cli.commands.arguments import AN_ID, Commands, add_filters, chosen_filter, count
+from windlass.services.cli.commands.arguments import Commands, add_filters, chosen_filter, count
 from windlass.services.cli.commands.tasks import show_tasks
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import age, compact, duration, known, ratio
+from windlass.services.cli.references import AN_ID
 from windlass.services.cli.session import Session
 
 

@@ -7,15 +7,16 @@ from typing import Any
 from windlass import Task, WindlassError
 from windlass.client import calls
 from windlass.services.cli import exit_codes
-from windlass.services.cli.commands.arguments import AN_ID, Commands, task_id
+from windlass.services.cli.commands.arguments import Commands
 from windlass.services.cli.display.texts import clean
 from windlass.services.cli.download import Download, IsThere
+from windlass.services.cli.references import AN_ID, TASK
 from windlass.services.cli.session import Session, complain
 
 
 def add_commands(commands: Commands) -> None:
     parser = commands.add("save", save, "save a task's files", f"windlass save {AN_ID} pictures")
-    parser.add_argument("task_id", type=task_id, metavar="TASK")
+    parser.add_argument("task_id", type=TASK.read, metavar="TASK")
     parser.add_argument(
         "directory", nargs="?", type=Path, default=Path(), metavar="DIR", help="made if need be; else here"
     )

@@ -8,10 +8,11 @@ from typing import Any, Final, cast
 
 from windlass import AskFirst, SubmitOptions
 from windlass.client import calls
-from windlass.services.cli.commands.arguments import Commands, moment, seconds, task_id
+from windlass.services.cli.commands.arguments import Commands, moment, seconds
 from windlass.services.cli.commands.completing import is_an_actor
 from windlass.services.cli.commands.tasks import show_ended
 from windlass.services.cli.commands.watch import watch
+from windlass.services.cli.references import TASK
 from windlass.services.cli.session import Session
 
 PRIORITIES: Final = {"critical": 0, "high": 1, "medium": 2, "low": 3}
@@ -44,12 +45,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_task_fields(group)
     group.add_argument("--project", dest="project_id", metavar="ID")
     group.add_argument("--workflow", dest="workflow_id", metavar="ID")
-    group.add_argument("--parent", dest="parent_task_id", type=task_id, metavar="TASK")
+    group.add_argument("--parent", dest="parent_task_id", type=TASK.read, metavar="TASK")
     group.add_argument(
         "--after",
         dest="completed",
         action="append",
-        type=task_id,
+        type=TASK.read,
         metavar="TASK",
         help="not before it has completed; "
         'may be repeated, and the payload may hold its result: \'text={"$from": "TASK"}\'',
@@ -58,7 +59,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--after-end",
         dest="ended",
         action="append",
-        type=task_id,
+        type=TASK.read,
         metavar="TASK",
         help="not before it has ended, in any way; may be repeated",
     )

@@ -9,23 +9,16 @@ from windlass.client import calls
 from windlass.client.call import Call
 from windlass.client.task import Listing
 from windlass.services.cli import exit_codes
-from windlass.services.cli.commands.arguments import (
-    AN_ID,
-    Commands,
-    add_filters,
-    chosen_filter,
-    count,
-    seconds,
-    task_id,
-)
+from windlass.services.cli.commands.arguments import Commands, add_filters, chosen_filter, count, seconds
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import age, clean, compact, describe, dollars, known, moment, spent, standing
+from windlass.services.cli.references import AN_ID, TASK
 from windlass.services.cli.session import Session, complain
 
 
 def add_commands(commands: Commands) -> None:
     parser = commands.add("get", get, "show one task", f"windlass get {AN_ID} --wait-timeout 60")
-    parser.add_argument("task_id", type=task_id, metavar="TASK")
+    parser.add_argument("task_id", type=TASK.read, metavar="TASK")
     parser.add_argument("--wait", action="store_true", help="until it has ended; exit code 1 if not completed")
     parser.add_argument("--wait-timeout", type=seconds, metavar="SECONDS", help="the same, for no longer than this")
 
@@ -37,19 +30,19 @@ def add_commands(commands: Commands) -> None:
     add_filters(parser)
 
     parser = commands.add("events", events, "show a task's history", f"windlass events {AN_ID} --type claim")
-    parser.add_argument("task_id", type=task_id, metavar="TASK")
+    parser.add_argument("task_id", type=TASK.read, metavar="TASK")
     parser.add_argument("--after", type=int, default=0, metavar="SEQ", help="only what came after this number")
     parser.add_argument("--type", dest="types", action="append", default=[], help="may be repeated; such as claim")
 
     parser = commands.add("why", why, "say why a task is not running", f"windlass why {AN_ID}")
-    parser.add_argument("task_id", type=task_id, metavar="TASK")
+    parser.add_argument("task_id", type=TASK.read, metavar="TASK")
 
     for name, command, duty in (
         ("cancel", cancel, "cancel tasks; a running one stops its work first"),
         ("retry", retry, "give dead or cancelled tasks a new life"),
     ):
         parser = commands.add(name, command, duty, f"windlass {name} {AN_ID}")
-        parser.add_argument("task_ids", type=task_id, nargs="+", metavar="TASK")
+        parser.add_argument("task_ids", type=TASK.read, nargs="+", metavar="TASK")
 
 
 def get(session: Session, arguments: argparse.Namespace) -> int | None:

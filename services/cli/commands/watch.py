@@ -4,9 +4,10 @@ import argparse
 
 from windlass import WindlassError
 from windlass.services.cli import exit_codes
-from windlass.services.cli.commands.arguments import AN_ID, Commands, task_id
+from windlass.services.cli.commands.arguments import Commands
 from windlass.services.cli.display.progress import Display, JsonLines, Lines, LiveBar
 from windlass.services.cli.display.texts import spent
+from windlass.services.cli.references import AN_ID, TASK
 from windlass.services.cli.session import Session
 
 CODES = {"complete": exit_codes.DONE, "error": exit_codes.FAILED, "cancelled": exit_codes.FAILED}
@@ -14,7 +15,7 @@ CODES = {"complete": exit_codes.DONE, "error": exit_codes.FAILED, "cancelled": e
 
 def add_commands(commands: Commands) -> None:
     parser = commands.add("watch", watch_task, "show a task's progress until it has ended", f"windlass watch {AN_ID}")
-    parser.add_argument("task_id", type=task_id, metavar="TASK")
+    parser.add_argument("task_id", type=TASK.read, metavar="TASK")
     parser.add_argument("--after", type=int, default=0, metavar="SEQ", help="leave out what came up to this number")
 
 

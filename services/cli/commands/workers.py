@@ -8,6 +8,7 @@ from windlass.client.task import Listing
 from windlass.services.cli.commands.arguments import Commands, add_reason
 from windlass.services.cli.display.tables import Facts, Table
 from windlass.services.cli.display.texts import age, known
+from windlass.services.cli.references import WORKER
 from windlass.services.cli.session import Session
 
 
@@ -16,7 +17,7 @@ def add_commands(commands: Commands) -> None:
     parser = actions.add(
         "drain", drain, "let a worker finish and go; another takes its place", "windlass workers drain box-4711-a1b2c3"
     )
-    parser.add_argument("worker_id", metavar="WORKER")
+    parser.add_argument("worker_id", type=WORKER.read, metavar="WORKER")
     add_reason(parser)
 
 

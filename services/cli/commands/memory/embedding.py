@@ -5,19 +5,12 @@ from typing import get_args
 
 from windlass.client.memory import calls
 from windlass.client.memory.documents import JobState
-from windlass.services.cli.commands.arguments import AN_ID, Commands, count, id_of
+from windlass.services.cli.commands.arguments import Commands, count
 from windlass.services.cli.commands.memory import views
+from windlass.services.cli.references import AN_ID, JOB, MODEL
 from windlass.services.cli.session import Session
 
 MOST = 20
-
-
-def model_id(text: str) -> str:
-    return id_of("an embedding model", text)
-
-
-def job_id(text: str) -> str:
-    return id_of("an embedding job", text)
 
 
 def add_actions(actions: Commands) -> None:
@@ -39,14 +32,14 @@ def add_actions(actions: Commands) -> None:
         ("delete-model", delete_model, "delete a model with all its vectors; not the active one"),
     ):
         parser = actions.add(name, command, duty, f"windlass memory {name} {AN_ID}")
-        parser.add_argument("model_id", type=model_id, metavar="MODEL")
+        parser.add_argument("model_id", type=MODEL.read, metavar="MODEL")
 
     parser = actions.add("jobs", jobs, "list embedding jobs, newest first", "windlass memory jobs --state failed")
     parser.add_argument("--state", choices=get_args(JobState), help="what became of it")
     parser.add_argument("--limit", type=count, default=MOST, metavar="N", help=f"at most so many ({MOST})")
 
     parser = actions.add("retry", retry, "let a failed embedding job wait again", f"windlass memory retry {AN_ID}")
-    parser.add_argument("job_id", type=job_id, metavar="JOB")
+    parser.add_argument("job_id", type=JOB.read, metavar="JOB")
 
 
 def models(session: Session, _arguments: argparse.Namespace) -> None:

@@ -7,17 +7,14 @@ from windlass.client.errors import WindlassError
 from windlass.client.memory import calls
 from windlass.client.memory.options import EventFilter, Scope
 from windlass.services.cli import exit_codes
-from windlass.services.cli.commands.arguments import AN_ID, Commands, count, id_of, moment, task_id
+from windlass.services.cli.commands.arguments import Commands, count, moment
 from windlass.services.cli.commands.memory import views
+from windlass.services.cli.references import AN_ID, EVENT, TASK
 from windlass.services.cli.session import Session, complain
 
 MOST = 20
 FOUND = 10
 ENDS = ("completed", "dead", "cancelled")
-
-
-def event_id(text: str) -> str:
-    return id_of("an agent event", text)
 
 
 def add_actions(actions: Commands) -> None:
@@ -37,7 +34,7 @@ def add_actions(actions: Commands) -> None:
     parser = actions.add(
         "list", list_events, "list what agents did, newest first", "windlass memory list --status dead"
     )
-    parser.add_argument("--task", dest="task_id", type=task_id, metavar="TASK")
+    parser.add_argument("--task", dest="task_id", type=TASK.read, metavar="TASK")
     parser.add_argument("--actor", help="the kind of work")
     parser.add_argument("--status", choices=ENDS, help="how it ended")
     parser.add_argument("--subagent-type", help="only of this agent")
@@ -47,12 +44,12 @@ def add_actions(actions: Commands) -> None:
     parser.add_argument("--limit", type=count, default=MOST, metavar="N", help=f"at most so many ({MOST})")
 
     parser = actions.add("show", show, "show one agent event", f"windlass memory show {AN_ID}")
-    parser.add_argument("event_id", type=event_id, metavar="EVENT")
+    parser.add_argument("event_id", type=EVENT.read, metavar="EVENT")
 
     parser = actions.add(
         "forget", forget, "take agent events out of the memory, with their vectors", f"windlass memory forget {AN_ID}"
     )
-    parser.add_argument("event_ids", type=event_id, nargs="+", metavar="EVENT")
+    parser.add_argument("event_ids", type=EVENT.read, nargs="+", metavar="EVENT")
 
 
 def search(session: Session, arguments: argparse.Namespace) -> None:

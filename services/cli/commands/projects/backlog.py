@@ -8,11 +8,12 @@ from windlass.client.call import Call
 from windlass.client.projects import calls
 from windlass.client.projects.documents import Item, ItemState
 from windlass.client.projects.options import NewItem
-from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason, count, item_id
+from windlass.services.cli.commands.arguments import Commands, add_reason, count
 from windlass.services.cli.commands.projects import views
 from windlass.services.cli.commands.projects.making import add_project
 from windlass.services.cli.commands.projects.task_fields import add_fields, fields_of
 from windlass.services.cli.commands.submit import json_from
+from windlass.services.cli.references import AN_ID, ITEM
 from windlass.services.cli.session import Session
 
 MOST = 50
@@ -41,10 +42,10 @@ def add_actions(actions: Commands) -> None:
         "move", move, "put an item elsewhere in the backlog", f"windlass projects move {AN_ID} {AN_ID} --before {AN_ID}"
     )
     add_project(parser)
-    parser.add_argument("item_id", type=item_id, metavar="ITEM")
+    parser.add_argument("item_id", type=ITEM.read, metavar="ITEM")
     place = parser.add_mutually_exclusive_group(required=True)
-    place.add_argument("--before", type=item_id, metavar="ITEM")
-    place.add_argument("--after", type=item_id, metavar="ITEM")
+    place.add_argument("--before", type=ITEM.read, metavar="ITEM")
+    place.add_argument("--after", type=ITEM.read, metavar="ITEM")
 
     for name, command, duty in (
         ("skip", skip, "pass items over until they are requeued"),
@@ -52,7 +53,7 @@ def add_actions(actions: Commands) -> None:
     ):
         parser = actions.add(name, command, duty, f"windlass projects {name} {AN_ID} {AN_ID}")
         add_project(parser)
-        parser.add_argument("item_ids", type=item_id, nargs="+", metavar="ITEM")
+        parser.add_argument("item_ids", type=ITEM.read, nargs="+", metavar="ITEM")
         add_reason(parser)
 
 

@@ -5,10 +5,11 @@ from typing import get_args
 
 from windlass.client.projects import calls
 from windlass.client.projects.documents import OnFailure, QueueState
-from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason, count, project_id
+from windlass.services.cli.commands.arguments import Commands, add_reason, count
 from windlass.services.cli.commands.completing import is_a_project
 from windlass.services.cli.commands.projects import views
 from windlass.services.cli.commands.projects.task_fields import add_fields, fields_of
+from windlass.services.cli.references import AN_ID, PROJECT
 from windlass.services.cli.session import Session
 
 MOST = 20
@@ -47,7 +48,7 @@ def add_actions(actions: Commands) -> None:
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
-    is_a_project(parser.add_argument("project_id", type=project_id, metavar="PROJECT"))
+    is_a_project(parser.add_argument("project_id", type=PROJECT.read, metavar="PROJECT"))
 
 
 def create(session: Session, arguments: argparse.Namespace) -> None:

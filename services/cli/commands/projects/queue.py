@@ -5,10 +5,11 @@ import argparse
 from windlass.client.projects import calls
 from windlass.client.projects.documents import Mode
 from windlass.services.cli import exit_codes
-from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason, item_id, seconds
+from windlass.services.cli.commands.arguments import Commands, add_reason, seconds
 from windlass.services.cli.commands.projects import views
 from windlass.services.cli.commands.projects.making import add_project
 from windlass.services.cli.commands.projects.watching import watch
+from windlass.services.cli.references import AN_ID, ITEM
 from windlass.services.cli.session import Session
 
 
@@ -19,7 +20,7 @@ def add_actions(actions: Commands) -> None:
     ):
         parser = actions.add(name, command, duty, f"windlass projects {name} {AN_ID} --watch")
         add_project(parser)
-        parser.add_argument("--item", dest="item_id", type=item_id, metavar="ITEM", help="begin with this one")
+        parser.add_argument("--item", dest="item_id", type=ITEM.read, metavar="ITEM", help="begin with this one")
         parser.add_argument("--watch", action="store_true", help="show what happens until it is idle")
         add_reason(parser)
 

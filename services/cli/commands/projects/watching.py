@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from windlass import ItemEvent, QueueEvent, RunEvent, StreamMessage, WatchEvent
 from windlass.client.projects.watching import typed
 from windlass.services.cli import exit_codes
-from windlass.services.cli.commands.arguments import AN_ID, Commands
+from windlass.services.cli.commands.arguments import Commands
 from windlass.services.cli.commands.projects.making import add_project
 from windlass.services.cli.commands.projects.views import standing
 from windlass.services.cli.display.progress import JsonLines
 from windlass.services.cli.display.texts import clean, describe
+from windlass.services.cli.references import AN_ID
 from windlass.services.cli.session import Session
 
 ENDED_WELL = (None, "finished", "stopped")

@@ -8,11 +8,12 @@ from windlass.client.projects.documents import Mode
 from windlass.client.schedules import calls
 from windlass.client.schedules.documents import Schedule
 from windlass.client.schedules.options import ScheduleFields, Target
-from windlass.services.cli.commands.arguments import Commands, add_reason, project_id
+from windlass.services.cli.commands.arguments import Commands, add_reason
 from windlass.services.cli.commands.projects.task_fields import add_fields, fields_of
 from windlass.services.cli.commands.schedules import views
 from windlass.services.cli.commands.schedules.naming import add_policies, add_schedule, add_times
 from windlass.services.cli.commands.workflows.files import Unreadable, document_from
+from windlass.services.cli.references import PROJECT
 from windlass.services.cli.session import Session
 
 EXAMPLE = "--cron '30 2 * * 1-5' --timezone Europe/Berlin --actor summarize content='What happened today?'"
@@ -29,7 +30,7 @@ def add_actions(actions: Commands) -> None:
         add_policies(parser)
         target = parser.add_argument_group("what is started, if no task is")
         target.add_argument("--workflow", metavar="FILE", help="YAML or JSON, as POST /workflows takes it; - is stdin")
-        target.add_argument("--project", type=project_id, metavar="PROJECT", help="its next run")
+        target.add_argument("--project", type=PROJECT.read, metavar="PROJECT", help="its next run")
         target.add_argument("--mode", choices=get_args(Mode), help="of the project (single)")
         add_fields(parser)
         parser.set_defaults(refuse=parser.error)

@@ -7,12 +7,17 @@ from windlass.client.schedules.documents import CatchUp, Overlap
 from windlass.client.schedules.options import Times
 from windlass.services.cli.commands.arguments import count, seconds
 from windlass.services.cli.commands.completing import is_a_schedule
+from windlass.services.cli.references import SCHEDULE
 
 MOST = 20
 
 
 def add_schedule(parser: argparse.ArgumentParser) -> None:
-    is_a_schedule(parser.add_argument("schedule", metavar="SCHEDULE", help="its name, or its id"))
+    is_a_schedule(
+        parser.add_argument(
+            "schedule", type=SCHEDULE.read, metavar="SCHEDULE", help="its name, its id, or the beginning of its id"
+        )
+    )
 
 
 def add_times(parser: argparse.ArgumentParser, *, required: bool) -> None:

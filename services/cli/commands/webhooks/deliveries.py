@@ -5,9 +5,10 @@ from typing import get_args
 
 from windlass.client.webhooks import calls
 from windlass.client.webhooks.documents import DeliveryState
-from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason, count, id_of
+from windlass.services.cli.commands.arguments import Commands, add_reason, count
 from windlass.services.cli.commands.webhooks import views
 from windlass.services.cli.commands.webhooks.endpoints import add_webhook
+from windlass.services.cli.references import AN_ID, DELIVERY
 from windlass.services.cli.session import Session
 
 MOST = 20
@@ -27,17 +28,13 @@ def add_actions(actions: Commands) -> None:
     parser = actions.add(
         "delivery", delivery, "show one delivery, with every try", f"windlass webhooks delivery {AN_ID}"
     )
-    parser.add_argument("delivery_id", type=delivery_id, metavar="DELIVERY")
+    parser.add_argument("delivery_id", type=DELIVERY.read, metavar="DELIVERY")
 
     parser = actions.add(
         "redeliver", redeliver, "send deliveries again, under their own ids", f"windlass webhooks redeliver {AN_ID}"
     )
-    parser.add_argument("delivery_ids", type=delivery_id, nargs="+", metavar="DELIVERY")
+    parser.add_argument("delivery_ids", type=DELIVERY.read, nargs="+", metavar="DELIVERY")
     add_reason(parser)
-
-
-def delivery_id(text: str) -> str:
-    return id_of("a delivery", text)
 
 
 def deliveries(session: Session, arguments: argparse.Namespace) -> None:

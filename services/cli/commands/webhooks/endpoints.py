@@ -6,9 +6,10 @@ from typing import cast, get_args
 from windlass.client.webhooks import calls
 from windlass.client.webhooks.documents import Replay, Scope
 from windlass.client.webhooks.options import WebhookFilter
-from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason, count, id_of
+from windlass.services.cli.commands.arguments import Commands, add_reason, count
 from windlass.services.cli.commands.completing import is_a_webhook
 from windlass.services.cli.commands.webhooks import views
+from windlass.services.cli.references import AN_ID, WEBHOOK
 from windlass.services.cli.session import Session
 
 MOST = 50
@@ -57,11 +58,7 @@ def add_actions(actions: Commands) -> None:
 
 
 def add_webhook(parser: argparse.ArgumentParser) -> None:
-    is_a_webhook(parser.add_argument("webhook_id", type=webhook_id, metavar="WEBHOOK"))
-
-
-def webhook_id(text: str) -> str:
-    return id_of("a webhook", text)
+    is_a_webhook(parser.add_argument("webhook_id", type=WEBHOOK.read, metavar="WEBHOOK"))
 
 
 def create(session: Session, arguments: argparse.Namespace) -> None:

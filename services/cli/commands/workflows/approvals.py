@@ -7,10 +7,11 @@ from functools import partial
 from windlass import Task
 from windlass.client.call import Call
 from windlass.client.workflows import calls
-from windlass.services.cli.commands.arguments import AN_ID, Commands, count, task_id
+from windlass.services.cli.commands.arguments import Commands, count
 from windlass.services.cli.commands.completing import is_a_question
 from windlass.services.cli.commands.tasks import each
 from windlass.services.cli.commands.workflows import views
+from windlass.services.cli.references import AN_ID, TASK
 from windlass.services.cli.session import Session
 
 MOST = 50
@@ -30,7 +31,7 @@ def add_commands(commands: Commands) -> None:
         ("reject", reject, "cancel tasks that wait for a word; what depends on them is buried"),
     ):
         parser = actions.add(name, command, duty, f"windlass approvals {name} {AN_ID} --comment fine")
-        is_a_question(parser.add_argument("task_ids", type=task_id, nargs="+", metavar="TASK"))
+        is_a_question(parser.add_argument("task_ids", type=TASK.read, nargs="+", metavar="TASK"))
         parser.add_argument("--comment", metavar="TEXT", help="why; it is kept with the decision")
 
 

@@ -6,10 +6,11 @@ from typing import get_args
 from windlass.client.workflows import calls
 from windlass.client.workflows.documents import Retry
 from windlass.services.cli import exit_codes
-from windlass.services.cli.commands.arguments import AN_ID, Commands, add_reason
+from windlass.services.cli.commands.arguments import Commands, add_reason
 from windlass.services.cli.commands.workflows import views
 from windlass.services.cli.commands.workflows.listing import add_workflow
 from windlass.services.cli.commands.workflows.watching import watch
+from windlass.services.cli.references import AN_ID
 from windlass.services.cli.session import Session
 
 

@@ -7,9 +7,10 @@ from windlass.client.workflows import calls
 from windlass.client.workflows.documents import WorkflowStatus
 from windlass.client.workflows.options import WorkflowFilter
 from windlass.services.cli import exit_codes
-from windlass.services.cli.commands.arguments import AN_ID, Commands, count, moment, seconds, workflow_id
+from windlass.services.cli.commands.arguments import Commands, count, moment, seconds
 from windlass.services.cli.commands.completing import is_a_workflow
 from windlass.services.cli.commands.workflows import views
+from windlass.services.cli.references import AN_ID, WORKFLOW
 from windlass.services.cli.session import Session
 
 MOST = 20
@@ -33,7 +34,7 @@ def add_actions(actions: Commands) -> None:
 
 
 def add_workflow(parser: argparse.ArgumentParser) -> None:
-    is_a_workflow(parser.add_argument("workflow_id", type=workflow_id, metavar="WORKFLOW"))
+    is_a_workflow(parser.add_argument("workflow_id", type=WORKFLOW.read, metavar="WORKFLOW"))
 
 
 def add_waiting(parser: "argparse.ArgumentParser | argparse._MutuallyExclusiveGroup") -> None:

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from windlass import StreamMessage, WorkflowEvent, WorkflowMessage, WorkflowWatchEvent
 from windlass.client.workflows.watching import typed
 from windlass.services.cli import exit_codes
-from windlass.services.cli.commands.arguments import AN_ID, Commands
+from windlass.services.cli.commands.arguments import Commands
 from windlass.services.cli.commands.workflows.listing import add_workflow
 from windlass.services.cli.commands.workflows.views import how_it_goes_on, standing
 from windlass.services.cli.display.progress import JsonLines
 from windlass.services.cli.display.texts import clean, told
+from windlass.services.cli.references import AN_ID
 from windlass.services.cli.session import Session
 
 
