@@ -556,6 +556,11 @@ def test_the_command_line_makes_tests_and_redelivers(run: Run, ann: Client, rece
     wait_until("it is sent", lambda: said("delivery", held[0])["state"] == "delivered")
     again = run("webhooks", "redeliver", held[0], str(NOBODY))
     assert (again.code, again.out, "[delivery-not-found]" in again.err) == (3, f"{held[0]}\twaiting\n", True)
+    changed = said("change", webhook, "--event", "task.*", "--no-filter", "--description", "all of it")
+    assert (changed["events"], changed.get("only"), changed["description"]) == ("task.*", None, "all of it")
+    assert said("change", webhook, "--tag", "other", "--description", "")["only"] == '{"tag": "other"}'
+    assert "description" not in said("show", webhook)
+    assert "name a change: --endpoint, --event" in run("webhooks", "change", webhook).err
     assert said("rotate", webhook)["secret"] != facts["secret"]
     assert run("webhooks", "delete", webhook).code == 0
     assert run("webhooks", "show", webhook).code == 3

@@ -79,11 +79,11 @@ async def change_webhook(request: Asked, state: State, webhook_id: WebhookId) ->
     """Its url, events, filter, scope or description: the next try knows of it."""
     require_writer(request.user)
     wanted = checked(WebhookChange, await read_json(request), code="invalid-webhook")
-    await changeable_webhook(request, state, webhook_id, "change")
+    await changeable_webhook(request, state, webhook_id, "change", reason=wanted.reason)
     refuse_foreign_events(request.user, wanted.events or [])
     if wanted.url is not None:
         refuse_private_url(state, wanted.url)
-    said = wanted.model_dump(exclude_unset=True)
+    said = wanted.model_dump(exclude_unset=True, exclude={"reason"})
     if wanted.filter is not None:
         said["filter"] = wanted.filter.model_dump(exclude_none=True)
     if wanted.scope is not None:

@@ -68,6 +68,7 @@ class WebhookChange(BaseModel):
     filter: Narrowing | None = None
     scope: Scope | None = None
     description: Label | None = None
+    reason: Reason | None = None
 
 
 class Enabling(BaseModel):

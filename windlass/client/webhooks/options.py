@@ -27,3 +27,4 @@ class WebhookChange(TypedDict, total=False):
     filter: WebhookFilter
     scope: Scope
     description: str | None
+    reason: str

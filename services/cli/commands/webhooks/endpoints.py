@@ -1,11 +1,11 @@
-"""`windlass webhooks create | list | show | test | rotate | disable | enable | delete`: endpoints themselves."""
+"""`windlass webhooks create | change | list | show | test | rotate | disable | enable | delete`."""
 
 import argparse
 from typing import cast, get_args
 
 from windlass.client.webhooks import calls
 from windlass.client.webhooks.documents import Replay, Scope
-from windlass.client.webhooks.options import WebhookFilter
+from windlass.client.webhooks.options import WebhookChange, WebhookFilter
 from windlass.services.cli.commands.arguments import Commands, add_reason, count
 from windlass.services.cli.commands.completing import is_a_webhook
 from windlass.services.cli.commands.webhooks import views
@@ -29,11 +29,27 @@ def add_actions(actions: Commands) -> None:
     )
     parser.add_argument("--scope", choices=get_args(Scope), help="your own things, or everybody's (admins)")
     parser.add_argument("--description", metavar="TEXT")
-    group = parser.add_argument_group("only what is of these, all at once")
-    group.add_argument("--project", dest="project_id", metavar="ID")
-    group.add_argument("--workflow", dest="workflow_id", metavar="ID")
-    group.add_argument("--actor", help="the kind of work")
-    group.add_argument("--tag")
+    add_filter(parser)
+
+    parser = actions.add(
+        "change",
+        change,
+        "change a webhook's URL, events, filter, scope or description",
+        f"windlass webhooks change {AN_ID} --endpoint https://example.org/new --event 'task.*'",
+    )
+    add_webhook(parser)
+    parser.add_argument("--endpoint", metavar="URL", help="send its deliveries to this URL, waiting ones included")
+    parser.add_argument(
+        "--event",
+        dest="events",
+        action="append",
+        help="subscribe to this instead of the present events; repeatable",
+    )
+    parser.add_argument("--scope", choices=get_args(Scope), help="receive your own events, or everybody's (admins)")
+    parser.add_argument("--description", metavar="TEXT", help="describe it; an empty text removes the description")
+    add_filter(parser).add_argument("--no-filter", action="store_true", help="remove the present filter")
+    add_reason(parser)
+    parser.set_defaults(refuse=parser.error)
 
     parser = actions.add("list", list_webhooks, "list webhooks, newest first", "windlass webhooks list")
     parser.add_argument("--limit", type=count, default=MOST, metavar="N", help=f"at most so many ({MOST})")
@@ -57,15 +73,45 @@ def add_actions(actions: Commands) -> None:
         add_reason(parser)
 
 
+def add_filter(parser: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+    group = parser.add_argument_group("filter: receive only events that match all of these")
+    group.add_argument("--project", dest="project_id", metavar="ID", help="events of this project")
+    group.add_argument("--workflow", dest="workflow_id", metavar="ID", help="events of this workflow")
+    group.add_argument("--actor", help="events of this actor's tasks")
+    group.add_argument("--tag", help="events of tasks with this tag")
+    return group
+
+
 def add_webhook(parser: argparse.ArgumentParser) -> None:
     is_a_webhook(parser.add_argument("webhook_id", type=WEBHOOK.read, metavar="WEBHOOK"))
 
 
 def create(session: Session, arguments: argparse.Namespace) -> None:
-    only = cast(WebhookFilter, {name: said for name in ONLY if (said := getattr(arguments, name)) is not None})
+    only = filter_of(arguments)
     call = calls.create(arguments.endpoint, arguments.events, only or None, arguments.scope, arguments.description)
     session.show(call, views.secret_facts)
     session.screen.remark("give the secret to the receiver: it cannot be shown again")
+
+
+def change(session: Session, arguments: argparse.Namespace) -> None:
+    only = filter_of(arguments)
+    if only and arguments.no_filter:
+        arguments.refuse("--no-filter and a filter exclude each other")
+    given = {"url": arguments.endpoint, "events": arguments.events, "scope": arguments.scope}
+    changes = {name: value for name, value in given.items() if value is not None}
+    if only or arguments.no_filter:
+        changes["filter"] = only
+    if arguments.description is not None:
+        changes["description"] = arguments.description or None
+    if not changes:
+        arguments.refuse("name a change: --endpoint, --event, --scope, --description, --no-filter or a filter")
+    if arguments.reason is not None:
+        changes["reason"] = arguments.reason
+    session.show(calls.change(arguments.webhook_id, cast(WebhookChange, changes)), views.webhook_facts)
+
+
+def filter_of(arguments: argparse.Namespace) -> WebhookFilter:
+    return cast(WebhookFilter, {name: said for name in ONLY if (said := getattr(arguments, name)) is not None})
 
 
 def list_webhooks(session: Session, arguments: argparse.Namespace) -> None:
