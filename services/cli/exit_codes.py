@@ -1,5 +1,6 @@
 """What the command line's exit codes mean; scripts rely on them."""
 
+from http import HTTPStatus
 from typing import Final
 
 from windlass.client.errors import (
@@ -28,14 +29,15 @@ PIPE_CLOSED: Final = 141
 
 MEANINGS: Final = """\
 exit codes:
-  0    done
-  1    the task died or was cancelled, or the request was refused
-  2    the command was not understood
-  3    there is no such thing
-  4    the API cannot be reached, or cannot serve at the moment
-  5    the key is not valid, or may not do this
-  6    the wait ran out; the task goes on
-  130  interrupted with Ctrl-C; tasks go on
+  0    success
+  1    the task, workflow or check failed, or the API refused the request
+  2    the command line or a setting is wrong, or an abbreviated id or a name is ambiguous
+  3    the object does not exist
+  4    the API cannot be reached or is not available
+  5    the key is not valid, or its role does not permit this
+  6    the wait timed out; the task continues
+  130  interrupted with Ctrl-C; tasks continue
+  141  the program that read the output closed the pipe
 """
 
 OF_ERRORS: Final[tuple[tuple[type[WindlassError], int], ...]] = (
@@ -54,4 +56,6 @@ OF_ERRORS: Final[tuple[tuple[type[WindlassError], int], ...]] = (
 
 
 def exit_code(error: WindlassError) -> int:
+    if getattr(error, "status", None) == HTTPStatus.NOT_FOUND:
+        return NOT_FOUND
     return next((code for kind, code in OF_ERRORS if isinstance(error, kind)), FAILED)

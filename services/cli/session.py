@@ -128,13 +128,15 @@ def run(command: Command, arguments: argparse.Namespace) -> int:
 
 
 def complain(error: WindlassError, about: str = "") -> None:
-    """What happened, and which fields were wrong."""
-    subject = f"windlass: {about}: " if about else "windlass: "
+    """Prints the error, with its fields unless its own text names them already."""
+    subject = f"windlass: {about}: " if about and about not in str(error) else "windlass: "
     if not isinstance(error, ApiError):
         print(f"{subject}{error}", file=sys.stderr)
         return
-    print(f"{subject}{clean(error.detail)} [{error.code}]", file=sys.stderr)
-    for field in error.errors:
+    is_told = error.repeats_its_fields
+    detail = f"{len(error.errors)} fields are wrong" if is_told and len(error.errors) > 1 else clean(error.detail)
+    print(f"{subject}{detail} [{error.code}]", file=sys.stderr)
+    for field in error.errors if len(error.errors) > 1 or not is_told else ():
         print(f"  {clean(field.pointer) or '/'}: {clean(field.detail)}", file=sys.stderr)
     if error.code == "not-found" or error.status >= 500:
         for note in (*getattr(error, "__notes__", ()), *([f"request {error.request_id}"] * bool(error.request_id))):

@@ -19,6 +19,7 @@ from tests.support.installation import KEY, NOBODY, Windlass
 from tests.support.pages import page
 from tests.support.terminal import Terminal
 from tests.support.up import WINDLASS
+from windlass.services.cli.exit_codes import MEANINGS
 from windlass.services.laptop.ports import free_port
 
 UNKNOWN = str(NOBODY)
@@ -124,7 +125,7 @@ def test_what_is_refused_names_the_field(run: Run) -> None:
     refused = run("submit", "probe", "seconds=-1")
     assert (refused.code, refused.out) == (1, "")
     assert "[invalid-payload]" in refused.err
-    assert "\n  /payload/seconds: " in refused.err
+    assert ": /payload/seconds: must be" in refused.err
     assert "no actor is called poet" in run("submit", "poet").err
 
 
@@ -190,6 +191,21 @@ def test_exit_codes_tell_scripts_what_went_wrong(run: Run, running_windlass: Win
     for mistake in (("get", "abc"), ("submit", "probe", "seconds"), ("list", "--status", "lost"), ("fly",)):
         assert run(*mistake).code == 2, mistake
     assert "is not the id of a task" in run("get", "abc").err
+
+
+def test_each_mistake_is_printed_once(run: Run) -> None:
+    unknown = run("submit", "probe", "secnds=5")
+    assert unknown.err.count("did you mean `seconds`") == 1
+    several = run("submit", "probe", "secnds=5", "stps=2")
+    assert several.err.splitlines()[0] == "windlass: 2 fields are wrong [invalid-payload]"
+    assert several.err.count("there is no such field") == 2
+    assert run("cancel", UNKNOWN).err.count(UNKNOWN) == 1
+    assert run("actors", "show", "nobody").code == 3
+
+
+def test_the_documentation_and_the_help_have_the_same_exit_codes() -> None:
+    documented = re.findall(r"^\| (\d+) \| (.+) \|$", page("command_line.md"), re.MULTILINE)
+    assert documented == re.findall(r"^  (\d+) +(.+)$", MEANINGS, re.MULTILINE)
 
 
 def test_the_beginning_of_an_id_and_names_are_enough(run: Run) -> None:

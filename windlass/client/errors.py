@@ -59,8 +59,14 @@ class ApiError(WindlassError):
         self.request_id = request_id
         self.retry_after = retry_after
 
+    @property
+    def repeats_its_fields(self) -> bool:
+        """Whether `detail` already contains what is wrong with each field."""
+        return all(each.detail in self.detail for each in self.errors)
+
     def __str__(self) -> str:
-        fields = "".join(f"; {each.pointer or '/'}: {each.detail}" for each in self.errors)
+        told = () if self.repeats_its_fields else self.errors
+        fields = "".join(f"; {each.pointer or '/'}: {each.detail}" for each in told)
         return f"{self.code} ({self.status}): {self.detail}{fields}"
 
 
