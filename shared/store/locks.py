@@ -62,6 +62,7 @@ LOCK_ORDER = (
         "workers",
         key="worker_id",
     ),
+    Lock("keys", "one", "`revoke_key`, before what its owner has no right to any more", "api_keys", key="key_id"),
     Lock(
         "schedules",
         "by id",

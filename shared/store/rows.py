@@ -689,6 +689,7 @@ class WebhookBodyRow(Record):
 
     body_id: int
     body: str
+    user_id: str | None
 
 
 class WorkerRow(Record):

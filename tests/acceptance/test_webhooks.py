@@ -278,6 +278,33 @@ def test_revoking_the_last_key_of_an_owner_disables_what_is_theirs(client: Clien
     assert (left["state"], left["reason"]) == ("disabled", "its owner has no key any more")
 
 
+def test_an_admin_s_rights_end_when_its_key_expires(client: Client, ann: Client, receiver: Receiver) -> None:
+    made = client.http.post("/api/v1/keys", json={"role": "admin", "user_id": "bea", "expires_in_seconds": 5})
+    bea = client.with_key(made.raise_for_status().json()["key"])
+    as_user = client.with_key(new_key(client, "user", "bea"))
+    hook = Hook(bea, receiver, "/expires", "task.completed", filter={"tag": "for-bea"})
+    greet(ann, tags=("for-bea",))
+    hook.got(1)
+    hook.until("delivered")
+    (delivery,) = hook.deliveries()
+    wait_until("the key has expired", lambda: bea.http.get("/api/v1/session").status_code == 401)
+    greet(ann, tags=("for-bea",))
+    hook.client = client
+    assert hook.states() == ["delivered"], "nothing more is written for it"
+    assert client.http.post(f"/api/v1/deliveries/{delivery['delivery_id']}/redeliver").status_code == 202
+    hook.until("failed")
+    assert "has no key any more that may read this" in whole(client, delivery["delivery_id"])["reason"]
+    assert len(receiver.got("/expires")) == 1, "nothing more is sent to it"
+    hook.client = as_user
+    assert hook.deliveries() == []
+    assert as_user.http.get(f"/api/v1/deliveries/{delivery['delivery_id']}").status_code == 404
+    assert as_user.http.post(f"/api/v1/deliveries/{delivery['delivery_id']}/redeliver").status_code == 404
+    assert as_user.http.patch(hook.at, json={"url": receiver.at("/elsewhere")}).status_code == 403
+    assert as_user.http.post(f"{hook.at}/rotate").status_code == 403
+    assert as_user.http.patch(hook.at, json={"scope": "own"}).json()["scope"] == "own"
+    as_user.http.delete(hook.at)
+
+
 def test_a_user_does_not_enable_what_hears_of_everybody_s(
     windlass: Windlass, client: Client, ann: Client, receiver: Receiver
 ) -> None:

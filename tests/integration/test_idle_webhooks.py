@@ -15,7 +15,9 @@ A_THOUSAND = """
 INSERT INTO webhooks (webhook_id, user_id, url, events, secret, state, failing_since)
 SELECT gen_random_uuid(), 'user ' || number, 'https://example.org/' || number, '{workflow.*}', '\\x00',
        (ARRAY['enabled', 'enabled', 'failing', 'disabled', 'gone'])[number % 5 + 1], now()
-FROM generate_series(1, 1000) AS number
+FROM generate_series(1, 1000) AS number;
+INSERT INTO api_keys (key_id, secret_hash, role, user_id)
+SELECT 'user ' || number, '', 'user', 'user ' || number FROM generate_series(1, 1000) AS number
 """
 LOOK = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT {named('look_after_endpoint')}()"
 

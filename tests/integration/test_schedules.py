@@ -11,6 +11,7 @@ from tests.support.engine.projects import Project
 from tests.support.engine.schedules import HOUR, NOON, Schedule, a_key_for, a_task, a_workflow, look, started, wanted
 from tests.support.engine.store import A_FAILURE, Engine, on_the_engine
 from windlass.shared.schedules.words import Cause, Overlap
+from windlass.shared.store.access import keys
 from windlass.shared.store.schedules import changing, firing, reading
 from windlass.shared.store.workflows import controlling
 from windlass.shared.store.workflows import reading as workflows
@@ -270,14 +271,15 @@ async def test_an_owner_without_a_key_starts_nothing(engine: Engine) -> None:
     await engine.sql(
         "UPDATE api_keys SET user_id = 'ann', expires_at = now() - interval '1 s' WHERE key_id = 'ann, too'"
     )
-    assert await changing.halt_keyless(engine.pool, "ann") == 0
+    await keys.revoke(engine.pool, "ann, too")
+    assert (await schedule.row()).state == "active", "the owner has another key"
     await engine.sql("UPDATE api_keys SET revoked_at = now() WHERE key_id = 'ann'")
     await schedule.after(HOUR)
     assert await schedule.told() == [(1, "refused", "owner-has-no-key")]
     row = await schedule.row()
     assert (row.state, row.pause_reason) == ("paused", "owner-has-no-key")
     other = await changing.create(engine.pool, wanted("other"), now=NOON)
-    assert await changing.halt_keyless(engine.pool, "ann") == 1
+    await keys.revoke(engine.pool, "ann")
     halted = await reading.get(engine.pool, other)
     assert halted is not None
     assert halted.pause_reason == "owner-has-no-key"

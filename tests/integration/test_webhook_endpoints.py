@@ -3,10 +3,11 @@
 import pytest
 
 from tests.support.engine.store import Engine, on_the_engine
-from tests.support.engine.webhooks import Endpoint, ready, told_of
+from tests.support.engine.webhooks import Endpoint, a_key, ready, told_of
 from windlass.services.janitor.duties.endpoints import look_after_endpoints, recheck_endpoints
 from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared.store import webhooks
+from windlass.shared.store.access import keys
 from windlass.shared.store.functions import named
 
 
@@ -363,14 +364,11 @@ async def test_an_endpoint_takes_two_deliveries_at_once(engine: Engine) -> None:
 async def test_who_has_no_key_left_is_told_nothing_more(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 3)
     await endpoint.fail(5)
-    await engine.sql(
-        "INSERT INTO api_keys (key_id, secret_hash, role, user_id) VALUES ('other', '\\x00', 'user', 'ann')"
-    )
-    assert await webhooks.disable_keyless(engine.pool, "ann") == 0
+    await engine.sql("INSERT INTO api_keys (key_id, secret_hash, role, user_id) VALUES ('other', '', 'user', 'ann')")
+    await keys.revoke(engine.pool, "other")
     assert await endpoint.states() == ["waiting", "held", "held"], "there is another"
     under_way = await endpoint.take((await endpoint.deliveries())[0])
-    await engine.sql("UPDATE api_keys SET revoked_at = now()")
-    assert await webhooks.disable_keyless(engine.pool, "ann") == 1
+    await keys.revoke(engine.pool, "annuser")
     assert await endpoint.states() == ["waiting", "failed", "failed"]
     assert (await endpoint.deliveries())[1].reason == "its owner has no key any more"
     await endpoint.end(under_way, 500)
@@ -378,19 +376,53 @@ async def test_who_has_no_key_left_is_told_nothing_more(engine: Engine) -> None:
     assert (row.state, row.reason, row.probe_at) == ("disabled", "its owner has no key any more", None)
     assert await endpoint.states() == ["held", "failed", "failed"], "what was under way comes back, and waits"
     await engine.completed(**told_of())
-    assert (await endpoint.states())[-1] == "held"
+    assert len(await endpoint.states()) == 3, "nothing more is written for it"
 
 
 @on_the_engine
 async def test_who_is_no_admin_any_more_hears_nothing_of_other_people_s(engine: Engine) -> None:
     everything = await with_deliveries(engine, 1, user_id="root", scope="all")
     own = await Endpoint.made(engine, "task.*", user_id="root")
-    await engine.sql(
-        "INSERT INTO api_keys (key_id, secret_hash, role, user_id) "
-        "VALUES ('admins', '\\x00', 'admin', 'root'), ('users', '\\x00', 'user', 'root')"
-    )
-    assert await webhooks.disable_keyless(engine.pool, "root") == 0
-    await engine.sql("UPDATE api_keys SET revoked_at = now() WHERE key_id = 'admins'")
-    assert await webhooks.disable_keyless(engine.pool, "root") == 1
+    await keys.revoke(engine.pool, "rootadmin")
     assert (await everything.row()).reason == "its owner is no admin any more"
     assert (await everything.states(), await own.state()) == (["failed"], "enabled")
+
+
+@on_the_engine
+async def test_a_right_ends_when_its_key_expires(engine: Engine) -> None:
+    """By the clock alone: nothing is written, and no process has noticed, until the sweep disables the endpoint."""
+    everything = await with_deliveries(engine, 1, user_id="root", scope="all")
+    await a_key(engine, "root", "user")
+    (written,) = await everything.deliveries()
+    assert (written.user_id, written.told_user) == ("root", "ann")
+    attempt = await everything.take(written)
+
+    async def word() -> str:
+        turn = await webhooks.begin(engine.pool, attempt.task_id, written.delivery_id)
+        assert turn is not None
+        return turn.word
+
+    assert await word() == "send"
+    await engine.sql("UPDATE api_keys SET expires_at = clock_timestamp() WHERE role = 'admin'")
+    assert await word() == "forbidden", "it is checked at each try"
+    own = await Endpoint.made(engine, "task.*", user_id="root")
+    await engine.completed(**told_of())
+    await engine.completed(**told_of(user_id="root"))
+    assert [each.told_user for each in await everything.deliveries()] == ["ann", "root"], "of nothing of hers any more"
+    assert [each.told_user for each in await own.deliveries()] == ["root"]
+    assert await everything.state() == "enabled"
+    await recheck_endpoints(engine.pool)
+    row = await everything.row()
+    assert (row.state, row.reason) == ("disabled", "its owner is no admin any more")
+    assert await own.state() == "enabled"
+
+
+@on_the_engine
+async def test_a_user_reads_what_tells_of_its_own_things_alone(engine: Engine) -> None:
+    everything = await with_deliveries(engine, 1, user_id="root", scope="all")
+    await engine.completed(**told_of(user_id="root"))
+    tested = await webhooks.test(engine.pool, everything.webhook_id)
+    seen = await webhooks.deliveries(engine.pool, everything.webhook_id, told_user="root")
+    assert [each.told_user for each in seen] == ["root", "root"]
+    assert tested in {each.delivery_id for each in seen}
+    assert len(await everything.deliveries()) == 3

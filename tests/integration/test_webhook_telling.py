@@ -10,7 +10,7 @@ import pytest
 from tests.integration.test_project_plain_ends import CALLED, END
 from tests.support.engine.projects import Project
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
-from tests.support.engine.webhooks import Endpoint, by_name, ready, told_of
+from tests.support.engine.webhooks import Endpoint, a_key, by_name, ready, told_of
 from tests.support.engine.workflows import a_workflow
 from windlass.shared import db
 from windlass.shared.store import tasks, webhooks
@@ -116,6 +116,7 @@ async def test_silent_actors_and_deliveries_tell_nobody(engine: Engine) -> None:
 @on_the_engine
 async def test_a_task_that_names_an_url_makes_an_endpoint_once(engine: Engine) -> None:
     await ready(engine)
+    await a_key(engine, "ann")
     first = await engine.running(**by_name())
     second = await engine.running(**by_name())
     one, other = await engine.row(first.task_id), await engine.row(second.task_id)

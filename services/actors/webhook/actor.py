@@ -22,6 +22,7 @@ from windlass.shared.store.webhooks import Turn
 
 DROPPED = {
     "deleted": "the webhook was deleted",
+    "forbidden": "the webhook's owner has no key any more that may read this",
     "unsubscribed": "the webhook does not subscribe to such events any more",
 }
 

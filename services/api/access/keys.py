@@ -15,9 +15,7 @@ from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.http.pages import page
 from windlass.services.api.tasks.schemas import UserId
 from windlass.shared.filters import Label
-from windlass.shared.store import webhooks
 from windlass.shared.store.access import keys
-from windlass.shared.store.schedules import changing
 
 A_CENTURY = 100 * 366 * 86400
 
@@ -74,8 +72,8 @@ async def list_keys(
 
 @delete("/keys/{key_id:str}", status_code=200, summary="Revoke a key")
 async def revoke_key(request: Asked, state: State, key_id: FromPath[str], reason: AskedReason = None) -> dict[str, Any]:
-    """It opens nothing from now on, in no api process; the row is kept. The schedules of an owner who has no other
-    are paused. Again: 200, and nothing changes."""
+    """It opens nothing from now on, in any api process; the row is kept. The schedules and webhooks of an owner without
+    another key stop, and without another admin's key webhooks of `scope: all`. Again: 200, and nothing changes."""
     require_admin(request.user)
     if key_id == request.user.key_id:
         detail = "this is the key that you are using; revoke it with another admin's key"
@@ -87,8 +85,6 @@ async def revoke_key(request: Asked, state: State, key_id: FromPath[str], reason
     assert row is not None, "keys are never deleted"
     # The others hear of it from Postgres; here it must not open even the very next request.
     state.keyring.forget(key_id)
-    await changing.halt_keyless(state.pool, row.user_id)
-    await webhooks.disable_keyless(state.pool, row.user_id)
     return dict(row)
 
 

@@ -38,7 +38,9 @@ async def list_deliveries(  # noqa: PLR0917 - Litestar passes them by name
     await visible_webhook(state, request.user, webhook_id)
 
     async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
-        rows = await webhooks.deliveries(state.pool, webhook_id, state=delivery_state, before=position, limit=number)
+        rows = await webhooks.deliveries(
+            state.pool, webhook_id, told_user=request.user.own, state=delivery_state, before=position, limit=number
+        )
         return [(row.delivery_id, delivery_document(row)) for row in rows]
 
     return await page(read, cursor=cursor, limit=limit, at_once=LARGE_ROWS_AT_ONCE)

@@ -79,15 +79,14 @@ async def change_webhook(request: Asked, state: State, webhook_id: WebhookId) ->
     """Its url, events, filter, scope or description: the next try knows of it."""
     require_writer(request.user)
     wanted = checked(WebhookChange, await read_json(request), code="invalid-webhook")
-    await changeable_webhook(request, state, webhook_id, "change", reason=wanted.reason)
+    row = await changeable_webhook(request, state, webhook_id, "change", reason=wanted.reason)
+    scope_for(request.user, wanted.scope or row.scope)
     refuse_foreign_events(request.user, wanted.events or [])
     if wanted.url is not None:
         refuse_private_url(state, wanted.url)
     said = wanted.model_dump(exclude_unset=True, exclude={"reason"})
     if wanted.filter is not None:
         said["filter"] = wanted.filter.model_dump(exclude_none=True)
-    if wanted.scope is not None:
-        said["scope"] = scope_for(request.user, wanted.scope)
     if not await webhooks.alter(state.pool, webhook_id, said):
         raise url_taken()
     return await document_of(request, state, webhook_id)
@@ -111,7 +110,8 @@ async def test_webhook(request: Asked, state: State, webhook_id: WebhookId) -> d
 @post("/webhooks/{webhook_id:uuid}/rotate", status_code=200)
 async def rotate_webhook(request: Asked, state: State, webhook_id: WebhookId) -> dict[str, Any]:
     """A new secret, in this answer and in no other; for a day the one before signs as well."""
-    await changeable_webhook(request, state, webhook_id, "rotate", reason=await read_reason(request))
+    row = await changeable_webhook(request, state, webhook_id, "rotate", reason=await read_reason(request))
+    scope_for(request.user, row.scope)
     secret = await state.endpoint_secrets.new(webhook_id)
     await webhooks.rotate(state.pool, webhook_id, secret.stored)
     return {**await document_of(request, state, webhook_id), "secret": secret.shown}

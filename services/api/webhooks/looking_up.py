@@ -32,8 +32,9 @@ async def changeable_webhook(
 
 
 async def visible_delivery(state: State, caller: Caller, delivery_id: UUID) -> DeliveryRead:
-    """Also one whose webhook was deleted: it says what became of it."""
+    """Also one whose webhook was deleted: it says what became of it. A user sees those that tell of its own things: it
+    may have been an admin when others were written."""
     row = await webhooks.delivery(state.pool, delivery_id)
-    if row is None or not caller.may_see(row.user_id):
+    if row is None or not caller.may_see(row.user_id) or (caller.own is not None and row.told_user != caller.own):
         raise Problem(404, "delivery-not-found", f"there is no delivery {delivery_id}")
     return row

@@ -7,6 +7,7 @@ import secrets
 import string
 
 from windlass.shared.db import Database
+from windlass.shared.store.functions import named
 from windlass.shared.store.record import fetch, fetchrow
 from windlass.shared.store.rows import ApiKeyRow
 
@@ -162,19 +163,10 @@ async def newest(db: Database, *, before: str | None, limit: int) -> list[ApiKey
 
 
 async def revoke(db: Database, key_id: str) -> ApiKeyRow | None:
-    """Ends a key at once in every api; none when there is no such key. Doing it again changes nothing."""
-    return await fetchrow(
-        db,
-        ApiKeyRow,
-        f"""
-        WITH revoked AS (
-            UPDATE api_keys SET revoked_at = coalesce(revoked_at, clock_timestamp()) WHERE key_id = $1 RETURNING {SHOWN}
-        ), told AS MATERIALIZED (SELECT pg_notify($2, key_id) FROM revoked)
-        SELECT revoked.* FROM revoked, told
-        """,  # noqa: S608
-        key_id,
-        CHANNEL,
-    )
+    """Ends a key at once in every api process, and with it its owner's schedules and webhooks, where no other key gives
+    the right to them. None when there is no such key. Doing it again changes nothing."""
+    await db.execute(f"SELECT {named('revoke_key')}($1)", key_id)
+    return await get(db, key_id)
 
 
 async def authenticate(db: Database, key: str) -> LivingKey | None:

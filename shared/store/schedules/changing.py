@@ -124,12 +124,6 @@ async def delete(db: Database, schedule_id: UUID, *, now: datetime | None = None
     return True
 
 
-async def halt_keyless(db: Database, owner: str) -> int:
-    """After a key of this owner was revoked: without another one, nothing of them is started any more."""
-    halted: int = await db.fetchval(f"SELECT {named('halt_keyless')}($1)", owner)
-    return halted
-
-
 async def miss_all(db: Database, reason: str, *, step: int) -> int:
     """After a restore: what was due since the backup may have been started, and is not started again. No number of a
     history that anybody may have seen is given again. Returns how many schedules had something due."""

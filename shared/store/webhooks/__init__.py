@@ -8,7 +8,6 @@ from windlass.shared.store.webhooks.endpoints import (
     create,
     delete,
     disable,
-    disable_keyless,
     enable,
     look_after,
     recheck,
@@ -31,5 +30,5 @@ __all__ = [
     "CHANNEL",
     "DeliveryRead", "NewWebhook", "Turn", "WebhookRead",
     "alter", "begin", "count_endpoints", "create", "delete", "deliveries", "delivery", "disable",
-    "disable_keyless", "enable", "get", "look_after", "newest", "recheck", "redeliver", "rotate", "test", "tries",
+    "enable", "get", "look_after", "newest", "recheck", "redeliver", "rotate", "test", "tries",
 ]  # fmt: skip

@@ -92,13 +92,6 @@ async def delete(db: Database, webhook_id: UUID) -> None:
     await db.execute(f"SELECT {named('delete_endpoint')}($1)", webhook_id)
 
 
-async def disable_keyless(db: Database, owner: str) -> int:
-    """After a key of this owner was revoked: without another one, nothing more is sent for them; without an admin's,
-    nothing of other people's."""
-    disabled: int = await db.fetchval(f"SELECT {named('disable_keyless')}($1)", owner)
-    return disabled
-
-
 async def test(db: Database, webhook_id: UUID) -> UUID:
     """Sends it a delivery that says nothing else, and returns its id."""
     delivery_id: UUID = await db.fetchval(f"SELECT {named('test_endpoint')}($1)", webhook_id)

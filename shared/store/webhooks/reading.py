@@ -18,7 +18,7 @@ WEBHOOK = """
 DELIVERY = """
     SELECT d.*, CASE WHEN d.state = 'waiting' AND 'endpoint' = ANY (t.held) THEN 'held' ELSE d.state END AS shown_state,
            CASE WHEN d.state = 'waiting' AND t.held = '{}' AND t.status <> 'running' THEN t.available_at END AS next_at,
-           w.user_id, w.url, b.body
+           w.user_id, w.url, b.body, CASE d.type WHEN 'webhook.test' THEN w.user_id ELSE b.user_id END AS told_user
     FROM deliveries d JOIN webhooks w USING (webhook_id) JOIN webhook_bodies b USING (body_id)
     JOIN tasks t ON t.task_id = d.task_id
 """
@@ -38,6 +38,8 @@ class DeliveryRead(DeliveryRow):
     user_id: str
     url: str
     body: str
+    told_user: str | None
+    """Whose the thing is that it tells of; None where it is no user's."""
 
 
 class Endpoints(Record):
@@ -64,16 +66,24 @@ async def newest(db: Database, *, owner: str | None, before: UUID | None = None,
 
 
 async def deliveries(
-    db: Database, webhook_id: UUID, *, state: str | None = None, before: UUID | None = None, limit: int = 50
+    db: Database,
+    webhook_id: UUID,
+    *,
+    told_user: str | None = None,
+    state: str | None = None,
+    before: UUID | None = None,
+    limit: int = 50,
 ) -> list[DeliveryRead]:
+    """Newest first; with `told_user` only those that tell of this user's things."""
     query = f"""
         {DELIVERY} WHERE d.webhook_id = $1 AND ($2::uuid IS NULL OR d.delivery_id < $2)
           AND CASE $3::text WHEN 'held' THEN d.state = 'waiting' AND 'endpoint' = ANY (t.held)
                             WHEN 'waiting' THEN d.state = 'waiting' AND 'endpoint' <> ALL (t.held)
                             ELSE $3 IS NULL OR d.state = $3 END
+          AND ($5::text IS NULL OR CASE d.type WHEN 'webhook.test' THEN w.user_id ELSE b.user_id END = $5)
         ORDER BY d.delivery_id DESC LIMIT $4
     """
-    return await fetch(db, DeliveryRead, query, webhook_id, before, state, limit)
+    return await fetch(db, DeliveryRead, query, webhook_id, before, state, limit, told_user)
 
 
 async def delivery(db: Database, delivery_id: UUID) -> DeliveryRead | None:

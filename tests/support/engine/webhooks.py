@@ -46,6 +46,14 @@ def answered(attempt: Claimed, status_code: int, *, last: bool = False) -> tuple
     return "complete" if delivered else "bury" if last else "retry", {"checkpoint": {"try": said}, **fields}
 
 
+async def a_key(engine: Engine, user_id: str, role: str = "user") -> None:
+    """Without one, nothing is told to its endpoints."""
+    await engine.sql(
+        "INSERT INTO api_keys (key_id, secret_hash, role, user_id) VALUES ($1, '', $2, $3) ON CONFLICT DO NOTHING",
+        f"{user_id}{role}", role, user_id,
+    )  # fmt: skip
+
+
 class Endpoint:
     """One of Ann's, or of somebody else."""
 
@@ -57,6 +65,8 @@ class Endpoint:
     @classmethod
     async def made(cls, engine: Engine, *events: str, user_id: str = "ann", **fields: Any) -> "Endpoint":
         webhook_id = uuid7()
+        is_admins = fields.get("scope") == "all" or any(each.startswith("provider.") for each in events)
+        await a_key(engine, user_id, "admin" if is_admins else "user")
         usual = {"url": f"https://example.org/{webhook_id}", "secret": b"sealed"}
         new = webhooks.NewWebhook(webhook_id=webhook_id, user_id=user_id, events=events, **{**usual, **fields})
         assert await webhooks.create(engine.pool, new) == webhook_id

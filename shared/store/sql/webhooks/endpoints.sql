@@ -91,6 +91,8 @@ BEGIN
     RETURN QUERY
     SELECT CASE
                WHEN w.deleted_at IS NOT NULL THEN 'deleted'
+               WHEN NOT may_hear(w.user_id, CASE d.type WHEN 'webhook.test' THEN w.user_id ELSE b.user_id END)
+               THEN 'forbidden'
                WHEN d.type = 'webhook.test' THEN 'send'
                WHEN NOT d.named AND NOT is_subscribed(w.events, d.type) THEN 'unsubscribed'
                WHEN w.state = 'enabled' THEN 'send'
@@ -132,9 +134,22 @@ BEGIN
     PERFORM settle_endpoint(id);
 END $$;
 
--- After a key of this owner was revoked: without another one nothing more is sent for them, and without an admin's
--- nothing of other people's. Whoever has one again enables them; what happened meanwhile is there, what waited is given
--- up.
+-- Revokes a key, and stops what its owner has no right to any more, in one transaction. Revoking it again changes
+-- nothing.
+
+CREATE FUNCTION revoke_key(id text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    owner text;
+BEGIN
+    UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, clock_timestamp()) WHERE k.key_id = id
+    RETURNING k.user_id INTO owner;
+    IF NOT FOUND THEN RETURN; END IF;
+    PERFORM halt_keyless(owner), disable_keyless(owner), pg_notify('windlass_keys', id);
+END $$;
+
+-- After a key of this owner was revoked or has expired: without another key its endpoints are disabled, and without an
+-- admin's key those that hear of everything. Deliveries that wait are given up. With a key again, the owner can enable
+-- them.
 
 CREATE FUNCTION disable_keyless(owner text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -144,10 +159,8 @@ DECLARE
     disabled int := 0;
 BEGIN
     FOR w IN
-        SELECT * FROM webhooks WHERE user_id = owner AND deleted_at IS NULL AND (
-            NOT has_a_key(owner) OR (scope = 'all' AND NOT EXISTS (
-                SELECT 1 FROM api_keys k WHERE k.user_id = owner AND k.role = 'admin' AND k.revoked_at IS NULL
-                  AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp()))))
+        SELECT * FROM webhooks
+        WHERE user_id = owner AND deleted_at IS NULL AND NOT may_hear(owner, CASE scope WHEN 'own' THEN owner END)
         ORDER BY webhook_id FOR NO KEY UPDATE
     LOOP
         PERFORM move_endpoint(w, 'disabled', why);
@@ -220,7 +233,8 @@ BEGIN
     RETURN w.webhook_id;
 END $$;
 
--- Settles those anew whose deliveries stand still, a page at once: there are few. At a failing one nobody tries; at an
+-- Disables the endpoints of owners whose last key has expired, then settles those anew whose deliveries stand still, a
+-- page at once: there are few. At a failing one nobody tries; at an
 -- enabled or deleted one something is held, since it was told of just as that was changed, and neither saw the other.
 -- Returns how many there were.
 
@@ -229,6 +243,12 @@ DECLARE
     id    uuid;
     found int := 0;
 BEGIN
+    PERFORM disable_keyless(lapsed.user_id) FROM (
+        SELECT DISTINCT w.user_id FROM webhooks w
+        WHERE w.deleted_at IS NULL AND (w.state <> 'disabled' OR w.probe_at IS NOT NULL)
+          AND NOT may_hear(w.user_id, CASE w.scope WHEN 'own' THEN w.user_id END)
+        ORDER BY w.user_id LIMIT at_most
+    ) AS lapsed;
     FOR id IN
         SELECT w.webhook_id FROM webhooks w
         WHERE EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.webhook_id AND d.state = 'waiting')

@@ -162,6 +162,16 @@ CREATE FUNCTION is_subscribed(events text[], type text) RETURNS boolean LANGUAGE
     SELECT events && ARRAY[type, split_part(type, '.', 1) || '.*']
 $$;
 
+-- Whether the keys that an endpoint's owner has now let it hear of what is `told_user`'s, or, where that is null, of
+-- what is no user's. Checked when a delivery is written and at each of its tries: a right ends with its key.
+
+CREATE FUNCTION may_hear(listener text, told_user text) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (
+        SELECT 1 FROM api_keys k
+        WHERE k.user_id = listener AND (k.role = 'admin' OR (k.role = 'user' AND told_user = listener))
+          AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp()))
+$$;
+
 -- One event: the endpoints that hear of it, one body for all of them, and for each a delivery with its task. Whose task
 -- `is_silent` is heard of by the endpoint alone that it names.
 
@@ -177,14 +187,15 @@ BEGIN
     hearing := ARRAY(
         SELECT w.webhook_id FROM webhooks w
         WHERE w.listens AND NOT is_silent AND w.created_at <= at AND is_subscribed(w.events, type)
-          AND (w.scope = 'all' OR w.user_id = owner)
+          AND (w.scope = 'all' OR w.user_id = owner) AND may_hear(w.user_id, owner)
           AND coalesce(w.filter ->> 'project_id' = about ->> 'project_id', NOT w.filter ? 'project_id')
           AND coalesce(w.filter ->> 'workflow_id' = about ->> 'workflow_id', NOT w.filter ? 'workflow_id')
           AND coalesce(w.filter ->> 'actor' = about ->> 'actor', NOT w.filter ? 'actor')
           AND coalesce(about -> 'tags' ? (w.filter ->> 'tag'), NOT w.filter ? 'tag')
           AND NOT (type = 'webhook.disabled' AND w.webhook_id::text = subject)
         UNION
-        SELECT w.webhook_id FROM webhooks w WHERE w.webhook_id = named AND w.deleted_at IS NULL);
+        SELECT w.webhook_id FROM webhooks w
+        WHERE w.webhook_id = named AND w.deleted_at IS NULL AND may_hear(w.user_id, owner));
     hearing := ARRAY(
         SELECT heard.webhook_id FROM unnest(hearing) AS heard(webhook_id)
         WHERE NOT EXISTS (

@@ -16,6 +16,7 @@ from tests.support.engine.webhooks import Endpoint, by_name
 from tests.support.engine.workflows import AWorkflow, a_workflow, in_a_workflow
 from windlass.shared.schedules.words import Overlap
 from windlass.shared.store import orders, tasks
+from windlass.shared.store.access import keys
 from windlass.shared.store.order_steps import Intent
 from windlass.shared.store.tasks import Ask, Claim, Claimed, Submission
 
@@ -54,6 +55,11 @@ class Yard:
         self.flows: list[AWorkflow] = []
         self.schedules: list[Schedule] = []
         self.hooks: list[Endpoint] = []
+
+    async def revoke_a_key(self) -> None:
+        """Where the yard has hooks, their owner has another: what happens meanwhile has to be told to them."""
+        await keys.revoke(self.pool, "ann")
+        await self.engine.sql("UPDATE api_keys SET revoked_at = NULL")
 
     async def gather(self) -> None:
         """A new crowd. Ids are given by lot: a child's may be smaller than its parents', as when clocks differ."""

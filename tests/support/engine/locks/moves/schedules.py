@@ -44,4 +44,4 @@ async def change_schedules(yard: Yard) -> None:
             begin = row.last_due_at.replace(minute=0, second=0, microsecond=0)
             await firing.fire_one(yard.pool, row, [begin, begin - timedelta(hours=1)], Cause.BACKFILL)
         case _:
-            await changing.halt_keyless(yard.pool, "ann")
+            await yard.revoke_a_key()

@@ -42,6 +42,6 @@ async def change_endpoint(yard: Yard) -> None:
         case 4:
             await webhooks.look_after(yard.pool)
         case 5:
-            await webhooks.disable_keyless(yard.pool, "ann")
+            await yard.revoke_a_key()
         case _:
             await webhooks.recheck(yard.pool)
