@@ -76,7 +76,7 @@ DUTIES = (
     Duty("blocked", Rhythm.MINUTE, blocked),
     Duty("schedules_check", Rhythm.MINUTE, lambda at: recheck_schedules(at.pool)),
     Duty("projects_check", Rhythm.MINUTE, lambda at: recheck_projects(at.pool)),
-    Duty("endpoints_check", Rhythm.MINUTE, lambda at: recheck_endpoints(at.pool)),
+    Duty("endpoints_check", Rhythm.MINUTE, lambda at: recheck_endpoints(at.pool, at.settings)),
     Duty("workers", Rhythm.MINUTE, lambda at: lose_silent_workers(at.pool, at.settings)),
     Duty("breakers", Rhythm.MINUTE, lambda at: look_after_breakers(at.pool, at.settings)),
     Duty("submission_keys", Rhythm.MINUTE, lambda at: forget_expired_keys(at.pool)),

@@ -207,6 +207,13 @@ class Variables(BaseSettings):
         15, le=25, description="How long a webhook's endpoint may take to answer; a delivery's attempt has 30 s in all."
     )
 
+    webhook_held_most: int = Field(
+        10_000, ge=1, description="How many deliveries a disabled webhook holds; beyond that the oldest are given up."
+    )
+    webhook_held_days: int = Field(
+        30, ge=1, le=3650, description="How long a disabled webhook holds a delivery, in days; then it is given up."
+    )
+
     breaker_window: int = Field(20, ge=1, description="How many of a provider's latest results its breaker looks at.")
     breaker_window_seconds: Seconds = Field(300, description="How old they may be.")
     breaker_least_results: int = Field(10, ge=1, description="With fewer it does not open.")

@@ -8,6 +8,7 @@ import asyncpg
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.engine.webhooks import Endpoint, ready, told_of
 from windlass.services.janitor.duties.endpoints import look_after_endpoints, recheck_endpoints
+from windlass.shared.settings import Settings
 from windlass.shared.store import webhooks
 from windlass.shared.store.functions import named
 
@@ -42,7 +43,7 @@ async def statements(engine: Engine) -> int:
     """Of a round of all that looks after endpoints, or at them."""
     counting: Any = Counting(engine.pool)
     await look_after_endpoints(counting)
-    await recheck_endpoints(counting)
+    await recheck_endpoints(counting, Settings())
     await webhooks.count_endpoints(counting)
     return len(counting.asked)
 

@@ -6,6 +6,7 @@ from tests.support.engine.store import Engine, on_the_engine
 from tests.support.engine.webhooks import Endpoint, a_key, ready, told_of
 from windlass.services.janitor.duties.endpoints import look_after_endpoints, recheck_endpoints
 from windlass.services.janitor.rhythms import UNTIL_CALLED
+from windlass.shared.settings import Settings
 from windlass.shared.store import webhooks
 from windlass.shared.store.access import keys
 from windlass.shared.store.functions import named
@@ -326,7 +327,7 @@ async def test_a_failing_endpoint_that_nobody_tries_is_found(engine: Engine) -> 
     first, _ = await endpoint.deliveries()
     await engine.sql(f"SELECT {named('hold_tasks')}(ARRAY[$1::uuid], 'endpoint')", first.task_id)
     assert await endpoint.states() == ["held", "held"]
-    await recheck_endpoints(engine.pool)
+    await recheck_endpoints(engine.pool, Settings())
     assert await endpoint.states() == ["waiting", "held"]
 
 
@@ -344,7 +345,7 @@ async def test_what_was_told_just_as_its_endpoint_was_enabled_or_deleted_is_foun
             await other.execute(f"SELECT {named(function)}({arguments})", endpoint.webhook_id)
             await engine.finish(attempt)
         assert await endpoint.states() == ["held"]
-        await recheck_endpoints(engine.pool)
+        await recheck_endpoints(engine.pool, Settings())
         assert await endpoint.states() == [became]
         await webhooks.delete(engine.pool, endpoint.webhook_id)
 
@@ -411,7 +412,7 @@ async def test_a_right_ends_when_its_key_expires(engine: Engine) -> None:
     assert [each.told_user for each in await everything.deliveries()] == ["ann", "root"], "of nothing of hers any more"
     assert [each.told_user for each in await own.deliveries()] == ["root"]
     assert await everything.state() == "enabled"
-    await recheck_endpoints(engine.pool)
+    await recheck_endpoints(engine.pool, Settings())
     row = await everything.row()
     assert (row.state, row.reason) == ("disabled", "its owner is no admin any more")
     assert await own.state() == "enabled"
@@ -426,3 +427,49 @@ async def test_a_user_reads_what_tells_of_its_own_things_alone(engine: Engine) -
     assert [each.told_user for each in seen] == ["root", "root"]
     assert tested in {each.delivery_id for each in seen}
     assert len(await everything.deliveries()) == 3
+
+
+@on_the_engine
+async def test_a_disabled_endpoint_holds_all_that_waits_however_much_it_is(engine: Engine) -> None:
+    endpoint = await with_deliveries(engine, 1)
+    await engine.sql(
+        f"SELECT {named('make_deliveries')}(ARRAY[$1::uuid], body_id, 'task.dead', n::text, 1, n, NULL) "
+        "FROM webhook_bodies, generate_series(1, 620) AS n",
+        endpoint.webhook_id,
+    )
+    await webhooks.disable(engine.pool, endpoint.webhook_id)
+    while await webhooks.look_after(engine.pool):
+        pass
+    waiting = await webhooks.deliveries(engine.pool, endpoint.webhook_id, state="waiting", limit=500)
+    assert waiting == [], "none is claimed only to be handed back"
+    assert (await endpoint.row()).held == 621
+
+
+@on_the_engine
+async def test_nothing_is_sent_again_to_a_disabled_endpoint_and_to_a_failing_one_in_its_turn(engine: Engine) -> None:
+    endpoint = await with_deliveries(engine, 3)
+    _, _, youngest = await endpoint.deliveries()
+    await endpoint.fail(5)
+    assert await webhooks.redeliver(engine.pool, youngest.delivery_id) is None
+    assert await endpoint.states() == ["waiting", "held", "held"]
+    await webhooks.disable(engine.pool, endpoint.webhook_id)
+    assert await webhooks.redeliver(engine.pool, youngest.delivery_id) == "webhook-disabled"
+    assert await endpoint.states() == ["held", "held", "held"]
+
+
+@on_the_engine
+async def test_a_disabled_endpoint_holds_so_many_deliveries_for_so_long(engine: Engine) -> None:
+    endpoint = await with_deliveries(engine, 1)
+    await webhooks.disable(engine.pool, endpoint.webhook_id)
+    for _ in range(4):
+        await engine.completed(**told_of())
+    await webhooks.recheck(engine.pool, held_most=3, held_days=30)
+    assert await endpoint.states() == ["failed", "failed", "held", "held", "held"]
+    third = (await endpoint.deliveries())[2]
+    await engine.sql(
+        "UPDATE deliveries SET created_at = created_at - interval '31 days' WHERE delivery_id = $1", third.delivery_id
+    )
+    await webhooks.recheck(engine.pool, held_most=3, held_days=30)
+    assert await endpoint.states() == ["failed", "failed", "failed", "held", "held"]
+    assert (await endpoint.deliveries())[2].reason == "held for too long at a disabled webhook"
+    assert (await endpoint.row()).held == 2

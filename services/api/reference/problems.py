@@ -96,6 +96,9 @@ PROBLEMS: dict[str, Meaning] = {
     "webhook-deleted": Meaning(
         (409,), "The delivery's webhook was deleted.", "Make it anew; what happens from then on is told."
     ),
+    "webhook-disabled": Meaning(
+        (409,), "The delivery's webhook is disabled or gone: nothing is sent to it.", "Enable it first."
+    ),
     "webhook-not-found": Meaning(
         (404,), "There is no webhook by this id that your key may see.", "Look in `GET /webhooks`."
     ),

@@ -21,6 +21,7 @@ from windlass.shared.webhook_states import DeliveryState
 
 REFUSALS = {
     "webhook-deleted": "its webhook was deleted",
+    "webhook-disabled": "its webhook is disabled; enable it first",
     "delivery-under-way": "a worker is just trying it; wait for the end of that",
 }
 

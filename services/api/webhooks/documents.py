@@ -10,7 +10,7 @@ from windlass.shared.store.webhooks import DeliveryRead, WebhookRead
 
 OF_A_WEBHOOK = (
     "webhook_id", "user_id", "url", "events", "filter", "scope", "description", "state", "reason", "failing_since",
-    "last_success_at", "previous_until", "created_at", "updated_at",
+    "last_success_at", "held", "previous_until", "created_at", "updated_at",
 )  # fmt: skip
 OF_A_DELIVERY = (
     "delivery_id", "webhook_id", "type", "subject", "life", "reason", "task_id", "attempts", "last_status",

@@ -4,6 +4,7 @@ import logging
 
 from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared import db
+from windlass.shared.settings import Settings
 from windlass.shared.store import webhooks
 
 log = logging.getLogger("janitor")
@@ -24,7 +25,8 @@ async def look_after_endpoints(connection: db.Database) -> float:
     return AGAIN_SECONDS
 
 
-async def recheck_endpoints(pool: db.Database) -> None:
-    found = await webhooks.recheck(pool)
+async def recheck_endpoints(pool: db.Database, settings: Settings) -> None:
+    bounds = {"held_most": settings.webhook_held_most, "held_days": settings.webhook_held_days}
+    found = await webhooks.recheck(pool, **bounds)
     if found:
         log.warning("deliveries of %d endpoints stood still though one at least could go; it does now", found)

@@ -12,7 +12,8 @@ WEBHOOK = """
     SELECT w.*, (
         SELECT y.at FROM delivery_tries y WHERE y.webhook_id = w.webhook_id AND y.delivered
         ORDER BY y.try_id DESC LIMIT 1
-    ) AS last_success_at
+    ) AS last_success_at, CASE WHEN w.state = 'enabled' THEN 0 ELSE (
+        SELECT count(*) FROM deliveries d WHERE d.webhook_id = w.webhook_id AND d.state = 'waiting')::int END AS held
     FROM webhooks w
 """
 DELIVERY = """
@@ -28,6 +29,8 @@ class WebhookRead(WebhookRow):
     """With what its tries say."""
 
     last_success_at: datetime | None
+    held: int
+    """How many deliveries wait until it is enabled again."""
 
 
 class DeliveryRead(DeliveryRow):

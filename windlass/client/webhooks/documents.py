@@ -27,6 +27,8 @@ class Webhook(Document, frozen=True, kw_only=True):
     reason: str | None = None
     failing_since: datetime | None = None
     last_success_at: datetime | None = None
+    held: int = 0
+    """How many deliveries wait until it is enabled again."""
     previous_until: datetime | None = None
     """Until when the secret before the last one signs too."""
     created_at: datetime | None = None

@@ -24,6 +24,13 @@ class WebhookDocument(Document):
     reason: Annotated[str | None, Field(description="Why it is not enabled.")]
     failing_since: datetime | None
     last_success_at: datetime | None
+    held: Annotated[
+        int,
+        Field(
+            description="How many deliveries wait until it is enabled again. A disabled one holds the newest "
+            "`WINDLASS_WEBHOOK_HELD_MOST` for `WINDLASS_WEBHOOK_HELD_DAYS`; others are given up."
+        ),
+    ]
     previous_until: Annotated[
         datetime | None, Field(description="Until when the secret before the last one signs too.")
     ]

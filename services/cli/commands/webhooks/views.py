@@ -30,6 +30,7 @@ def webhook_facts(webhook: Webhook) -> Facts:
             ("scope", webhook.scope),
             ("description", known(webhook.description)),
             ("failing since", known(webhook.failing_since)),
+            ("held", str(webhook.held) if webhook.held else ""),
             ("last success", known(webhook.last_success_at)),
             ("old secret until", known(webhook.previous_until)),
             ("user_id", known(webhook.user_id)),

@@ -3,7 +3,8 @@
 
 -- Does to the deliveries that wait what the endpoint's state asks for: at an enabled one they are released, in their
 -- order; at a failing one the oldest tries, and all others are held; at a disabled one or one that is gone all are,
--- unless its daily probe is due; of a deleted one they are given up. A page at once. The endpoint is locked.
+-- unless its daily probe is due; of a deleted one they are given up. A page at once, of those alone that do not stand
+-- so yet: the janitor goes on with the rest. The endpoint is locked.
 
 CREATE FUNCTION settle_endpoint(id uuid) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
@@ -11,6 +12,7 @@ DECLARE
     w        webhooks;
     free     uuid[]; -- those that may go
     stopped  uuid[];
+    oldest   uuid;
     wanted   int;
     is_whole boolean;
 BEGIN
@@ -18,17 +20,17 @@ BEGIN
     IF w.deleted_at IS NOT NULL THEN
         RETURN give_up_deliveries(id, 'deleted');
     END IF;
-    SELECT array_agg(d.task_id ORDER BY d.delivery_id) FILTER (WHERE d.may_go AND 'endpoint' = ANY (d.held)),
-           array_agg(d.task_id) FILTER (WHERE NOT d.may_go AND 'endpoint' <> ALL (d.held) AND d.status <> 'running'),
-           count(*) < at_once
+    oldest := (SELECT d.delivery_id FROM deliveries d WHERE d.webhook_id = id AND d.state = 'waiting'
+               ORDER BY d.delivery_id LIMIT 1);
+    SELECT array_agg(d.task_id ORDER BY d.delivery_id) FILTER (WHERE d.is_held),
+           array_agg(d.task_id) FILTER (WHERE NOT d.is_held), count(*) < at_once
     INTO free, stopped, is_whole FROM (
-        SELECT d.task_id, d.delivery_id, t.held, t.status,
-               w.state = 'enabled' OR d.type = 'webhook.test'
-               OR ((w.state = 'failing' OR w.probing) AND row_number() OVER (ORDER BY d.delivery_id) = 1) AS may_go
+        SELECT d.task_id, d.delivery_id, 'endpoint' = ANY (t.held) AS is_held
         FROM deliveries d JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = d.task_id OFFSET 0) AS t ON true
-        WHERE d.webhook_id = id AND d.state = 'waiting'
-          -- At an enabled one those that go already are in nobody's way, and not looked at.
-          AND (w.state <> 'enabled' OR 'endpoint' = ANY (t.held))
+        WHERE d.webhook_id = id AND d.state = 'waiting' AND t.status <> 'running'
+          AND ('endpoint' = ANY (t.held)) = (
+              w.state = 'enabled' OR d.type = 'webhook.test'
+              OR ((w.state = 'failing' OR w.probing) AND d.delivery_id = oldest))
         ORDER BY d.delivery_id LIMIT at_once
     ) AS d;
     wanted := coalesce(cardinality(free), 0) + coalesce(cardinality(stopped), 0);
@@ -43,8 +45,7 @@ BEGIN
     IF cardinality(stopped) > 0 THEN
         PERFORM hold_tasks(stopped, 'endpoint');
     END IF;
-    -- Beyond the page of one that is not enabled, whoever is claimed finds out that it is not its turn.
-    is_whole := cardinality(free) + cardinality(stopped) = wanted AND (is_whole OR w.state <> 'enabled');
+    is_whole := cardinality(free) + cardinality(stopped) = wanted AND is_whole;
     RETURN note_settled(id, is_whole);
 END $$;
 
@@ -186,8 +187,8 @@ BEGIN
     RETURN made[1];
 END $$;
 
--- Sends a delivery once more, under its id: a new task carries it, and one that still waits is superseded. Returns why
--- not, if it does not.
+-- Sends a delivery once more, under its id: a new task carries it, and one that still waits is superseded. At a failing
+-- endpoint it is held while an older one tries. Returns why not, if it does not.
 
 CREATE FUNCTION redeliver(id uuid) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -202,12 +203,16 @@ BEGIN
     SELECT * INTO d FROM deliveries WHERE delivery_id = id FOR NO KEY UPDATE;
     SELECT * INTO w FROM webhooks WHERE webhook_id = d.webhook_id;
     IF w.deleted_at IS NOT NULL THEN RETURN 'webhook-deleted'; END IF;
+    IF w.state IN ('disabled', 'gone') THEN RETURN 'webhook-disabled'; END IF;
     IF was = 'running' OR NOT EXISTS (SELECT 1 FROM tasks t WHERE t.task_id = d.task_id AND t.status = was) THEN
         RETURN 'delivery-under-way';
     END IF;
     UPDATE deliveries SET task_id = fresh, state = 'waiting', delivered_at = NULL, reason = NULL WHERE delivery_id = id;
     PERFORM cancel_tasks(ARRAY[d.task_id], 'superseded') WHERE was NOT IN ('completed', 'dead', 'cancelled');
     PERFORM store_tasks(jsonb_build_array(carrier(fresh, id, w.webhook_id, w.user_id, d.type)));
+    PERFORM hold_tasks(ARRAY[fresh], 'endpoint') WHERE w.state = 'failing' AND d.type <> 'webhook.test' AND EXISTS (
+        SELECT 1 FROM deliveries o
+        WHERE o.webhook_id = w.webhook_id AND o.state = 'waiting' AND o.delivery_id < d.delivery_id);
     RETURN NULL;
 END $$;
 
@@ -233,12 +238,42 @@ BEGIN
     RETURN w.webhook_id;
 END $$;
 
--- Disables the endpoints of owners whose last key has expired, then settles those anew whose deliveries stand still, a
--- page at once: there are few. At a failing one nobody tries; at an
--- enabled or deleted one something is held, since it was told of just as that was changed, and neither saw the other.
--- Returns how many there were.
+-- Gives up what a disabled endpoint has held for too long, or beyond the number that is kept: the oldest first, a page
+-- at once. Each can be sent again.
 
-CREATE FUNCTION recheck_endpoints(at_most int) RETURNS int LANGUAGE plpgsql AS $$
+CREATE FUNCTION give_up_held(held_most int, held_days int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    at_once int := 1000;
+    id      uuid;
+    last    uuid; -- the youngest of those that are too many
+    free    uuid[];
+BEGIN
+    FOR id IN
+        SELECT w.webhook_id FROM webhooks w WHERE w.state IN ('disabled', 'gone') AND w.deleted_at IS NULL
+          AND EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.webhook_id AND d.state = 'waiting')
+        ORDER BY w.webhook_id FOR NO KEY UPDATE SKIP LOCKED
+    LOOP
+        last := (SELECT d.delivery_id FROM deliveries d WHERE d.webhook_id = id AND d.state = 'waiting'
+                 ORDER BY d.delivery_id DESC OFFSET held_most LIMIT 1);
+        free := ARRAY(
+            SELECT t.task_id FROM tasks t WHERE t.status <> 'running' AND t.task_id = ANY (ARRAY(
+                SELECT d.task_id FROM (
+                    SELECT * FROM deliveries WHERE webhook_id = id AND state = 'waiting'
+                    ORDER BY delivery_id LIMIT at_once
+                ) AS d
+                WHERE d.delivery_id <= last OR d.created_at < clock_timestamp() - make_interval(days => held_days)))
+            FOR NO KEY UPDATE SKIP LOCKED);
+        UPDATE deliveries d SET reason = 'held for too long at a disabled webhook' WHERE d.task_id = ANY (free);
+        PERFORM cancel_tasks(free, 'held for too long') WHERE cardinality(free) > 0;
+    END LOOP;
+END $$;
+
+-- Disables the endpoints of owners whose last key has expired, gives up what is held for too long, then settles those
+-- anew whose deliveries stand still, a page at once: there are few. At a failing one nobody tries; at an enabled or
+-- deleted one something is held, since it was told of just as that was changed, and neither saw the other. Returns how
+-- many there were.
+
+CREATE FUNCTION recheck_endpoints(at_most int, held_most int, held_days int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     id    uuid;
     found int := 0;
@@ -249,6 +284,7 @@ BEGIN
           AND NOT may_hear(w.user_id, CASE w.scope WHEN 'own' THEN w.user_id END)
         ORDER BY w.user_id LIMIT at_most
     ) AS lapsed;
+    PERFORM give_up_held(held_most, held_days);
     FOR id IN
         SELECT w.webhook_id FROM webhooks w
         WHERE EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.webhook_id AND d.state = 'waiting')
