@@ -62,6 +62,7 @@ def actors_table(answer: Listing[ActorDescription]) -> Table:
         rows=rows,
         empty="no actors",
         wide=frozenset({"PROVIDERS", "DOES"}),
+        least=("VERSION", "TIMEOUT", "DEFAULT"),
     )
 
 

@@ -68,6 +68,10 @@ def figures_table(answer: Listing[Figures], group_by: list[Grouping]) -> Table:
         ),
         rows=rows,
         empty="no figures yet: the janitor writes them every minute",
+        least=(
+            "HEARTBEAT DELAY", "WAIT P90", "RUN P50", "RUN P90", "FAILED COST", "LATENCY", "ERRORS", "TOKENS",
+            "CREATED",
+        ),
     )  # fmt: skip
 
 

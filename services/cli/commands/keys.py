@@ -48,7 +48,7 @@ def keys_table(answer: Listing[Key]) -> Table:
         (each.key_id, each.role, known(each.user_id), known(each.name), moment(each.created_at), end(each))
         for each in answer.items
     ]
-    return Table(("KEY_ID", "ROLE", "USER", "NAME", "CREATED", "ENDS"), rows, "no keys")
+    return Table(("KEY_ID", "ROLE", "USER", "NAME", "CREATED", "ENDS"), rows, "no keys", least=("CREATED",))
 
 
 def key_facts(key: Key) -> Facts:

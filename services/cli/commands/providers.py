@@ -93,7 +93,9 @@ def providers_table(answer: Listing[Provider]) -> Table:
         for each in answer.items
     ]  # fmt: skip
     columns = ("PROVIDER", "QUEUES", "SLOTS", "RATE", "PAUSED", "BREAKER", "WORKERS", "BECAUSE")
-    return Table(columns, rows, "no provider is configured", wide=frozenset({"BECAUSE"}))
+    return Table(
+        columns, rows, "no provider is configured", wide=frozenset({"BECAUSE", "QUEUES"}), least=("RATE", "WORKERS")
+    )
 
 
 def queues(provider: Provider) -> str:

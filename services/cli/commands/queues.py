@@ -83,6 +83,7 @@ def queues_table(answer: Queues) -> Table:
         rows=rows,
         empty="no queues: no provider is configured",
         note=f"all tasks: {states}" if states else "no task was ever submitted",
+        least=("RETRY SHARE", "OLDEST", "BLOCKED", "SCHEDULED"),
     )
 
 

@@ -133,6 +133,7 @@ def tasks_table(tasks: tuple[Task, ...], empty: str, note: str | None = None) ->
         empty=empty,
         wide=frozenset({"PROGRESS"}),
         note=note,
+        least=("COST", "ATTEMPT", "AGE", "QUEUE"),
     )
 
 
@@ -182,6 +183,7 @@ def events_table(events: tuple[Event, ...]) -> Table:
         rows=rows,
         empty="nothing has happened since",
         wide=frozenset({"WHAT"}),
+        least=("ATTEMPT",),
     )
 
 

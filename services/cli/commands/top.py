@@ -121,4 +121,5 @@ def queues_table(look: Look, before: Look) -> Table:
         rows=rows,
         empty="no queues: no provider is configured",
         wide=frozenset({"RESTS BECAUSE"}),
+        least=("RATE", "OLDEST"),
     )

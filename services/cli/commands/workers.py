@@ -53,5 +53,6 @@ def workers_table(answer: Listing[Worker]) -> Table:
         columns=("WORKER", "STATE", "RUNNING", "UP", "HEARD OF", "QUEUES", "STOPPED BECAUSE", "CANNOT SERVE"),
         rows=rows,
         empty="no worker has ever registered; `windlass worker` starts one",
-        wide=frozenset({"QUEUES"}),
+        wide=frozenset({"QUEUES", "STOPPED BECAUSE", "CANNOT SERVE"}),
+        least=("UP", "HEARD OF"),
     )

@@ -37,13 +37,15 @@ STYLES: Final = {
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under headings; `wide` columns give way on a narrow terminal, the others are always whole."""
+    """Rows under headings. On a narrow terminal `wide` columns are cut and others left out, first the empty ones, then
+    those in `least` in this order, then from right to left. The first column is always whole: it has the ids."""
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     empty: str
     wide: frozenset[str] = field(default_factory=frozenset)
     note: str | None = None
+    least: tuple[str, ...] = ()
 
     def draw(self, console: Console) -> None:
         for line in self.drawn(console.width):
@@ -52,22 +54,39 @@ class Table:
     def drawn(self, most: int) -> Iterator[Text]:
         """Its lines on a terminal of that width."""
         lines = (self.columns, *self.rows)
-        widths = [max(cell_len(line[column]) for line in lines) for column in range(len(self.columns))]
+        widths = {name: max(cell_len(line[place]) for line in lines) for place, name in enumerate(self.columns)}
+        fitted = self._fitted(self._shown(widths, most), most)
         for number, line in enumerate(lines):
             drawn = Text(style="" if number else "bold")
-            for cell, width in zip(line, self._fitted(widths, most), strict=True):
-                drawn.append(_cut(cell, width), style=STYLES.get(cell, ""))
-                drawn.append(GAP)
+            for name, cell in zip(self.columns, line, strict=True):
+                if name in fitted:
+                    drawn.append(_cut(cell, fitted[name]), style=STYLES.get(cell, ""))
+                    drawn.append(GAP)
             drawn.rstrip()
             yield drawn
 
-    def _fitted(self, widths: list[int], most: int) -> list[int]:
-        """Ids are there to be copied: on a terminal that is too narrow lines run over rather than lose a piece."""
-        wide = [number for number, column in enumerate(self.columns) if column in self.wide]
-        whole = sum(width for number, width in enumerate(widths) if number not in wide)
+    def _shown(self, widths: dict[str, int], most: int) -> dict[str, int]:
+        """The columns that there is room for, with their full widths."""
+        empty = [name for place, name in enumerate(self.columns) if not any(row[place] for row in self.rows)]
+        others = [name for name in reversed(self.columns) if name not in self.wide]
+        shown = dict(widths)
+        for name in (*empty, *self.least, *others):
+            narrowest = [min(width, NARROWEST) if each in self.wide else width for each, width in shown.items()]
+            if sum(narrowest) + len(GAP) * (len(shown) - 1) <= most:
+                break
+            if name != self.columns[0]:
+                shown.pop(name, None)
+        return shown
+
+    def _fitted(self, widths: dict[str, int], most: int) -> dict[str, int]:
+        wide = [name for name in widths if name in self.wide]
+        whole = sum(width for name, width in widths.items() if name not in self.wide)
         left = most - whole - len(GAP) * (len(widths) - 1)
-        share = max(NARROWEST, left // max(1, len(wide)))
-        return [min(width, share) if number in wide else width for number, width in enumerate(widths)]
+        fitted = dict(widths)
+        for number, name in enumerate(sorted(wide, key=lambda each: widths[each])):
+            fitted[name] = min(widths[name], max(NARROWEST, left // (len(wide) - number)))
+            left -= fitted[name]
+        return fitted
 
     def plain(self) -> str:
         return "".join("\t".join(line) + "\n" for line in (self.columns, *self.rows))

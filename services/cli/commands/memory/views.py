@@ -61,7 +61,9 @@ def models_table(answer: Listing[EmbeddingModel]) -> Table:
         for each in answer.items
     ]  # fmt: skip
     columns = ("MODEL", "STATE", "NAME", "PROVIDER", "DIMENSIONS", "VECTORS", "MISSING", "AGE")
-    return Table(columns, rows, "there is no model: memory is searched by words alone")
+    return Table(
+        columns, rows, "there is no model: memory is searched by words alone", least=("DIMENSIONS", "PROVIDER")
+    )
 
 
 def model_facts(model: EmbeddingModel) -> Facts:
@@ -72,7 +74,7 @@ def model_facts(model: EmbeddingModel) -> Facts:
 def jobs_table(jobs: tuple[EmbeddingJob, ...], note: str | None) -> Table:
     rows = [(each.job_id, each.state, str(each.events), age(each.updated_at), each.task_id, why(each)) for each in jobs]
     columns = ("JOB", "STATE", "EVENTS", "SINCE", "TASK", "ERROR")
-    return Table(columns, rows, "no embedding job is like that", wide=frozenset({"ERROR"}), note=note)
+    return Table(columns, rows, "no embedding job is like that", wide=frozenset({"ERROR"}), note=note, least=("TASK",))
 
 
 def job_facts(job: EmbeddingJob) -> Facts:

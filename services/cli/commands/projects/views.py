@@ -27,14 +27,16 @@ def projects_table(projects: tuple[Project, ...], empty: str, note: str | None) 
         for each in projects
     ]  # fmt: skip
     columns = ("PROJECT", "STATE", "MODE", "WAITING", "DONE", "FAILED", "STOPPED", "NAME")
-    return Table(columns, rows, empty, wide=frozenset({"NAME"}), note=note)
+    return Table(columns, rows, empty, wide=frozenset({"NAME"}), note=note, least=("STOPPED", "MODE"))
 
 
 def items_table(items: tuple[Item, ...], empty: str, note: str | None) -> Table:
     rows = [
         (each.item_id, each.state, known(each.task.get("actor")), known(each.task_id), about(each)) for each in items
     ]
-    return Table(("ITEM", "STATE", "ACTOR", "TASK", "TITLE"), rows, empty, wide=frozenset({"TITLE"}), note=note)
+    return Table(
+        ("ITEM", "STATE", "ACTOR", "TASK", "TITLE"), rows, empty, wide=frozenset({"TITLE"}), note=note, least=("TASK",)
+    )
 
 
 def runs_table(runs: tuple[ProjectRun, ...], note: str | None) -> Table:
@@ -43,7 +45,7 @@ def runs_table(runs: tuple[ProjectRun, ...], note: str | None) -> Table:
         for each in runs
     ]
     columns = ("RUN", "STATE", "TASK", "STARTED", "LASTED", "WHAT")
-    return Table(columns, rows, "it was never run", wide=frozenset({"WHAT"}), note=note)
+    return Table(columns, rows, "it was never run", wide=frozenset({"WHAT"}), note=note, least=("TASK", "STARTED"))
 
 
 def project_facts(project: Project) -> Facts:

@@ -14,7 +14,7 @@ def schedules_table(schedules: tuple[Schedule, ...], empty: str, note: str | Non
         for each in schedules
     ]
     columns = ("NAME", "STATE", "NEXT", "FAILURES", "STARTS", "WHEN")
-    return Table(columns, rows, empty, wide=frozenset({"STARTS", "WHEN"}), note=note)
+    return Table(columns, rows, empty, wide=frozenset({"STARTS", "WHEN"}), note=note, least=("FAILURES",))
 
 
 def schedule_facts(schedule: Schedule) -> Facts:

@@ -15,7 +15,7 @@ def webhooks_table(webhooks: tuple[Webhook, ...], note: str | None) -> Table:
     ]  # fmt: skip
     columns = ("WEBHOOK", "STATE", "EVENTS", "FAILING", "DELIVERED", "URL")
     empty = "nobody is told of anything; `windlass webhooks create` makes a webhook"
-    return Table(columns, rows, empty, wide=frozenset({"URL"}), note=note)
+    return Table(columns, rows, empty, wide=frozenset({"URL", "EVENTS"}), note=note, least=("DELIVERED",))
 
 
 def webhook_facts(webhook: Webhook) -> Facts:
@@ -52,7 +52,7 @@ def deliveries_table(deliveries: tuple[Delivery, ...], empty: str, note: str | N
         for each in deliveries
     ]  # fmt: skip
     columns = ("DELIVERY", "STATE", "TYPE", "SUBJECT", "TRIES", "LAST", "CREATED", "WHAT")
-    return Table(columns, rows, empty, wide=frozenset({"WHAT"}), note=note)
+    return Table(columns, rows, empty, wide=frozenset({"WHAT"}), note=note, least=("SUBJECT", "CREATED", "LAST"))
 
 
 def delivery_facts(delivery: Delivery) -> Facts:

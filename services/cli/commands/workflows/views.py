@@ -16,7 +16,7 @@ def workflows_table(workflows: tuple[Workflow, ...], empty: str, note: str | Non
         for each in workflows
     ]  # fmt: skip
     columns = ("WORKFLOW", "STATUS", "LIVE", "COMPLETED", "DEAD", "CANCELLED", "AGE", "NAME")
-    return Table(columns, rows, empty, wide=frozenset({"NAME"}), note=note)
+    return Table(columns, rows, empty, wide=frozenset({"NAME"}), note=note, least=("CANCELLED", "AGE"))
 
 
 def workflow_facts(workflow: Workflow) -> Facts:
@@ -86,7 +86,14 @@ def approvals_table(asked: tuple[Asked, ...], note: str | None) -> Table:
         for each in asked
     ]
     columns = ("TASK", "WAITING", "EXPIRES", "WORKFLOW", "KEY", "MESSAGE")
-    return Table(columns, rows, "nothing waits for your word", wide=frozenset({"MESSAGE"}), note=note)
+    return Table(
+        columns,
+        rows,
+        "nothing waits for your word",
+        wide=frozenset({"MESSAGE"}),
+        note=note,
+        least=("WORKFLOW", "EXPIRES"),
+    )
 
 
 def how_it_goes_on(workflow_id: str) -> str:
