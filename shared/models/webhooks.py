@@ -13,7 +13,6 @@ from windlass.shared.models.projects import identity
 from windlass.shared.sql_fragments import words
 from windlass.shared.webhook_states import STORED, EndpointState, Scope
 
-TOLD_USER = "body::jsonb #>> '{data,user_id}'"
 LISTENS = "events <> '{}'::text[] AND deleted_at IS NULL"
 
 
@@ -70,8 +69,6 @@ class WebhookBody(SQLModel, table=True):
 
     body_id: int = Field(default=None, sa_column=Column(BigInteger, Identity(always=True), primary_key=True))
     body: str = Field(sa_column=Column(Text, nullable=False))
-    user_id: str | None = Field(default=None, sa_column=Column(Text, Computed(TOLD_USER, persisted=True)))
-    """Whose the thing is that it tells of; null for what is no user's."""
 
 
 class Delivery(SQLModel, table=True):

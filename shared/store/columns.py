@@ -525,7 +525,6 @@ COLUMNS: dict[str, dict[str, str]] = {
     "webhook_bodies": {
         "body_id": "bigint",
         "body": "text",
-        "user_id": "text",
     },
     "webhooks": {
         "webhook_id": "uuid",

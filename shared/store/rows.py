@@ -689,7 +689,6 @@ class WebhookBodyRow(Record):
 
     body_id: int
     body: str
-    user_id: str | None
 
 
 class WorkerRow(Record):

@@ -16,13 +16,17 @@ WEBHOOK = """
         SELECT count(*) FROM deliveries d WHERE d.webhook_id = w.webhook_id AND d.state = 'waiting')::int END AS held
     FROM webhooks w
 """
-DELIVERY = """
+TOLD_USER = "CASE d.type WHEN 'webhook.test' THEN w.user_id ELSE b.body::jsonb #>> '{data,user_id}' END"
+"""The user whose object the event is about; null for an event about no user's object."""
+
+DELIVERY = f"""
     SELECT d.*, CASE WHEN d.state = 'waiting' AND 'endpoint' = ANY (t.held) THEN 'held' ELSE d.state END AS shown_state,
-           CASE WHEN d.state = 'waiting' AND t.held = '{}' AND t.status <> 'running' THEN t.available_at END AS next_at,
-           w.user_id, w.url, b.body, CASE d.type WHEN 'webhook.test' THEN w.user_id ELSE b.user_id END AS told_user
+           CASE WHEN d.state = 'waiting' AND cardinality(t.held) = 0 AND t.status <> 'running'
+                THEN t.available_at END AS next_at,
+           w.user_id, w.url, b.body, {TOLD_USER} AS told_user
     FROM deliveries d JOIN webhooks w USING (webhook_id) JOIN webhook_bodies b USING (body_id)
     JOIN tasks t ON t.task_id = d.task_id
-"""
+"""  # noqa: S608
 
 
 class WebhookRead(WebhookRow):
@@ -83,7 +87,7 @@ async def deliveries(
           AND CASE $3::text WHEN 'held' THEN d.state = 'waiting' AND 'endpoint' = ANY (t.held)
                             WHEN 'waiting' THEN d.state = 'waiting' AND 'endpoint' <> ALL (t.held)
                             ELSE $3 IS NULL OR d.state = $3 END
-          AND ($5::text IS NULL OR CASE d.type WHEN 'webhook.test' THEN w.user_id ELSE b.user_id END = $5)
+          AND ($5::text IS NULL OR {TOLD_USER} = $5)
         ORDER BY d.delivery_id DESC LIMIT $4
     """
     return await fetch(db, DeliveryRead, query, webhook_id, before, state, limit, told_user)

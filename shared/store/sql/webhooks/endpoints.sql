@@ -92,7 +92,8 @@ BEGIN
     RETURN QUERY
     SELECT CASE
                WHEN w.deleted_at IS NOT NULL THEN 'deleted'
-               WHEN NOT may_hear(w.user_id, CASE d.type WHEN 'webhook.test' THEN w.user_id ELSE b.user_id END)
+               WHEN NOT may_hear(w.user_id, CASE d.type WHEN 'webhook.test' THEN w.user_id
+                                                        ELSE b.body::jsonb #>> '{data,user_id}' END)
                THEN 'forbidden'
                WHEN d.type = 'webhook.test' THEN 'send'
                WHEN NOT d.named AND NOT is_subscribed(w.events, d.type) THEN 'unsubscribed'

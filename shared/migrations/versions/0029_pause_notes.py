@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision = "0033"
+revision = "0029"
 down_revision = "0028"
 
 
