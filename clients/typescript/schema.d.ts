@@ -13,7 +13,8 @@ export interface paths {
         };
         /**
          * List actors
-         * @description Every actor that a task can be submitted to, by name: those that come with Windlass, and those of your own.
+         * @description Every actor that a task can be submitted to, by name: those that come with Windlass, and those of your own. Left
+         *     out are actors that no configuration names any more and that nobody has used for a day.
          */
         get: operations["list_actors"];
         put?: never;
@@ -38,7 +39,12 @@ export interface paths {
         get: operations["get_actor"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Forget an actor
+         * @description Removes an actor that no configuration names any more, with its queues and with the providers that serve nothing
+         *     else. Its tasks stay. One that is registered again is back.
+         */
+        delete: operations["forget_actor"];
         options?: never;
         head?: never;
         patch?: never;
@@ -368,8 +374,8 @@ export interface paths {
         post?: never;
         /**
          * Revoke a key
-         * @description It opens nothing from now on, in no api process; the row is kept. The schedules of an owner who has no other
-         *     are paused. Again: 200, and nothing changes.
+         * @description It opens nothing from now on, in any api process; the row is kept. The schedules and webhooks of an owner without
+         *     another key stop, and without another admin's key webhooks of `scope: all`. Again: 200, and nothing changes.
          */
         delete: operations["revoke_key"];
         options?: never;
@@ -780,7 +786,8 @@ export interface paths {
         };
         /**
          * List providers
-         * @description Every provider: limits, slots and who holds them, rates, pauses, breakers, lanes.
+         * @description Every provider: limits, slots and who holds them, rates, pauses, breakers, lanes. Left out are providers that no
+         *     configuration names any more and that nobody has used for a day.
          */
         get: operations["list_providers"];
         put?: never;
@@ -893,7 +900,8 @@ export interface paths {
          *     `fresh` and `retry` could start now, `scheduled` wait for their time; `oldest_age_seconds` is how long the first of
          *     those that could start has waited; `ended` is how many have come to an end, since ever; `retry_ratio` is the share
          *     of the starts that retries get while both lanes wait. Where thousands are due and thousands are scheduled in one
-         *     queue, the figures may be a second old.
+         *     queue, the figures may be a second old. Queues that no configuration names any more, without live tasks, workers
+         *     or any use for a day, are left out.
          */
         get: operations["queue_status"];
         put?: never;
@@ -1095,7 +1103,8 @@ export interface paths {
         put?: never;
         /**
          * Sign in
-         * @description For browsers: sets a cookie that stands for the key, until twelve hours after its last use.
+         * @description For browsers: sets a cookie that stands for the key, until twelve hours after its last use. A session whose
+         *     cookie came with the request ends.
          */
         post: operations["sign_in"];
         /**
@@ -3515,6 +3524,24 @@ export interface components {
             success: boolean;
         };
         /**
+         * ForgottenActor
+         * @description What was removed.
+         */
+        ForgottenActor: {
+            /** Name */
+            name: string;
+            /**
+             * Providers
+             * @description Its providers that served nothing else.
+             */
+            providers: string[];
+            /**
+             * Queues
+             * @description Its queues.
+             */
+            queues: string[];
+        };
+        /**
          * FoundDocument
          * @description The nearest first, and how they were come by.
          */
@@ -3644,6 +3671,19 @@ export interface components {
              * @description Its ranks, fused: it orders the answer and means nothing by itself.
              */
             score: number;
+        };
+        /**
+         * InputErrorDocument
+         * @description A reference that leads nowhere, or a payload that is too large with the results in it.
+         */
+        InputErrorDocument: {
+            /** Detail */
+            detail: string;
+            /**
+             * Pointer
+             * @description Where in the payload, as a JSON pointer.
+             */
+            pointer: string;
         };
         /**
          * ItemChange
@@ -5706,6 +5746,11 @@ export interface components {
             /** Pause After Failures */
             pause_after_failures: number | null;
             /**
+             * Pause Note
+             * @description The `reason` that was given when it was paused.
+             */
+            pause_note: string | null;
+            /**
              * Pause Reason
              * @description `asked-for`, `failures` or `owner-has-no-key`; null while it is active.
              */
@@ -5842,6 +5887,11 @@ export interface components {
             filter: {
                 [key: string]: string;
             };
+            /**
+             * Held
+             * @description How many deliveries wait until it is enabled again. A disabled one holds the newest `WINDLASS_WEBHOOK_HELD_MOST` for `WINDLASS_WEBHOOK_HELD_DAYS`; others are given up.
+             */
+            held: number;
             /** Last Success At */
             last_success_at: string | null;
             /**
@@ -6334,6 +6384,11 @@ export interface components {
             input?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description Why there is no `input`, where the payload refers to results: the attempt got none either.
+             * @default null
+             */
+            input_error?: components["schemas"]["InputErrorDocument"] | null;
             /** Interaction Id */
             interaction_id: string | null;
             /**
@@ -6669,6 +6724,11 @@ export interface components {
             /** @default null */
             filter?: components["schemas"]["Narrowing"] | null;
             /**
+             * Reason
+             * @default null
+             */
+            reason?: string | null;
+            /**
              * Scope
              * @default null
              */
@@ -6699,6 +6759,11 @@ export interface components {
             filter: {
                 [key: string]: string;
             };
+            /**
+             * Held
+             * @description How many deliveries wait until it is enabled again. A disabled one holds the newest `WINDLASS_WEBHOOK_HELD_MOST` for `WINDLASS_WEBHOOK_HELD_DAYS`; others are given up.
+             */
+            held: number;
             /** Last Success At */
             last_success_at: string | null;
             /**
@@ -7065,7 +7130,7 @@ export interface components {
              * @default ServiceUnavailable
              * @enum {string}
              */
-            error_type?: "ContentRejected" | "DependencyFailed" | "Expired" | "Forbidden" | "InvalidInput" | "InvalidStep" | "NetworkTimeout" | "NotFound" | "OutOfMemory" | "QuotaExhausted" | "RateLimited" | "ResultTooDeep" | "ResultTooLarge" | "ServiceUnavailable" | "SubmitUnknown" | "SubprocessFailed" | "TimedOut" | "Unauthorized" | "WorkerLost";
+            error_type?: "ContentRejected" | "DependencyFailed" | "Expired" | "Forbidden" | "InvalidInput" | "InvalidStep" | "NetworkTimeout" | "NotAwaited" | "NotFound" | "OutOfMemory" | "QuotaExhausted" | "RateLimited" | "ResultTooDeep" | "ResultTooLarge" | "ServiceUnavailable" | "SubmitUnknown" | "SubprocessFailed" | "TimedOut" | "Unauthorized" | "WorkerLost";
             /** @default null */
             fail_times?: number | null;
             /**
@@ -7564,7 +7629,7 @@ export interface components {
              * @default ServiceUnavailable
              * @enum {string}
              */
-            error_type?: "ContentRejected" | "DependencyFailed" | "Expired" | "Forbidden" | "InvalidInput" | "InvalidStep" | "NetworkTimeout" | "NotFound" | "OutOfMemory" | "QuotaExhausted" | "RateLimited" | "ResultTooDeep" | "ResultTooLarge" | "ServiceUnavailable" | "SubmitUnknown" | "SubprocessFailed" | "TimedOut" | "Unauthorized" | "WorkerLost";
+            error_type?: "ContentRejected" | "DependencyFailed" | "Expired" | "Forbidden" | "InvalidInput" | "InvalidStep" | "NetworkTimeout" | "NotAwaited" | "NotFound" | "OutOfMemory" | "QuotaExhausted" | "RateLimited" | "ResultTooDeep" | "ResultTooLarge" | "ServiceUnavailable" | "SubmitUnknown" | "SubprocessFailed" | "TimedOut" | "Unauthorized" | "WorkerLost";
             /** @default null */
             fail_times?: number | null;
             /**
@@ -8763,6 +8828,94 @@ export interface operations {
             };
             /** @description There is nothing by that id that this key may see. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description A field failed its check; `errors` names it. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description Too many failed attempts with wrong keys from this address. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The database is away, or a file's storage; `Retry-After` says when to try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    forget_actor: {
+        parameters: {
+            query?: {
+                /** @description Why, for the audit log. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was removed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgottenActor"];
+                };
+            };
+            /** @description No valid key came with the request. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The key is valid, but not for this. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description There is nothing by that id that this key may see. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description The present state does not allow it. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
