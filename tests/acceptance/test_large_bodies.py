@@ -144,7 +144,7 @@ def references(count: int) -> bytes:
 
 @pytest.mark.parametrize(
     ("body", "code"),
-    [(workflow(1000, 2000), "invalid-workflow"), (references(20_000), "invalid-reference")],
+    [(workflow(1000, 2000), "invalid-workflow"), (references(2_000), "invalid-reference")],
     ids=["dependencies", "references"],
 )
 def test_a_wide_workflow_is_refused_in_a_few_words(windlass: Windlass, body: bytes, code: str) -> None:

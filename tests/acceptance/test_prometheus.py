@@ -73,7 +73,7 @@ class Watched:
         every = 10 if number == 0 else 3600  # one is due again and again, late or not
         self._ask("/schedules", name=f"round-{number}", every_seconds=every, target={"task": {"actor": "probe"}})
         self._ask(f"/schedules/round-{number}/trigger")
-        endpoint = self._ask("/webhooks", url=f"https://127.0.0.1:9/{number}", events=["webhook.*"])
+        endpoint = self._ask("/webhooks", url=f"https://localhost:9/{number}", events=["webhook.*"])
         self._ask(f"/webhooks/{endpoint['webhook_id']}/test")
         self._ask("/memory/search", q="a boat at dawn")
         followed = self.client.submit(payload={"seconds": 0.3, "steps": 3})

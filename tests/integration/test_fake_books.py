@@ -221,5 +221,5 @@ def test_nothing_is_left_after_a_reset(fake: FakeProviders, leonardo: httpx.Clie
 def test_without_an_address_it_says_what_is_missing() -> None:
     command = [sys.executable, "-m", "windlass.services.fake_providers"]
     ended = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=90, check=False)
-    assert ended.returncode == 1
-    assert ended.stderr.startswith("WINDLASS_FAKE_PROVIDERS_URL says where")
+    assert ended.returncode == 2
+    assert "WINDLASS_FAKE_PROVIDERS_URL is not set" in ended.stderr

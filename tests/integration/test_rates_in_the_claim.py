@@ -33,7 +33,7 @@ SLICES = 20
 
 
 def configured(rate: dict[str, int] | None) -> Settings:
-    return Settings(database_url="unused", providers={"probe": {"actor": "probe", "rate": rate}})
+    return Settings(providers={"probe": {"actor": "probe", "rate": rate}})
 
 
 async def next_look(engine: Engine) -> float | None:

@@ -77,7 +77,7 @@ def reads(app: Litestar, task_id: str) -> Iterator[str]:
         if "get" in operations and "stream" not in path and "health" not in path:
             for part in [part[1:-1] for part in path.split("/") if part.startswith("{")]:
                 path = path.replace(f"{{{part}}}", ids.get(part, "probe"))  # noqa: PLW2901 - filled in step by step
-            yield path
+            yield f"{path}?q=words" if path.endswith("/search") else path
 
 
 async def failures_at(database_url: str, directory: Path, revision: str) -> list[str]:

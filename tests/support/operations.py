@@ -204,7 +204,7 @@ OPERATIONS: Mapping[str, Operation] = {
     f"GET {API}/agent-events": Operation(May.READ),
     f"GET {API}/agent-events/{{}}": Operation(May.READ, "agent-event"),
     f"DELETE {API}/agent-events/{{}}": Operation(May.WRITE, "agent-event", fine=_statuses(204)),
-    f"GET {API}/memory/search": Operation(May.READ, fine=_statuses(400)),
+    f"GET {API}/memory/search": Operation(May.READ, fine=_statuses(422)),
     f"POST {API}/memory/search": Operation(May.READ, body={"q": "a-foreign-prompt"}),
     f"GET {API}/embedding-models": Operation(May.READ),
     f"POST {API}/embedding-models": Operation(

@@ -39,7 +39,8 @@ SCHEDULES: dict[str, tuple[float, ...]] = {
 }
 PERMANENT = (
     "InvalidInput", "Unauthorized", "Forbidden", "NotFound", "ContentRejected", "QuotaExhausted", "SubmitUnknown",
-    "OutOfMemory", "ResultTooLarge", "ResultTooDeep", "InvalidStep", "Expired", "DependencyFailed",
+    "OutOfMemory", "ResultTooLarge", "ResultTooDeep", "InvalidStep", "NotAwaited", "Expired",
+    "DependencyFailed",
 )  # fmt: skip
 
 

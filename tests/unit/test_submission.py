@@ -60,9 +60,8 @@ def test_run_at_is_the_same_moment_in_a_zone_that_postgres_can_read(zone: str) -
     assert abs(offset) < timedelta(hours=16)
 
 
-@pytest.mark.parametrize("moment", ["2001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00"])
-def test_run_at_in_the_past_means_now(moment: str) -> None:
-    assert accepted({"actor": "probe", "run_at": moment}).run_at is None
+def test_run_at_in_the_past_means_now() -> None:
+    assert accepted({"actor": "probe", "run_at": "2001-01-01T00:00:00Z"}).run_at is None
 
 
 def test_run_at_has_the_horizon_of_a_delay() -> None:

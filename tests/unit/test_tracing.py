@@ -67,14 +67,17 @@ def test_off_nothing_is_traced_and_nothing_of_opentelemetry_is_loaded() -> None:
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+SERVERS = {"WINDLASS_DATABASE_URL": "postgresql://127.0.0.1:9/x", "WINDLASS_AMQP_URL": "amqp://127.0.0.1:9"}
+
+
 def test_asked_for_without_its_packages_every_process_refuses_and_names_the_extra(tmp_path: Path) -> None:
     package = tmp_path / "opentelemetry"
     package.mkdir()
     (package / "__init__.py").write_text("raise ModuleNotFoundError(name='opentelemetry')\n")
     for service in ("api", "dispatcher", "actors"):
         program = f"import runpy; runpy.run_module('services.{service}', run_name='__main__')"
-        done = run(program, path=str(tmp_path), WINDLASS_OTLP_ENDPOINT="http://127.0.0.1:9")
-        assert done.returncode == 1
+        done = run(program, path=str(tmp_path), WINDLASS_OTLP_ENDPOINT="http://127.0.0.1:9", **SERVERS)
+        assert done.returncode == 2
         assert "WINDLASS_OTLP_ENDPOINT" in done.stderr
         assert "pip install '.[server,tracing]' in a clone" in done.stderr
 

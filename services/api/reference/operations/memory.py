@@ -128,7 +128,7 @@ MEMORY_OPERATIONS: dict[tuple[str, str], Operation] = {
         "Memory", "Forget an agent event", {204: Answer("It is gone, with its vectors.")}, problems=(403, 404)
     ),
     ("GET", "/api/v1/memory/search"): Operation(
-        "Memory", "Search what agents did", {200: Answer("What was found.", (FoundDocument,))}, problems=(400,)
+        "Memory", "Search what agents did", {200: Answer("What was found.", (FoundDocument,))}, problems=(422,)
     ),
     ("POST", "/api/v1/memory/search"): Operation(
         "Memory",

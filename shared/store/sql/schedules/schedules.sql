@@ -58,7 +58,8 @@ BEGIN
             target = new.target, kind = new.kind, prepared = new.prepared, overlap = new.overlap,
             catch_up = new.catch_up, catch_up_window_seconds = new.catch_up_window_seconds,
             jitter_seconds = new.jitter_seconds, pause_after_failures = new.pause_after_failures, state = new.state,
-            pause_reason = new.pause_reason, pause_note = new.pause_note, failures = new.failures, anchor_at = new.anchor_at,
+            pause_reason = new.pause_reason, pause_note = new.pause_note, failures = new.failures,
+            anchor_at = new.anchor_at,
             last_due_at = greatest(old.last_due_at, new.last_due_at), next_due_at = new.next_due_at,
             next_at = new.next_at, declared_by = new.declared_by, version = old.version + 1,
             deleted_at = CASE WHEN change = 'delete' THEN clock_timestamp() END
@@ -105,7 +106,8 @@ END $$;
 CREATE FUNCTION halt_schedule(id uuid, because text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE schedules s SET
-        state = 'paused', pause_reason = because, pause_note = NULL, next_at = NULL, next_due_at = NULL, version = s.version + 1
+        state = 'paused', pause_reason = because, pause_note = NULL, next_at = NULL, next_due_at = NULL,
+        version = s.version + 1
     WHERE s.schedule_id = id;
     PERFORM drop_waiting(id, 'paused'),
             note_schedule(id, 'pause', jsonb_build_object('state', 'paused', 'reason', because));

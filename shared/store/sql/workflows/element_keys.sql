@@ -7,8 +7,9 @@ DECLARE
     found jsonb;
     parts jsonb := '[]';
 BEGIN
-    FOR part IN SELECT e.part FROM jsonb_array_elements(template -> 'concurrency_parts') WITH ORDINALITY AS e(part, place)
-                ORDER BY e.place
+    FOR part IN
+        SELECT e.part FROM jsonb_array_elements(template -> 'concurrency_parts') WITH ORDINALITY AS e(part, place)
+        ORDER BY e.place
     LOOP
         found := resolved(part -> 'value', '', NULL, '[' || number || ']', NULL, 0, list);
         found := coalesce(pointed(found, part ->> 'path'), part -> 'default');

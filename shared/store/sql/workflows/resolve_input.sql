@@ -77,12 +77,14 @@ DECLARE
     names  text[] := '{}';
 BEGIN
     IF jsonb_typeof(part) = 'array' THEN
-        FOR one IN SELECT e.item, e.number - 1 AS number FROM jsonb_array_elements(part) WITH ORDINALITY AS e(item, number)
+        FOR one IN
+            SELECT e.item, e.number - 1 AS number FROM jsonb_array_elements(part) WITH ORDINALITY AS e(item, number)
         LOOP
             piece := one.item;
             IF jsonb_typeof(piece) IN ('object', 'array') THEN
                 SELECT r.room, r.value INTO room, piece
-                FROM resolved(piece, place || '/' || one.number, of_workflow, own_key, parents, at_most, list, room) AS r;
+                FROM resolved(
+                    piece, place || '/' || one.number, of_workflow, own_key, parents, at_most, list, room) AS r;
             END IF;
             pieces := array_append(pieces, piece);
         END LOOP;
@@ -111,7 +113,8 @@ BEGIN
     ELSE
         -- Plain values are taken as they are, without a call for each.
         FOR one IN
-            SELECT e.name, e.item FROM jsonb_each(part) AS e(name, item) WHERE jsonb_typeof(e.item) IN ('object', 'array')
+            SELECT e.name, e.item FROM jsonb_each(part) AS e(name, item)
+            WHERE jsonb_typeof(e.item) IN ('object', 'array')
         LOOP
             SELECT r.room, r.value INTO room, piece
             FROM resolved(
