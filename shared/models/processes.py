@@ -52,10 +52,10 @@ class Worker(SQLModel, table=True):
 
 
 class ServiceReport(SQLModel, table=True):
-    """What a dispatcher or janitor last said of itself; `/health` repeats it."""
+    """The last report of a dispatcher, a janitor or an orchestrator; `/health` shows it."""
 
     __tablename__ = "service_reports"
-    __table_args__ = (CheckConstraint("service IN ('dispatcher', 'janitor')", name="service"),)
+    __table_args__ = (CheckConstraint("service IN ('dispatcher', 'janitor', 'orchestrator')", name="service"),)
 
     service: str = Field(primary_key=True)
     instance_id: str = Field(primary_key=True)

@@ -217,6 +217,33 @@ class GenerationRow(Record):
     given_up: bool
 
 
+class OutboxMoveRow(Record):
+    """A row of `outbox`, or those of its columns that were selected."""
+
+    id: int
+    xid: int
+    feature: str
+    subject: UUID
+    task_id: UUID | None
+    life: int | None
+    seq: int | None
+    move: str
+    status: str | None
+    at: datetime
+    data: dict[str, Any] | None
+
+
+class OutboxSubjectRow(Record):
+    """A row of `outbox_subjects`, or those of its columns that were selected."""
+
+    feature: str
+    subject: UUID
+    tries: int
+    error: str
+    failed_at: datetime
+    next_try_at: datetime
+
+
 class ProjectRow(Record):
     """A row of `projects`, or those of its columns that were selected."""
 
