@@ -16,7 +16,7 @@ LOCK        := $(COMPILE) --extra build --extra server
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: packages $(VENV)/.runtime ## run everything: Postgres, RabbitMQ, api, dispatcher, actors, janitor (Ctrl-C stops it)
+up: packages $(VENV)/.runtime ## run everything: Postgres, RabbitMQ, api, dispatcher, actors, janitor, orchestrator (Ctrl-C stops it)
 	@exec $(BIN)/windlass up
 
 test: packages $(VENV)/.dev $(VENV)/.s3 $(VENV)/.pgvector $(VENV)/.prometheus $(VENV)/.slirp4netns ## run every test against a private Postgres and RabbitMQ

@@ -61,8 +61,8 @@ def a_windlass(url: str, servers: Servers, directory: Path, **settings: str) -> 
 
 def start_all(windlass: Windlass, *, actors: str = "actors") -> None:
     """With more patience than a test has: the machine may be busy. `actors` may be a module that becomes the same."""
-    windlass.api, windlass.dispatcher, windlass.actors, windlass.janitor = map(
-        windlass.start, ("api", "dispatcher", actors, "janitor")
+    windlass.api, windlass.dispatcher, windlass.actors, windlass.janitor, windlass.orchestrator = map(
+        windlass.start, ("api", "dispatcher", actors, "janitor", "orchestrator")
     )
     wait_until(
         "healthy", lambda: answers(windlass.client) and windlass.health() == "healthy", seconds=START_SECONDS, every=0.2

@@ -77,7 +77,9 @@ def fill_windlass(windlass: Windlass, tasks: int) -> float:
 def drain_windlass(windlass: Windlass, servers: Servers, tasks: int, *, workers: int = 1) -> tuple[float, Stages]:
     """No-op probes per second through dispatcher and so many actors processes, submitted beforehand; and the
     milliseconds of CPU that each part of the way takes per task."""
-    windlass.actors, windlass.janitor = map(windlass.start, ("actors", "janitor"))
+    windlass.actors, windlass.janitor, windlass.orchestrator = map(
+        windlass.start, ("actors", "janitor", "orchestrator")
+    )
     for _ in range(workers - 1):
         windlass.start("actors")
     wait_until("the workers", lambda: len(windlass.client.workers()) == workers, seconds=60)

@@ -13,6 +13,7 @@ INTRODUCTIONS = {
     "Actors": "What actors do, those that come with Windlass and your own.",
     "Projects": "Counted by the janitor that writes each of these to its log, once: sum them over all instances.",
     "Memory": "What is asked of it; what it has yet to do is among everything.",
+    "Outbox": "Counted by the process that handled the rows: sum them over all instances.",
     "Webhooks": "Counted by the worker that made the try.",
     "Schedules": "Counted by the janitor that decides about a due time: sum them over all instances.",
     "The services": "How each process is.",

@@ -95,6 +95,10 @@ TIMEOUTS = {
 """A client never holds up others for longer than this, whatever happens to it."""
 
 
+BRIEF = {"lock_timeout": "500ms", "idle_in_transaction_session_timeout": "2s"}
+"""For transactions in which features handle moves: nothing waits longer for one of them."""
+
+
 def as_json(value: object) -> str:
     """As text, encoded here and not in the driver, whose own error would try to print the value."""
     try:
@@ -126,6 +130,11 @@ async def open_pool(
 ) -> asyncpg.Pool:
     """A pool that connects when it is first used, so that a process can start before Postgres does."""
     return await _open(settings, service, PLANNING, most=most, patience_seconds=patience_seconds)
+
+
+async def open_feature_pool(settings: Settings, service: str, *, most: int) -> asyncpg.Pool:
+    """A pool for transactions of several calls. A process that is frozen in one loses its locks after two seconds."""
+    return await _open(settings, service, {**PLANNING, **BRIEF}, most=most)
 
 
 async def open_reading_pool(settings: Settings, service: str, *, most: int) -> asyncpg.Pool:

@@ -86,7 +86,9 @@ def _windlass(stack: ExitStack, servers: Servers, directory: Path, *, with_keepe
     run = "windlass_killed_whole" if with_keeper else "windlass_killed"
     notes = directory / f"{run}.notes"
     windlass = stack.enter_context(a_windlass(new_database(servers, run), servers, directory))
-    windlass.api, windlass.dispatcher, windlass.janitor = map(windlass.start, ("api", "dispatcher", "janitor"))
+    windlass.api, windlass.dispatcher, windlass.janitor, windlass.orchestrator = map(
+        windlass.start, ("api", "dispatcher", "janitor", "orchestrator")
+    )
     windlass.actors = windlass.start("bench.peers.noting_worker")
     windlass.wait_until_healthy()
     windlass.client.submit(payload={"seconds": HOLD_SECONDS, "result": {"notes": str(notes), "key": 0}})

@@ -16,6 +16,7 @@ PROCESSES: Final = {
     "api": ("windlass.services.api", "serve the REST API and the event streams"),
     "dispatcher": ("windlass.services.dispatcher", "send due tasks to the provider queues"),
     "worker": ("windlass.services.actors", "run tasks"),
+    "orchestrator": ("windlass.services.orchestrator", "relay what happens to tasks to the features"),
     "janitor": ("windlass.services.janitor", "find stale, lost and expired tasks"),
     "migrate": ("windlass.services.admin.migrate", "migrate the database to the newest schema, then exit"),
 }

@@ -148,16 +148,18 @@ class Installation:
             for name, queues in actor_services(settings).items()
         )
         janitor = self._service("windlass.services.janitor", environment, told=True)
+        orchestrator = self._service("windlass.services.orchestrator", environment, told=True)
         await supervisor.start(api)
         await supervisor.start(dispatcher)
         await supervisor.start(*actors)
-        await supervisor.start(janitor)
+        await supervisor.start(janitor, orchestrator)
         await health.until_healthy(self._console.say)
 
         self._run_file.add(api, url=address.url)
         self._run_file.add(dispatcher)
         self._run_file.add_all("actors", actors)
         self._run_file.add_all("janitor", [janitor])
+        self._run_file.add_all("orchestrator", [orchestrator])
         self._run_file.add(postgres, url=postgres.url)
         self._run_file.add(rabbitmq, url=rabbitmq.url)
 
@@ -245,7 +247,7 @@ def names_of_everyone(settings: Settings) -> list[str]:
     """In the order in which they start."""
     actors = actor_services(settings)
     fake = ["providers"] if are_needed(settings) else []
-    return ["postgres", "rabbitmq", "migrate", *fake, "api", "dispatcher", *actors, "janitor"]
+    return ["postgres", "rabbitmq", "migrate", *fake, "api", "dispatcher", *actors, "janitor", "orchestrator"]
 
 
 def _places(settings: Settings) -> list[Path]:

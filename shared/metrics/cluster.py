@@ -100,6 +100,15 @@ UNGATHERED_SECONDS = gauge(
     [],
     of=[API],
 )
+OUTBOX_ROWS = gauge(
+    "windlass_outbox_rows", "Moves of tasks that a feature has yet to handle, up to 100,000", ["feature"], of=[API]
+)
+OUTBOX_OLDEST_SECONDS = gauge(
+    "windlass_outbox_oldest_seconds",
+    "Age of the oldest move that a feature has yet to handle; 0 when there is none",
+    ["feature"],
+    of=[API],
+)
 UNTOLD = gauge(
     "windlass_untold_moves", "Moves of tasks that could not be told to whom they concern: must be 0", [], of=[API]
 )

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 Instrument = Counter | Gauge | Histogram
 Kind = TypeVar("Kind", bound=Instrument)
 
-API, DISPATCHER, ACTORS, JANITOR = "api", "dispatcher", "actors", "janitor"
-SERVICES = (API, DISPATCHER, ACTORS, JANITOR)
+API, DISPATCHER, ACTORS, JANITOR, ORCHESTRATOR = "api", "dispatcher", "actors", "janitor", "orchestrator"
+SERVICES = (API, DISPATCHER, ACTORS, JANITOR, ORCHESTRATOR)
 
 WAIT_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600, 14400)
 """From a start at once to a night's backlog; 60 is the border of the objective `start within a minute`."""

@@ -34,7 +34,7 @@ def windlass(stopped_windlass: Windlass, canaries: dict[str, str]) -> Windlass:
     Path(windlass.environment["WINDLASS_CONFIG"]).write_text(CONFIG)
     windlass.environment |= {f"CANARY_{name}": canaries[name] for name in PLANTED_BY_ACTOR}
     windlass.environment |= {"WINDLASS_LOG_LEVEL": "debug", "WINDLASS_QUEUES": ""}
-    for service in ("api", "dispatcher", "janitor"):
+    for service in ("api", "dispatcher", "janitor", "orchestrator"):
         windlass.start(service)
     windlass.start("actors", PYTHONPATH=f"{PROJECT}:{LEAKING_ACTOR}")
     windlass.wait_until_healthy()
@@ -123,7 +123,7 @@ def without_servers(windlass: Windlass, canaries: dict[str, str]) -> list[str]:
     port = free_port()
     database = f"postgresql://windlass:{canaries['DATABASE']}@{NOWHERE}/windlass"
     broker = f"amqp://windlass:{canaries['BROKER']}@{NOWHERE}"
-    for service in ("api", "dispatcher", "actors", "janitor"):
+    for service in ("api", "dispatcher", "actors", "janitor", "orchestrator"):
         windlass.start(service, WINDLASS_DATABASE_URL=database, WINDLASS_AMQP_URL=broker, WINDLASS_PORT=str(port))
     windlass.start("dispatcher", WINDLASS_AMQP_URL=broker)
     refused = windlass.start("api", WINDLASS_API_KEY=canaries["SETTING"])

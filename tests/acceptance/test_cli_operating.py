@@ -79,7 +79,7 @@ def test_health_tells_how_each_part_is(run: Run, installed: Windlass) -> None:
     shown = run("health")
     assert (shown.code, shown.err) == (0, "windlass is healthy\n")
     assert {row[0]: row[1] for row in shown.rows[1:]} == dict.fromkeys(
-        ("postgres", "broker", "dispatcher", "janitor", "workers", "breakers"), "healthy"
+        ("postgres", "broker", "dispatcher", "orchestrator", "janitor", "workers", "breakers"), "healthy"
     )
     installed.client.change_provider("nobodys", breaker="open")
     try:

@@ -29,7 +29,7 @@ def windlass(*arguments: str, **settings: str) -> subprocess.CompletedProcess[st
 
 def test_its_help_names_the_commands() -> None:
     words = windlass("--help").stdout.split()
-    assert {"up", "api", "dispatcher", "worker", "actors", "janitor", "migrate"} <= set(words)
+    assert {"up", "api", "dispatcher", "worker", "orchestrator", "actors", "janitor", "migrate"} <= set(words)
 
 
 def test_an_unknown_command_is_refused() -> None:

@@ -41,7 +41,7 @@ command = ["/bin/sleep", "600"]
 sandbox = "off"
 """
 QUEUES = "probe.sturdy,probe.orderly,probe.fragile,media.leonardo,summarize.openrouter,agent.local,webhook.http"
-SERVICES = ("api", "dispatcher", "actors", "janitor")
+SERVICES = ("api", "dispatcher", "actors", "janitor", "orchestrator")
 
 
 @dataclass

@@ -116,7 +116,7 @@ def test_without_a_valid_key_nothing_but_health_answers(client: Client) -> None:
 def test_health_tells_each_part(client: Client) -> None:
     client.wait_until_healthy()
     document = client.http.get("/health").json()
-    assert set(document["components"]) >= {"postgres", "broker", "dispatcher", "janitor", "workers"}
+    assert set(document["components"]) >= {"postgres", "broker", "dispatcher", "orchestrator", "janitor", "workers"}
     for server in ("postgres", "broker"):
         assert re.match(r"\d+\.\d+", document["components"][server]["version"]), "that of the server itself"
     wait_until("none is unaccounted", lambda: "windlass_unaccounted_tasks 0.0" in client.http.get("/metrics").text)

@@ -116,7 +116,7 @@ def watched(
 def start(windlass: Windlass) -> list[str]:
     """Every service, each with a port for its metrics."""
     ports: dict[str, int] = {}
-    for service in ("api", "dispatcher", "actors", "janitor"):
+    for service in ("api", "dispatcher", "actors", "janitor", "orchestrator"):
         while (port := free_port()) in ports.values():
             pass
         ports[service] = port

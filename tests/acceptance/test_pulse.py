@@ -1,4 +1,4 @@
-"""Probes that look from outside: what makes a worker, a dispatcher or a janitor count as dead, and what does not."""
+"""Probes that look from outside: what makes a worker or another process count as dead, and what does not."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from windlass.services.laptop.ports import free_port
 from windlass.shared.process.procfs import descendants
 from windlass.shared.process.pulse import trouble
 
-PROCESSES = ("actors", "dispatcher", "janitor")
+PROCESSES = ("actors", "dispatcher", "janitor", "orchestrator")
 
 
 def alive(file: Path, *options: str) -> bool:
@@ -61,7 +61,7 @@ def test_a_worker_with_a_dead_thread_has_no_pulse(stopped_windlass: Windlass) ->
     assert file.read_text() == last
 
 
-@pytest.mark.parametrize("service", ["dispatcher", "janitor"])
+@pytest.mark.parametrize("service", ["dispatcher", "janitor", "orchestrator"])
 def test_a_frozen_process_has_no_pulse_until_it_is_thawed(stopped_windlass: Windlass, service: str) -> None:
     process, file = start(stopped_windlass, service)
     wait_until_ready(file)

@@ -47,7 +47,7 @@ def windlass(
     with a_windlass_apart(
         servers, migrated_template, management, directory, config=PROVIDERS, COUNTING_PROVIDER=provider.address
     ) as windlass:
-        for service in ("api", "dispatcher", "janitor"):
+        for service in ("api", "dispatcher", "janitor", "orchestrator"):
             windlass.start(service)
         for _ in range(2):
             windlass.start("tests.support.providers.counting_worker", WINDLASS_QUEUES="probe.rated")

@@ -11,7 +11,7 @@ PLACES = [(where, number) for number in NUMBERS for where in ("in", "after")]
 
 def test_wherever_the_worker_is_killed_no_finished_step_runs_again(stopped_windlass: Windlass) -> None:
     windlass, directory = stopped_windlass, stopped_windlass.directory
-    for service in ("api", "dispatcher", "janitor"):
+    for service in ("api", "dispatcher", "janitor", "orchestrator"):
         windlass.start(service)
     several = str(len(PLACES))
     windlass.actors = windlass.start("actors", PYTHONPATH=str(MORTAL_ACTOR), WINDLASS_ACTOR_THREADS=several)

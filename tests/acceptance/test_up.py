@@ -23,6 +23,8 @@ from tests.support.servers.private_servers import new_directory
 from tests.support.up import READY, START_SECONDS, WINDLASS, WindlassUp, still_running
 from tests.support.waiting import wait_until
 
+PROCESSES = {"api", "dispatcher", "actors", "janitor", "orchestrator"}
+
 
 @pytest.fixture(scope="module")
 def installation() -> Iterator[WindlassUp]:
@@ -55,11 +57,13 @@ def test_says_that_it_is_ready_and_lists_what_runs(up: WindlassUp) -> None:
         assert (browser.get("/api/v1/session").json()["role"], uses[0].json()["faults"]) == ("admin", True)
 
     run = up.run_file()
-    assert set(run) == {"api", "dispatcher", "actors", "janitor", "postgres", "rabbitmq", "fake_providers"}
+    assert set(run) == PROCESSES | {"postgres", "rabbitmq", "fake_providers"}
     assert run["api"]["url"] == ready[1]
     assert run["postgres"]["url"].startswith("postgresql://")
     assert run["rabbitmq"]["url"].startswith("amqp://")
-    pids = [up.pid_of(name) for name in run] + [entry["pid"] for entry in run["actors"] + run["janitor"]]
+    pids = [up.pid_of(name) for name in run] + [
+        entry["pid"] for entry in run["actors"] + run["janitor"] + run["orchestrator"]
+    ]
     assert set(pids) <= {process.pid for process in up.everyone()}
     # It holds passwords.
     assert stat.S_IMODE((up.directory / "run.json").stat().st_mode) == 0o600
@@ -98,8 +102,7 @@ def test_any_prometheus_can_find_its_services(up: WindlassUp) -> None:
     """Each answers for itself, under the name that it has in the log."""
     listed = json.loads((up.directory / "metrics-targets.json").read_text())
     names = {target["labels"]["instance"]: target["labels"]["service"] for target in listed}
-    services = {"api": "api", "dispatcher": "dispatcher", "actors": "actors", "agents": "actors", "janitor": "janitor"}
-    assert names == services
+    assert names == {name: name for name in PROCESSES} | {"agents": "actors"}
     for target in listed:
         (address,) = target["targets"]
         said = wait_until("it answers", partial(answered, int(address.rpartition(":")[2])))
@@ -185,7 +188,7 @@ def test_refusals_are_no_errors_of_postgres(up: WindlassUp) -> None:
 
 
 def test_services_that_are_killed_are_started_again(up: WindlassUp) -> None:
-    before = {name: up.pid_of(name) for name in ("api", "dispatcher", "actors", "janitor")}
+    before = {name: up.pid_of(name) for name in PROCESSES}
     for pid in before.values():
         os.kill(pid, signal.SIGKILL)
     wait_until(

@@ -137,7 +137,7 @@ def test_its_actors_are_registered_and_run_and_the_api_has_none_of_their_code(
     with contained(installed, tmp_path / "migrate", "migrate", "--register", mounts=image, **own) as migrate:
         assert migrate.wait(START_SECONDS) == 0
     with ExitStack() as stack:
-        for name in ("api", "dispatcher", "janitor"):
+        for name in ("api", "dispatcher", "janitor", "orchestrator"):
             stack.enter_context(contained(installed, tmp_path / name, name, **plain))
         client = Client(f"http://127.0.0.1:{port}")
         stack.callback(client.close)

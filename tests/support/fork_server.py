@@ -21,7 +21,8 @@ from typing import Any, Final
 
 PROJECT: Final = Path(__file__).parents[2]
 FORKED: Final = tuple(
-    f"windlass.services.{service}" for service in ("api", "dispatcher", "actors", "janitor", "fake_providers")
+    f"windlass.services.{service}"
+    for service in ("api", "dispatcher", "orchestrator", "actors", "janitor", "fake_providers")
 )
 LONGEST_ORDER: Final = 1 << 20
 PR_SET_PDEATHSIG: Final = 1

@@ -38,7 +38,7 @@ WAIT_SECONDS = 20
 START_SECONDS = 120
 """Processes that start on a busy machine are waited for patiently."""
 ENDED = {"completed", "dead", "cancelled"}
-SERVICES = ("api", "dispatcher", "actors", "janitor")
+SERVICES = ("api", "dispatcher", "actors", "janitor", "orchestrator")
 
 Task = dict[str, Any]
 Process = subprocess.Popen[bytes] | ForkedProcess
@@ -203,12 +203,12 @@ class Windlass:
         return process
 
     def start_all(self) -> None:
-        self.api, self.dispatcher, self.actors, self.janitor = map(self.start, SERVICES)
+        self.api, self.dispatcher, self.actors, self.janitor, self.orchestrator = map(self.start, SERVICES)
         self.wait_until_healthy()
 
     def start_though_unhealthy(self) -> None:
         """The same where a queue that nobody serves keeps it from being healthy."""
-        self.api, self.dispatcher, self.actors, self.janitor = map(self.start, SERVICES)
+        self.api, self.dispatcher, self.actors, self.janitor, self.orchestrator = map(self.start, SERVICES)
         self.wait_until_answering()
         wait_until("a worker", self.workers)
 

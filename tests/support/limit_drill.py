@@ -60,7 +60,7 @@ class LimitDrill:
         self.ids: list[str] = []
 
     def start(self) -> None:
-        for service in ("api", "dispatcher", "janitor"):
+        for service in ("api", "dispatcher", "janitor", "orchestrator"):
             self.windlass.start(service)
         self.guardians = [self.windlass.start(WORKER) for _ in range(self._actors)]
         self.windlass.wait_until_healthy()

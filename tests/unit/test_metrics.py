@@ -36,9 +36,9 @@ from windlass.shared.providers.base import OrderUnknown
 from windlass.shared.settings import Settings
 
 LABELS = {
-    "actor", "attempt", "by", "direction", "duty", "end", "error_type", "fault", "kind", "lane", "method", "mode",
-    "next", "operation", "outcome", "provider", "queue", "reason", "result", "rhythm", "route", "service", "state",
-    "status", "version", "what",
+    "actor", "attempt", "by", "direction", "duty", "end", "error_type", "fault", "feature", "kind", "lane", "method",
+    "mode", "next", "operation", "outcome", "provider", "queue", "reason", "result", "rhythm", "route", "service",
+    "state", "status", "version", "what",
 }  # fmt: skip
 """Each one has few values, whatever people do with a Windlass."""
 

@@ -10,6 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from windlass.services.api.actors.registry import Registry, Shown
 from windlass.shared import db
+from windlass.shared.features.registry import FEATURES
 from windlass.shared.metrics import cluster
 from windlass.shared.metrics.catalogue import of_everything
 from windlass.shared.project_states import BUSY, QueueState
@@ -98,10 +99,19 @@ class ClusterMetrics:
         yield family(cluster.ESCALATED_WORKFLOWS, [([], self._read.workflows.escalated)])
         yield family(cluster.OLDEST_APPROVAL_SECONDS, [([], self._read.workflows.oldest_approval_seconds)])
         yield family(cluster.UNTOLD, [([], self._read.untold)])
+        yield from self._of_outbox(self._read)
         yield from self._of_projects(self._read)
         yield from self._of_webhooks(self._read)
         yield from self._of_schedules(self._read)
         yield family(cluster.ACTOR_VERSIONS, [([row.actor], row.versions) for row in self._read.actors])
+
+    def _of_outbox(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
+        rows = {row.feature: row for row in read.outbox}
+        features = [(feature.name, rows.get(feature.name)) for feature in FEATURES]
+        yield family(cluster.OUTBOX_ROWS, [([name], row.rows if row else 0) for name, row in features])
+        yield family(
+            cluster.OUTBOX_OLDEST_SECONDS, [([name], row.oldest_seconds if row else 0) for name, row in features]
+        )
 
     def _of_projects(self, read: ClusterState) -> Iterator[GaugeMetricFamily]:
         queues = {state.value: 0 for state in BUSY}

@@ -22,7 +22,7 @@ from windlass.shared.store.operating.room import Refusal
 
 T = TypeVar("T")
 
-OLDEST_SUPPORTED_REVISION = "0027"
+OLDEST_SUPPORTED_REVISION = "0030"
 REFUSALS: dict[Refusal, str] = {
     "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
     "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",
@@ -122,13 +122,14 @@ async def look_at_components(pool: db.Database, room: Room, settings: Settings) 
     postgres, space, *others = await asyncio.gather(
         postgres_health(pool),
         known(room_health(room), "postgres"),
-        known(health_of_reporters(pool, settings), "broker", "dispatcher", "janitor"),
+        known(health_of_reporters(pool, settings), "broker", "dispatcher", "orchestrator", "janitor"),
         known(workers_health(pool, settings), "workers"),
         known(breakers_health(pool), "breakers"),
     )
     if postgres["status"] != "healthy":
         unknown = {"status": "unknown", "detail": "known only through Postgres"}
-        return {"postgres": postgres, **dict.fromkeys(("broker", "dispatcher", "janitor", "workers"), unknown)}
+        others_named = ("broker", "dispatcher", "orchestrator", "janitor", "workers")
+        return {"postgres": postgres, **dict.fromkeys(others_named, unknown)}
     components = {"postgres": {**postgres, **space["postgres"]}}
     for each in others:
         components |= each
@@ -151,10 +152,12 @@ async def room_health(room: Room) -> dict[str, Any]:
 async def health_of_reporters(pool: db.Database, settings: Settings) -> dict[str, Any]:
     said = await reports.recent(pool, within_seconds=settings.report_seconds)
     dispatchers = [row for row in said if row.service == "dispatcher"]
+    orchestrators = [row for row in said if row.service == "orchestrator"]
     janitors = [row for row in said if row.service == "janitor"]
     return {
         "broker": broker_health(reports.broker_among(said)),
         "dispatcher": of(bool(dispatchers), f"{len(dispatchers)} heard of lately"),
+        "orchestrator": of(bool(orchestrators), f"{len(orchestrators)} reported lately"),
         "janitor": of(any(row.healthy for row in janitors), f"{len(janitors)} heard of lately"),
     }
 

@@ -25,6 +25,7 @@ REMEDIES: Final = {
     "postgres": "see that it runs, has room and lets Windlass in; `windlass migrate` brings its schema",
     "broker": "see that RabbitMQ runs and has memory and disk; tasks are accepted meanwhile",
     "dispatcher": "start one: `windlass dispatcher`",
+    "orchestrator": "start one: `windlass orchestrator`",
     "janitor": "start one: `windlass janitor`",
     "workers": f"{SERVE}; one that is broken has a line of its own",
     "breakers": "`windlass providers` says why; it tries again by itself",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from windlass.shared.db import Database
+from windlass.shared.store import outbox
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import queues, registry, room
 from windlass.shared.store.operating.queues import QueueStatus
@@ -45,8 +46,8 @@ class MemoryFigures(Record):
 @dataclass(frozen=True)
 class ClusterState:
     """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, why nothing can be
-    stored, if that is so, what went untold, how many versions of each actor there are, what workflows need, what memory
-    has yet to do, how the endpoints of webhooks are, and how schedules are."""
+    stored, if that is so, what went untold, what waits in the outbox, how many versions of each actor there are, what
+    workflows need, what memory has yet to do, how the endpoints of webhooks are, and how schedules are."""
 
     queues: list[QueueStatus]
     providers: list[ProviderState]
@@ -55,6 +56,7 @@ class ClusterState:
     refusal: room.Refusal | None
     untold: int
     """Moves that could not be told to whom they concern."""
+    outbox: list[outbox.OutboxState]
     project_orphans: int
     """Projects that nobody would move any more."""
     busy_projects: list[looking_after.Busy]
@@ -90,6 +92,7 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         unaccounted=providers[0].unaccounted if providers else None,
         refusal=await room.refusal(db),
         untold=await untold.count(db),
+        outbox=await outbox.state(db),
         project_orphans=await looking_after.count_orphans(db),
         busy_projects=await looking_after.count_busy(db),
         actors=await registry.alive(db, heard_within_seconds=workers_within_seconds),
