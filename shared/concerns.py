@@ -24,6 +24,10 @@ class Concern(IntFlag):
         return self.name.lower()
 
 
+SUBSCRIBERS = Concern.MEMORY
+"""Features that handle moves from the outbox (`shared/features`). Every other concern has a teller
+(`shared/store/tellers.py`); a test checks that each has exactly one of the two."""
+
 LEVEL_OF_A_KEY = 1
 """Functions of this level and above know what a task's concurrency key asks of its moves."""
 

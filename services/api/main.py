@@ -41,6 +41,8 @@ from windlass.services.api.tasks.group_commit import GroupCommit
 from windlass.services.api.webhooks.secrets import EndpointSecrets
 from windlass.shared import db, tracing
 from windlass.shared.errors import words_of
+from windlass.shared.features.catching_up import CatchUp
+from windlass.shared.features.memory.subscriber import MEMORY
 from windlass.shared.process import logs
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
@@ -62,6 +64,7 @@ def create_app(settings: Settings) -> Litestar:
     async def connected(app: Litestar) -> AsyncIterator[None]:
         pool = await db.open_pool(settings, "api", most=8)
         lists = await db.open_reading_pool(settings, "api", most=2)
+        features = await db.open_feature_pool(settings, "api", most=2)
         keyring = Keyring(pool)
         actors = Registry(settings, pool)
         channels = {keys.CHANNEL: keyring.forget, registry.CHANNEL: actors.heard}
@@ -71,6 +74,7 @@ def create_app(settings: Settings) -> Litestar:
         app.state.update({"settings": settings, "pool": pool, "lists": lists, "hub": hub, "preparing": preparing})
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
         app.state.update({"group_commit": GroupCommit(pool), "room": Room(pool)})
+        app.state.catch_up_on_memory = CatchUp(features, MEMORY)
         app.state.registry = actors
         app.state.endpoint_secrets = EndpointSecrets(pool)
         app.state.capabilities = Capabilities(settings)
@@ -86,6 +90,7 @@ def create_app(settings: Settings) -> Litestar:
             task.cancel()
         pool.terminate()
         lists.terminate()
+        features.terminate()
 
     queries = QueryParameters()
     return Litestar(

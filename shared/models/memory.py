@@ -15,8 +15,8 @@ from windlass.shared.states import TERMINAL
 
 
 class AgentEvent(SQLModel, table=True):
-    """One end of one life of a task: what was asked, what came out and how it ended, short. Written by the teller of
-    the task's moves in the transaction of the end; what makes it findable is filled in when it is gathered."""
+    """One end of one life of a task: what was asked, what came out and how it ended, short. The subscriber of memory
+    writes it after the end is committed; what makes it findable is filled in when it is gathered."""
 
     __tablename__ = "agent_events"
     __table_args__ = (

@@ -14,6 +14,7 @@ from windlass.shared.concerns import (
     LEVEL_OF_A_RUN,
     LEVEL_OF_A_WEBHOOK,
     LOCKS_A_SUBJECT,
+    SUBSCRIBERS,
     Concern,
 )
 from windlass.shared.project_states import ITEM, QUEUE, RUN
@@ -87,7 +88,8 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     `:told`, `:telling_of_one` and `:tellers` who is told of moves, and how. `:counted_alone(m.told)` is whether these
     concerns are a workflow's and no other's, which may be told of many at once. `:all_concerns_of(m)` are the concerns
     of a task that has just come into a state, with those who have subscribed to what becomes of tasks, and
-    `:silent_actors` those whose tasks tell nobody. `:queue_sources_of_start`, `:run_target_of_lose` and
+    `:silent_actors` those whose tasks tell nobody. `:subscribers` lists the features that handle moves from the outbox
+    with their bits, and `:outbox_bits` is all of these bits. `:queue_sources_of_start`, `:run_target_of_lose` and
     `:item_sources_of_skip` are the same for the states of projects.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
@@ -129,6 +131,8 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     statement = statement.replace(":silent_actors", words(SILENT_ACTORS)[1:-1])
     statement = statement.replace(":locks_a_subject", str(int(LOCKS_A_SUBJECT)))
     statement = statement.replace(":hears_of_submits", str(int(HEARS_OF_SUBMITS)))
+    subscribers = "VALUES " + ", ".join(f"('{each.word}', {each.value})" for each in SUBSCRIBERS)
+    statement = statement.replace(":subscribers", subscribers).replace(":outbox_bits", str(int(SUBSCRIBERS)))
     statement = statement.replace(":tellers", telling(tellers)).replace(":telling_of_one", telling_of_one(tellers))
     statement = statement.replace(":told", told(tellers))
     return re.sub(r":target_of_(\w+)", target, re.sub(r":sources_of_(\w+)", sources, statement))

@@ -49,6 +49,13 @@ LOCK_ORDER = (
         key="untold_id",
     ),
     Lock(
+        "subjects of the outbox",
+        "advisory, by hash of feature and subject",
+        "the orchestrator that handles their moves takes those that are free; a read that catches up waits for them in "
+        "order, and has locked nothing before. The rows of the outbox are locked by their deletion alone",
+        "outbox",
+    ),
+    Lock(
         "a worker's turn",
         "advisory, by its name",
         "whoever asks for its next tasks, also while it ends others, or recalls what was not answered: the calls of "
@@ -163,7 +170,7 @@ LOCK_ORDER = (
     Lock(
         "what agents did",
         "by id",
-        "written by ends, which lock none; who gathers them skips; who deletes one goes on to its vectors",
+        "written by the subscriber of memory; who gathers them skips; who deletes one goes on to its vectors",
         "agent_events",
         key="event_id",
     ),
@@ -174,7 +181,12 @@ LOCK_ORDER = (
         "embedding_models",
         key="model_id",
     ),
-    Lock("embedding jobs", "one", "the end of its task, and who splits it, after the task", "embedding_jobs"),
+    Lock(
+        "embedding jobs",
+        "one",
+        "the subscriber of memory, after the events that it writes; who splits one, after its task",
+        "embedding_jobs",
+    ),
     Lock(
         "due times of schedules",
         "none",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from windlass.shared.concerns import Concern
+from windlass.shared.concerns import SUBSCRIBERS, Concern
 
 Tellers = Mapping[Concern, str]
 """By concern the function `teller(moves jsonb) RETURNS void`."""
@@ -16,7 +16,6 @@ TELLERS: Tellers = MappingProxyType(
         Concern.SCHEDULE: "tell_schedule",
         Concern.KEY: "tell_key",
         Concern.DELIVERY: "tell_delivery",
-        Concern.MEMORY: "tell_memory",
     }
 )
 """Each hears of the moves of its own concern alone, maybe late, and maybe in another order than that of their events:
@@ -25,6 +24,9 @@ what counts is in the rows. See docs/decisions/0038."""
 
 GUARDED = "tell_or_note"
 """The function that calls a teller and keeps what fails there from the move."""
+
+OUTBOX = "write_outbox"
+"""The function that writes moves for a concern that has a subscriber and no teller."""
 
 
 def told(tellers: Tellers) -> str:
@@ -52,9 +54,11 @@ def telling_of_one(tellers: Tellers) -> str:
 
 def telling(tellers: Tellers) -> str:
     """The branches that call each teller with its moves."""
+    calls = {concern: f"{teller}(moves)" for concern, teller in tellers.items()}
+    # Moves that an older build left untold.
+    calls |= {concern: f"{OUTBOX}(moves, {concern.value})" for concern in SUBSCRIBERS}
     return "\n    ".join(
-        f"ELSIF subject = '{concern.word}' THEN\n        PERFORM {teller}(moves);"
-        for concern, teller in tellers.items()
+        f"ELSIF subject = '{concern.word}' THEN\n        PERFORM {call};" for concern, call in calls.items()
     )
 
 
@@ -62,4 +66,4 @@ def counted_alone(concerns: str, tellers: Tellers) -> str:
     """Whether these are of the workflow's own teller and of no other: it has a way to be told of many at once."""
     if tellers.get(Concern.WORKFLOW) != TELLERS[Concern.WORKFLOW]:
         return "false"
-    return f"({concerns} & {sum(tellers)} = {Concern.WORKFLOW.value})"
+    return f"({concerns} & {int(sum(tellers) | SUBSCRIBERS)} = {Concern.WORKFLOW.value})"

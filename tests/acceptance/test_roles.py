@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.an_api import an_api, new_key
 from tests.support.engine.media import a_content, generated
-from tests.support.engine.memory import REMEMBERED, an_agent
+from tests.support.engine.memory import REMEMBERED, an_agent, catch_up
 from tests.support.engine.schedules import wanted as a_schedule
 from tests.support.engine.store import RULES, Engine, a_submission, an_engine
 from tests.support.engine.webhooks import Endpoint
@@ -157,6 +157,7 @@ class World:
 
         for _ in needed("agent-event"):
             task_id = await an_agent(engine, f"a-{whose}-prompt", user_id=owner)
+            await catch_up(engine)
             found = await engine.pool.fetchval("SELECT event_id FROM agent_events WHERE task_id = $1", task_id)
             self.things["agent-event", whose].append(str(found))
         await engine.sql("UPDATE agent_events SET gathered_at = at, lexemes = to_tsvector('english', text)")

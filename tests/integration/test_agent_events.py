@@ -11,7 +11,6 @@ from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.functions import named
 from windlass.shared.store.memory import events as agent_events
-from windlass.shared.store.tasks import untold
 from windlass.shared.submission.known import built_in_actors
 
 
@@ -64,18 +63,19 @@ async def test_a_probe_leaves_nothing_behind(engine: Engine) -> None:
 
 
 @on_the_engine
-async def test_what_is_told_late_says_how_that_life_ended(engine: Engine) -> None:
-    """While the table refuses, ends go on; told again, they say what was so then, and none is there twice."""
+async def test_a_late_event_describes_the_life_that_ended(engine: Engine) -> None:
+    """While memory fails, tasks end as usual. Handled later, each event has the error of its own life."""
     await engine.sql("ALTER TABLE agent_events ADD CONSTRAINT none CHECK (false) NOT VALID")
     try:
         attempts = [await engine.running(payload={"prompt": "late"}, **REMEMBERED) for _ in range(20)]
         endings = [an_ending(each, "bury") for each in attempts]
         assert await tasks.end(engine.pool, endings, RULES) == ["dead"] * 20
-        assert await untold.count(engine.pool) == 20
+        assert await events(engine) == []
+        assert await engine.pool.fetchval("SELECT count(*) FROM outbox") == 20
         await engine.revive(attempts[0].task_id)
     finally:
         await engine.sql("ALTER TABLE agent_events DROP CONSTRAINT none")
-    await untold.tell_again(engine.pool)
+    await engine.sql("UPDATE outbox_subjects SET next_try_at = clock_timestamp()")
     assert {each.task_id for each in await events(engine)} == {each.task_id for each in attempts}
     assert {each.text for each in await events(engine)} == {"late\n\nServiceUnavailable: busy"}
     await engine.finish(await engine.start(attempts[0].task_id))
@@ -101,11 +101,11 @@ async def test_a_deleted_event_takes_its_vectors_along(engine: Engine) -> None:
 
 
 @on_the_engine
-async def test_a_plain_end_touches_nothing_of_memory_and_a_submit_calls_no_teller(engine: Engine) -> None:
+async def test_only_the_end_of_a_subscribed_task_writes_to_the_outbox(engine: Engine) -> None:
     plain = await engine.running()
     remembered = db.as_json([an_ending(await engine.running(**REMEMBERED), "complete")])
     connection = await asyncpg.connect(engine.database_url, server_settings={"track_functions": "all"})
-    called = "SELECT funcname FROM pg_stat_xact_user_functions WHERE calls > 0 AND funcname LIKE 'tell%'"
+    called = "SELECT funcname FROM pg_stat_xact_user_functions WHERE calls > 0 AND funcname ~ '^(tell|write_outbox)'"
     end = f"SELECT * FROM {named('end_tasks')}($1::text::jsonb, $2::text::jsonb)"
     try:
         transaction = connection.transaction()
@@ -115,7 +115,7 @@ async def test_a_plain_end_touches_nothing_of_memory_and_a_submit_calls_no_telle
         await transaction.rollback()
         for endings, tellers in (
             (db.as_json([an_ending(plain, "complete")]), set()),
-            (remembered, {"tell_moves", "tell_or_note", "tell", "tell_memory"}),
+            (remembered, {"tell_moves", "write_outbox"}),
         ):
             transaction = connection.transaction()
             await transaction.start()

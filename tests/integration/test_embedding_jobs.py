@@ -5,6 +5,7 @@ import asyncio
 from tests.support.engine.memory import (
     HASH_ID,
     an_agent,
+    catch_up,
     embed_all,
     events,
     gather_now,
@@ -106,6 +107,7 @@ async def test_a_refused_text_does_not_block_the_others(engine: Engine) -> None:
                 await engine.finish(attempt, "bury")
     assert calls == 13, "six halvings"
     assert await count(engine, "embeddings WHERE vector IS NOT NULL") == 63
+    await catch_up(engine)
     (failed,) = await jobs.newest(engine.pool, state="failed", before=None, limit=10)
     assert failed.event_ids == [bad]
     assert failed.error == {"type": "ServiceUnavailable", "message": "busy"}
@@ -123,6 +125,7 @@ async def test_a_job_whose_worker_is_gone_for_good_is_listed(engine: Engine) -> 
     await gather_now(engine)
     (job,) = await waiting_jobs(engine)
     await engine.cancel(job.task_id)
+    await catch_up(engine)
     (failed,) = await jobs.newest(engine.pool, state="failed", before=None, limit=10)
     assert (failed.job_id, failed.error) == (job.job_id, {"type": "cancelled", "message": "cancelled"})
 

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.test_duties import a_timer, premises_of, under_way, without
 from tests.support.engine.graphs import bury
 from tests.support.engine.keyed import set_key_limit, with_key
-from tests.support.engine.memory import an_agent, with_the_hash_model
+from tests.support.engine.memory import an_agent, catch_up, with_the_hash_model
 from tests.support.engine.projects import Project
 from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.engine.webhooks import Endpoint, ready
@@ -79,6 +79,7 @@ async def bulk_jobs(engine: Engine) -> None:
 async def memory(engine: Engine) -> None:
     await with_the_hash_model(engine)
     await an_agent(engine, "remember this")
+    await catch_up(engine)
     await engine.sql("UPDATE agent_events SET at = at - interval '1 min'")
 
 
@@ -236,6 +237,7 @@ async def test_an_event_wakes_the_janitor_and_waits_for_company(engine: Engine) 
 
         await until(is_listening)
         await asyncio.gather(*(an_agent(engine, f"number {number}") for number in range(3)))
+        await catch_up(engine)
 
         async def is_gathered() -> bool:
             return not await jobs.is_memory_waiting(engine.pool)

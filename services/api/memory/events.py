@@ -42,6 +42,7 @@ async def list_agent_events(  # noqa: PLR0917 - Litestar passes them by name
         "task_id": task_id, "actor": actor, "status": status, "subagent_type": subagent_type,
         "project_id": project_id, "workflow_id": workflow_id, "user_id": user_id,
     }  # fmt: skip
+    await state.catch_up_on_memory.before_read()
 
     async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
         rows = await events.newest(state.lists, wanted, owner=request.user.own, before=position, limit=number)

@@ -43,6 +43,7 @@ class NewModel(BaseModel):
 @get("/embedding-models")
 async def list_embedding_models(request: Asked, state: State) -> dict[str, Any]:
     """The models that vectors are of; questions are asked in the active one's."""
+    await state.catch_up_on_memory.before_read()
     shown = [model_document(row) for row in await models.every(state.lists)]
     if not request.user.sees_everything:
         for each in shown:  # counts over all users
@@ -103,6 +104,7 @@ async def list_embedding_jobs(
 ) -> Response[dict[str, Any]]:
     """Jobs that bring vectors to up to 64 events each, newest first. They mix what is of several users."""
     require_overview(request.user)
+    await state.catch_up_on_memory.before_read()
 
     async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
         rows = await jobs.newest(state.lists, state=status, before=position, limit=number)
@@ -115,6 +117,7 @@ async def list_embedding_jobs(
 async def retry_embedding_job(request: Asked, state: State, job_id: FromPath[UUID]) -> dict[str, Any]:
     """Gives the task of a failed job a new life."""
     require_admin(request.user)
+    await state.catch_up_on_memory.before_read()
     row = await jobs.get(state.pool, job_id)
     if row is None:
         raise Problem(404, "embedding-job-not-found", f"there is no embedding job {job_id}")
@@ -122,6 +125,7 @@ async def retry_embedding_job(request: Asked, state: State, job_id: FromPath[UUI
         raise Problem(409, "not-failed", f"only a failed job is retried; this one is {row.state}")
     await audit(request, "embedding-job.retry", job_id, {"task_id": str(row.task_id)})
     await tasks.revive(state.pool, row.task_id)
+    await state.catch_up_on_memory.before_read()
     again = await jobs.get(state.pool, job_id)
     return job_document(again or row)
 

@@ -68,6 +68,7 @@ async def search_memory_by_body(request: Asked, state: State) -> dict[str, Any]:
 
 
 async def answer(state: State, caller: Caller, question: str, scope: Scope, limit: int) -> dict[str, Any]:
+    await state.catch_up_on_memory.before_read()
     found = await searching.search(state.pool, question, scope, limit=limit, user_id=caller.user_id)
     SEARCHES.labels("text" if found.degraded else "fused").inc()
     model = found.model

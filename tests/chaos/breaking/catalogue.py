@@ -130,9 +130,11 @@ MUTATIONS = (
     Mutation(
         "end-not-remembered",
         NOT_REMEMBERED,
-        "an agent's task completes, and no event is written with it",
-        FunctionChange(
-            "tell_memory", "became IN ('completed', 'dead', 'cancelled')", "became IN ('dead', 'cancelled')"
+        "an agent's task completes, and its move is handled without writing an event",
+        SourceChange(
+            "windlass.shared.features.memory.rules",
+            'ENDS = ("completed", "dead", "cancelled")',
+            'ENDS = ("dead", "cancelled")',
         ),
     ),
     Mutation(

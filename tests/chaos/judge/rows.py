@@ -88,6 +88,7 @@ UNSETTLED = """
          + (SELECT count(*) FROM generations
             WHERE status IN ('intended', 'open', 'fetching', 'unknown') AND NOT given_up)
          + (SELECT count(*) FROM projects WHERE state <> 'idle')
+         + (SELECT count(*) FROM outbox)
          + (SELECT count(*) FROM agent_events WHERE gathered_at IS NULL)
 """
 

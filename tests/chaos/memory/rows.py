@@ -41,7 +41,10 @@ FAILED = """
     WHERE state = 'failed' AND error IS NOT NULL
 """
 MODELS = "SELECT count(*) FROM embedding_models WHERE state <> 'retired'"
-UNTOLD = "SELECT count(*) FROM untold WHERE subject = 'memory'"
+UNTOLD = """
+    SELECT (SELECT count(*) FROM untold WHERE subject = 'memory')
+         + (SELECT count(*) FROM outbox WHERE feature = 'memory')
+"""
 
 
 def read_memory(database_url: str) -> MemoryRows:

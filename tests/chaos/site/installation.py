@@ -32,6 +32,7 @@ class Size:
     dispatchers: int = 2
     actors: int = 3
     janitors: int = 1
+    orchestrators: int = 2
     receivers: int = 0
     """Who takes webhooks: one, or none."""
     threads: int = 6
@@ -160,6 +161,7 @@ class Installation:
             Place(kinds.PROCESSES, names["api"]),
             Place(kinds.PROCESSES, names["dispatcher"]),
             Place(kinds.PROCESSES, tuple(name for name in self.units if name.startswith("janitor"))),
+            Place(kinds.PROCESSES, tuple(name for name in self.units if name.startswith("orchestrator"))),
             *([Place(kinds.PROCESSES, ("receiver",))] if self.size.receivers else []),
             Place(kinds.PROCESSES, ("provider",)),
             Place(kinds.ACTORS, actors),
@@ -216,6 +218,8 @@ class Installation:
             )
         for name in ["janitor", *names("janitor", size.janitors)[1:]]:
             self._unit(name, **self._to_servers(name))
+        for name in names("orchestrator", size.orchestrators):
+            self._unit(name, WINDLASS_DATABASE_URL=self._to_postgres(name))
         if size.receivers:
             self._take_webhooks()
         self.units["provider"] = Unit("provider", self.fake.launch)

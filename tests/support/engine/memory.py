@@ -5,6 +5,8 @@ from uuid import UUID
 
 from tests.support.engine.store import Engine
 from windlass.shared.concerns import LEVEL_OF_A_MEMORY, Concern
+from windlass.shared.features.catching_up import CatchUp
+from windlass.shared.features.memory.subscriber import MEMORY
 from windlass.shared.hashing import DIMENSIONS, HASH_MODEL, HASH_PROVIDER, hashed
 from windlass.shared.store.memory import jobs
 from windlass.shared.store.memory.jobs import JobOfModel
@@ -37,17 +39,25 @@ async def an_agent(engine: Engine, prompt: str, answer: str = "done", **fields: 
     return attempt.task_id
 
 
+async def catch_up(engine: Engine) -> None:
+    """As the api does before each read of memory."""
+    await CatchUp(engine.pool, MEMORY)()
+
+
 async def events(engine: Engine) -> list[AgentEventRow]:
+    await catch_up(engine)
     return await fetch(engine.pool, AgentEventRow, "SELECT * FROM agent_events ORDER BY event_id")
 
 
 async def gather_now(engine: Engine) -> None:
     """As if the oldest had waited long enough."""
+    await catch_up(engine)
     await engine.sql("UPDATE agent_events SET at = at - interval '1 min' WHERE gathered_at IS NULL")
     await jobs.gather(engine.pool)
 
 
 async def waiting_jobs(engine: Engine) -> list[EmbeddingJobRow]:
+    await catch_up(engine)
     return await jobs.newest(engine.pool, state="waiting", before=None, limit=500)
 
 

@@ -83,7 +83,8 @@ BEGIN
     )
     SELECT array_agg(s.task_id), array_agg(s.status), array_agg(s.user_id), array_agg(s.provider), array_agg(s.actor),
            array_agg(s.task_id) FILTER (WHERE :counted_alone(s.concerns)),
-           jsonb_agg(move_of(s.task_id, 1, 1, s.concerns, 'submit', s.status, started))
+           -- A submit writes nothing to the outbox.
+           jsonb_agg(move_of(s.task_id, 1, 1, s.concerns - (s.concerns & :outbox_bits), 'submit', s.status, started))
            FILTER (WHERE s.concerns & :hears_of_submits <> 0 AND NOT :counted_alone(s.concerns))
     INTO submitted, born_as, users, served, of_actors, counted, moves FROM stored s;
     -- Beside each other, and one without being counted: together they would be one large statement to begin.

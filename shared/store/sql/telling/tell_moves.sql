@@ -14,11 +14,19 @@ BEGIN
     IF jsonb_array_length(moves) = 1 THEN
         -- As most are: nothing has to be sorted out, which would cost more than many a teller.
         concerns := moves -> 0 ->> 'concerns';
+        IF concerns & :outbox_bits <> 0 THEN
+            PERFORM write_outbox(moves);
+            concerns := concerns - (concerns & :outbox_bits);
+            IF concerns = 0 THEN RETURN; END IF;
+        END IF;
         :telling_of_one
         RETURN;
     END IF;
     SELECT bit_or(m.concerns), bit_and(m.concerns) INTO of_some, of_all
     FROM jsonb_to_recordset(moves) AS m(concerns int);
+    IF of_some & :outbox_bits <> 0 THEN
+        PERFORM write_outbox(moves);
+    END IF;
     FOR concern IN
         SELECT told.subject, told.bit FROM (:told) AS told(subject, bit) WHERE told.bit & of_some <> 0 ORDER BY told.bit
     LOOP

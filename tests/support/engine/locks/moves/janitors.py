@@ -10,7 +10,10 @@ from tests.support.engine.locks.moves.driven import NERVOUS, at, move
 from tests.support.engine.locks.moves.workers import complete
 from tests.support.engine.locks.yard import KEY_LIMITS, WORKERS, Yard
 from windlass.shared.concerns import LEVEL_OF_A_MEMORY, Concern
-from windlass.shared.store import tasks
+from windlass.shared.features.catching_up import CatchUp
+from windlass.shared.features.handling import handle_pending
+from windlass.shared.features.memory.subscriber import MEMORY
+from windlass.shared.store import outbox, tasks
 from windlass.shared.store.flow_control import flow, keys, providers
 from windlass.shared.store.memory import events, jobs, models
 from windlass.shared.store.operating import queues, statistics, workers
@@ -108,6 +111,15 @@ async def remember(yard: Yard) -> None:
         await tasks.cancel(yard.pool, job.task_id)
         await tasks.revive(yard.pool, job.task_id)
         await events.delete(yard.pool, job.event_ids[0])
+
+
+@move
+async def catch_up(yard: Yard) -> None:
+    """A read of memory waits for the orchestrator, and the orchestrator skips what a read is handling."""
+    await CatchUp(yard.pool, MEMORY)()
+    page = await outbox.walk(yard.pool, after=None, at_most=10)
+    if page.keys:
+        await handle_pending(yard.pool, MEMORY, [subject for _, subject in page.keys])
 
 
 @move

@@ -1,0 +1,181 @@
+"""Orchestrators that are killed, frozen or away: every end is recorded once, no task waits, reads are up to date."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import pytest
+
+from tests.support.engine.memory import REMEMBERED
+from tests.support.engine.store import Engine, an_engine, on_the_engine, until
+from tests.support.installation import PROJECT, Windlass
+from tests.support.waiting import wait_until
+from windlass.shared.features.catching_up import CatchUp
+from windlass.shared.features.memory.subscriber import MEMORY
+
+CALLS = 8
+"""Of the subscriber's transaction: begin, lock, rows, tasks, events, notify, delete, commit."""
+
+LEDGER = """
+CREATE TABLE ledger (task_id uuid, life int);
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_sleep(0.002);
+    INSERT INTO ledger VALUES (NEW.task_id, NEW.life);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER note BEFORE INSERT ON agent_events FOR EACH ROW EXECUTE FUNCTION note()
+"""
+"""Notes also an event that is there already: a move that is handled twice is in it twice. It takes its time, so that
+processes die in the middle of a batch."""
+
+
+@asynccontextmanager
+async def engine_of(windlass: Windlass) -> AsyncIterator[Engine]:
+    async with an_engine(windlass.environment["WINDLASS_DATABASE_URL"]) as engine:
+        yield engine
+
+
+async def end_some(engine: Engine, number: int) -> None:
+    for _ in range(number):
+        await engine.finish(await engine.running(**REMEMBERED), "complete")
+
+
+def test_orchestrators_that_are_killed_in_mid_batch_handle_every_move_once(stopped_windlass: Windlass) -> None:
+    windlass, chance = stopped_windlass, random.Random(36)
+
+    async def run() -> None:
+        async with engine_of(windlass) as engine:
+            await engine.sql(LEDGER)
+            await end_some(engine, 150)
+            processes = [windlass.start("orchestrator") for _ in range(2)]
+            for number in range(6):
+                await end_some(engine, 20)
+                await asyncio.sleep(chance.uniform(0.02, 0.2))
+                processes[number % 2].kill()
+                processes[number % 2] = windlass.start("orchestrator")
+
+            async def is_empty() -> bool:
+                return await engine.pool.fetchval("SELECT NOT EXISTS (SELECT 1 FROM outbox)")  # type: ignore[no-any-return]
+
+            await until(is_empty)
+            found = await engine.pool.fetch("SELECT task_id FROM ledger")
+            ended = await engine.pool.fetch("SELECT task_id FROM tasks WHERE status = 'completed'")
+            assert len(ended) == 270
+            assert sorted(row["task_id"] for row in found) == sorted(row["task_id"] for row in ended)
+
+    asyncio.run(run())
+
+
+@on_the_engine
+async def test_a_subscriber_that_is_frozen_at_any_call_holds_up_no_end_and_its_subject_goes_on(engine: Engine) -> None:
+    attempts = [await engine.running(**REMEMBERED) for _ in range(CALLS)]
+    for attempt in attempts:
+        await engine.finish(attempt, "bury")
+    frozen = [a_frozen_one(engine, attempt.task_id, place) for place, attempt in enumerate(attempts, 1)]
+    try:
+        for process in frozen:
+            await asyncio.to_thread(wait_until, "it is frozen", lambda process=process: is_stopped(process.pid))
+        for attempt in attempts:
+            assert await longest(engine, attempt.task_id) < 2.5
+        catch_up = CatchUp(engine.pool, MEMORY)
+        began = time.monotonic()
+        await catch_up()
+        assert time.monotonic() - began < 3.5
+        assert await events(engine) == sorted((each.task_id, life) for each in attempts for life in (1, 2))
+    finally:
+        for process in frozen:
+            process.send_signal(signal.SIGCONT)
+        codes = [await asyncio.to_thread(process.wait, 20) for process in frozen]
+    assert len(codes) == CALLS
+    await catch_up()
+    assert await events(engine) == sorted((each.task_id, life) for each in attempts for life in (1, 2))
+    assert await engine.pool.fetchval("SELECT count(*) FROM outbox_subjects") == 0
+
+
+def a_frozen_one(engine: Engine, task_id: UUID, place: int) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "tests.support.freezing_subscriber", str(task_id), str(place)]
+    environment = {**os.environ, "WINDLASS_DATABASE_URL": engine.database_url}
+    return subprocess.Popen(command, cwd=PROJECT, env=environment)
+
+
+async def longest(engine: Engine, task_id: UUID) -> float:
+    """How long a new life of the task takes, of which each call could be in the frozen subscriber's way."""
+    began = time.monotonic()
+    await engine.revive(task_id)
+    await engine.finish(await engine.start(task_id), "complete")
+    return time.monotonic() - began
+
+
+async def events(engine: Engine) -> list[tuple[UUID, int]]:
+    rows = await engine.pool.fetch("SELECT task_id, life FROM agent_events ORDER BY task_id, life")
+    return [(row["task_id"], row["life"]) for row in rows]
+
+
+def is_stopped(pid: int) -> bool:
+    with open(f"/proc/{pid}/stat") as stat:  # noqa: PTH123
+        return stat.read().rpartition(")")[2].split()[0] == "T"
+
+
+def test_reads_are_up_to_date_while_no_orchestrator_runs_and_health_says_so(stopped_windlass: Windlass) -> None:
+    windlass = stopped_windlass
+    windlass.start("api")
+    windlass.wait_until_answering()
+    client = windlass.client
+
+    async def run() -> None:
+        async with engine_of(windlass) as engine:
+            for number in range(1, 4):
+                await end_some(engine, 1)
+                listed = await asyncio.to_thread(client.http.get, "/api/v1/agent-events")
+                assert len(listed.json()["items"]) == number
+
+    asyncio.run(run())
+    component = client.http.get("/health").json()["components"]["orchestrator"]
+    assert component["status"] == "unhealthy"
+    orchestrator = windlass.start("orchestrator")
+    wait_until(
+        "it is back", lambda: client.http.get("/health").json()["components"]["orchestrator"]["status"] == "healthy"
+    )
+    orchestrator.terminate()
+    wait_until(
+        "it has said goodbye",
+        lambda: client.http.get("/health").json()["components"]["orchestrator"]["status"] == "unhealthy",
+    )
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["away", "frozen"])
+def test_tasks_end_while_the_orchestrator_is_away_or_frozen_and_nothing_is_missing_afterwards(
+    stopped_windlass: Windlass, frozen: bool
+) -> None:
+    windlass = stopped_windlass
+
+    async def run() -> None:
+        async with engine_of(windlass) as engine:
+            process = windlass.start("orchestrator")
+            await end_some(engine, 5)
+
+            async def are_recorded() -> bool:
+                return len(await events(engine)) == 5
+
+            await until(are_recorded)
+            process.send_signal(signal.SIGSTOP if frozen else signal.SIGKILL)
+            began = time.monotonic()
+            await end_some(engine, 20)
+            assert time.monotonic() - began < 2.5
+            assert len(await events(engine)) == 5
+            process.send_signal(signal.SIGCONT) if frozen else windlass.start("orchestrator")
+
+            async def all_are_recorded() -> bool:
+                return len(await events(engine)) == 25
+
+            await until(all_are_recorded)
+
+    asyncio.run(run())
