@@ -34,6 +34,7 @@ from windlass.shared.settings import DEFAULT_PROVIDERS, Settings
 every_pod_of_ours = pytest.mark.parametrize("pod", our_pods(), ids=str)
 every_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
+SERVICES = {"api", "dispatcher", "actors", "janitor", "orchestrator"}
 SETTINGS = {f"WINDLASS_{name.upper()}" for name in Settings.model_fields}
 ERLANG_ARGUMENTS = "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"
 ELSEWHERE = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
@@ -177,7 +178,7 @@ def served_paths(app: Litestar) -> set[str]:
 @every_pod_of_ours
 def test_no_port_is_named_that_nobody_serves(pod: Pod) -> None:
     ports = [port["containerPort"] for container in pod.containers for port in container.get("ports", [])]
-    answers_prometheus = pod.labels.get("app.kubernetes.io/component") in {"api", "dispatcher", "actors", "janitor"}
+    answers_prometheus = pod.labels.get("app.kubernetes.io/component") in SERVICES
     assert ports == {"api": [8800], "fake-providers": [8810]}.get(pod.name, []) + [9100] * answers_prometheus
 
 
@@ -191,7 +192,7 @@ def test_every_process_answers_prometheus_where_it_looks(overlay: str, tmp_path:
     ]
     components = set(policy["podSelector"]["matchExpressions"][0]["values"])
     found = {pod.labels.get("app.kubernetes.io/component"): pod for pod in pods(overlay) if pod.is_ours}
-    assert components == {"api", "dispatcher", "actors", "janitor"} <= found.keys()
+    assert components == SERVICES <= found.keys()
     for pod in (*pools(overlay), *(found[component] for component in components)):
         settings = settings_of(pod, tmp_path)
         assert {"name": "metrics", "containerPort": settings.metrics_port} in pod.spec["containers"][0]["ports"]
@@ -211,7 +212,7 @@ def test_the_monitor_selects_those_who_answer() -> None:
 def test_those_without_a_port_are_felt_by_their_pulse(pod: Pod, tmp_path: Path) -> None:
     """Never by RabbitMQ: restarting a worker does not bring it back."""
     (container,) = pod.spec["containers"]
-    if pod.labels.get("app.kubernetes.io/component") in {"actors", "dispatcher", "janitor"}:
+    if pod.labels.get("app.kubernetes.io/component") in SERVICES - {"api"}:
         file = str(settings_of(pod, tmp_path).pulse_file)
         assert container["startupProbe"]["exec"]["command"] == ["windlass", "alive", file]
         assert container["livenessProbe"]["exec"]["command"] == ["windlass", "alive", file]

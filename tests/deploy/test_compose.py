@@ -92,7 +92,7 @@ def test_every_queue_is_served_once() -> None:
     assert sorted(served) == sorted(Settings(config=DEPLOY / "compose.toml").all_queues())
 
 
-@pytest.mark.parametrize("name", ["api", "dispatcher", "actors", "agents", "janitor"])
+@pytest.mark.parametrize("name", ["api", "dispatcher", "actors", "agents", "janitor", "orchestrator"])
 def test_each_answers_prometheus_inside_and_not_outside(name: str) -> None:
     service = ours()[name]
     assert service["environment"]["WINDLASS_METRICS_PORT"] == 9100

@@ -240,7 +240,7 @@ def test_servers_and_services_go_before_workers(pod: Pod) -> None:
     """Postgres waited for room behind workers that could do nothing without it."""
     if pod.owner["kind"] == "StatefulSet":
         expected = "windlass-servers"
-    elif pod.owner["kind"] == "Job" or pod.name in {"api", "dispatcher", "janitor"}:
+    elif pod.owner["kind"] == "Job" or pod.name in {"api", "dispatcher", "janitor", "orchestrator"}:
         expected = "windlass-services"
     else:
         expected = None

@@ -320,6 +320,15 @@ def parts() -> tuple[Alert, ...]:
             "tasks themselves are as they should be; the janitor tries again.",
         ),
         Alert(
+            "WindlassOutboxBehind",
+            TICKET,
+            "max by (feature) (windlass_outbox_oldest_seconds) > 60",
+            "5m",
+            "The feature {{ $labels.feature }} does not handle the moves of tasks",
+            "The oldest move has waited for {{ $value | humanizeDuration }}: no orchestrator runs, or the feature "
+            "fails. Tasks are not affected, and no move is lost.",
+        ),
+        Alert(
             "WindlassDatabaseAway",
             PAGE,
             "max(windlass_database_answers) == 0",

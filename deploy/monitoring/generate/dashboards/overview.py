@@ -68,6 +68,15 @@ def wrong() -> list[Panel]:
             steps=[(1, RED)],
         ),
         stat(
+            "Oldest move in the outbox",
+            "Good: below a second. More: no orchestrator runs, or a feature fails; see the runbook of "
+            "WindlassOutboxBehind.",
+            "max(windlass_outbox_oldest_seconds)",
+            unit="s",
+            decimals=0,
+            steps=[(10, YELLOW), (60, RED)],
+        ),
+        stat(
             "Janitor's last look",
             "Good: below half a minute. It takes back the tasks of dead workers; silent, those stay `running`.",
             'time() - max(windlass_janitor_last_success_timestamp_seconds{duty="stale"})',
@@ -334,6 +343,19 @@ def webhooks() -> list[Panel]:
 
 def memory() -> list[Panel]:
     return [
+        graph(
+            "Moves that features have yet to handle",
+            "By feature. Good: near 0. More: no orchestrator runs, or the feature fails; see the runbook of "
+            "WindlassOutboxBehind.",
+            Query("max by (feature) (windlass_outbox_rows)", "{{feature}}"),
+        ),
+        graph(
+            "Moves handled by features",
+            "Each second. Good: no `failed`. A failed subject is tried again later.",
+            Query(per_second("windlass_outbox_handled_total", "feature"), "{{feature}} handled"),
+            Query(per_second("windlass_outbox_failed_total", "feature"), "{{feature}} failed"),
+            unit=a_second("moves"),
+        ),
         graph(
             "Embedding jobs",
             "Up to 64 events each. Good: none failed, and what waits goes down again. Failed ones stay until somebody "
