@@ -15,7 +15,7 @@ INTRODUCTIONS = {
     "Memory": "What is asked of it; what it has yet to do is among everything.",
     "Outbox": "Counted by the process that handled the rows: sum them over all instances.",
     "Webhooks": "Counted by the worker that made the try.",
-    "Schedules": "Counted by the janitor that decides about a due time: sum them over all instances.",
+    "Schedules": "Counted by the process that decides about a due time: sum them over all instances.",
     "The services": "How each process is.",
     "Everything": "Read from Postgres when an api is asked, so that every api says the same: take the `max` over them. "
     "While Postgres does not answer only the first of these is there: an old figure would look like a new one.",

@@ -1,6 +1,7 @@
 """Who is concerned by what becomes of a task: bits that are written at its submit, and say whom its moves are told."""
 
 from enum import IntFlag
+from types import MappingProxyType
 
 
 class Concern(IntFlag):
@@ -24,9 +25,12 @@ class Concern(IntFlag):
         return self.name.lower()
 
 
-SUBSCRIBERS = Concern.MEMORY
+SUBSCRIBERS = Concern.MEMORY | Concern.SCHEDULE
 """Features that handle moves from the outbox (`shared/features`). Every other concern has a teller
 (`shared/store/tellers.py`); a test checks that each has exactly one of the two."""
+
+SUBJECTS = MappingProxyType({Concern.SCHEDULE: "schedule_id"})
+"""The column of a task that names a feature's subject, where that is not the task itself."""
 
 LEVEL_OF_A_KEY = 1
 """Functions of this level and above know what a task's concurrency key asks of its moves."""

@@ -12,6 +12,7 @@ import msgspec
 from windlass.shared import db
 from windlass.shared.db import Database
 from windlass.shared.errors import words_of
+from windlass.shared.features.schedules import changing
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
@@ -20,7 +21,6 @@ from windlass.shared.store.access import audit
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import restoring
 from windlass.shared.store.projects import looking_after
-from windlass.shared.store.schedules import changing
 from windlass.shared.store.workflows import controlling
 
 log = logging.getLogger("after-restore")

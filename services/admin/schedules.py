@@ -9,19 +9,20 @@ from pydantic import ValidationError
 from windlass.services.admin.loading import Found
 from windlass.shared.actors.new_task import NewTask
 from windlass.shared.db import Database
+from windlass.shared.features.schedules import changing
 from windlass.shared.schedules.definition import Definition
 from windlass.shared.schedules.targets import is_the_same
 from windlass.shared.schedules.words import SYSTEM, Kind
 from windlass.shared.settings import Settings
 from windlass.shared.store.operating import registry
-from windlass.shared.store.schedules import changing, reading
-from windlass.shared.store.schedules.changing import NewSchedule
+from windlass.shared.store.schedules import reading
 from windlass.shared.store.schedules.reading import Read
 from windlass.shared.submission.known import Actors, built_in_actors, known_actors, known_without_a_row
 from windlass.shared.submission.refusal import Refused
 from windlass.shared.submission.rules import submission_of
 from windlass.shared.submission.scheduled import (
     NOT_OF_A_SCHEDULE,
+    NewSchedule,
     new_schedule,
     start_of_task,
     start_of_workflow,

@@ -65,6 +65,7 @@ def create_app(settings: Settings) -> Litestar:
         pool = await db.open_pool(settings, "api", most=8)
         lists = await db.open_reading_pool(settings, "api", most=2)
         features = await db.open_feature_pool(settings, "api", most=2)
+        app.state.features = features
         keyring = Keyring(pool)
         actors = Registry(settings, pool)
         channels = {keys.CHANNEL: keyring.forget, registry.CHANNEL: actors.heard}

@@ -4,7 +4,6 @@ import asyncio
 import math
 import time
 from collections.abc import Callable
-from uuid import UUID
 
 from windlass.services.janitor.duties import dependents
 from windlass.services.janitor.premises import Premises
@@ -13,7 +12,7 @@ from windlass.services.janitor.table import Duty, duty_named
 from windlass.services.janitor.wall import Outcome, perform
 from windlass.shared import db
 from windlass.shared.process.lifetime import until_set
-from windlass.shared.store import memory, projects, schedules, webhooks
+from windlass.shared.store import memory, projects, webhooks
 from windlass.shared.store.flow_control import keys
 from windlass.shared.store.tasks import bulk
 from windlass.shared.store.workflows import controlling
@@ -47,7 +46,6 @@ class Calls:
                 projects.CHANNEL: self._calling("projects"),
                 webhooks.CHANNEL: self._calling("endpoints"),
                 memory.CHANNEL: self._calling("memory"),
-                schedules.CHANNEL: self._schedules_called,
             },
             beat=self._settle,
         )
@@ -120,9 +118,3 @@ class Calls:
         if provider:
             self._premises.keys_called_by.add(provider)
         self.call("keys")
-
-    def _schedules_called(self, schedule_id: str) -> None:
-        if schedule_id == db.ANYTHING:
-            self._premises.next_schedule.missed_calls()
-        else:
-            self._premises.next_schedule.called(UUID(schedule_id))

@@ -11,7 +11,6 @@ from windlass.services.janitor.calls import Calls
 from windlass.services.janitor.duties.bulk import BulkRunner
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.rings import Rings, keep_ringing
-from windlass.services.janitor.schedules import keep_schedules
 from windlass.services.janitor.timer import Timer
 from windlass.shared import db
 from windlass.shared.metrics import serving
@@ -44,7 +43,6 @@ class Janitor:
             group.create_task(self._calls.run_bulk_jobs())
             group.create_task(self._calls.gather_memory())
             group.create_task(self._calls.look_after_indexes())
-            group.create_task(keep_schedules(self._premises))
             group.create_task(self._rings.answer())
             group.create_task(keep_ringing())
 

@@ -5,7 +5,6 @@ from datetime import datetime
 from uuid import UUID
 
 from windlass.services.janitor.duties.bulk import BulkRunner
-from windlass.services.janitor.next_due import NextDue
 from windlass.shared import db
 from windlass.shared.settings import Settings
 
@@ -26,8 +25,6 @@ class Premises:
     """The page of the blocked tasks that was looked through last."""
     keys_called_by: set[str] = field(default_factory=set)
     """Providers whose concurrency keys may have room, as somebody said who could not see to it."""
-    next_schedule: NextDue = field(default_factory=NextDue)
-    """When the next schedule is due, as far as anybody here knows, and which have been called for."""
     unaccounted: int = 0
     workflow_drift: int = 0
 

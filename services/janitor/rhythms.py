@@ -8,8 +8,6 @@ class Rhythm(StrEnum):
 
     LEASES = "leases"
     """The janitor's own timer, with or without RabbitMQ: when the earliest lease may have ended, and now and then."""
-    DUE = "due"
-    """When a schedule is due, or somebody calls for one, with or without RabbitMQ."""
     MINUTE = "minute"
     HOUR = "hour"
     """Periodiq rings, over RabbitMQ, for one janitor of all."""

@@ -13,7 +13,6 @@ from windlass.services.janitor.duties.memory import forget_questions, gather_mem
 from windlass.services.janitor.duties.projects import look_after_projects, recheck_projects
 from windlass.services.janitor.duties.rates import forget_expired_rates
 from windlass.services.janitor.duties.reconciler import count_unaccounted
-from windlass.services.janitor.duties.schedules import look_after_schedules, recheck_schedules
 from windlass.services.janitor.duties.stale import recover_stale
 from windlass.services.janitor.duties.statistics import keep_today, keep_yesterday
 from windlass.services.janitor.duties.submission_keys import forget_expired_keys
@@ -72,9 +71,7 @@ DUTIES = (
     Duty("bulk", Rhythm.CALL, lambda at: at.bulk_runner.do_a_round()),
     Duty("memory", Rhythm.CALL, lambda at: gather_memory(at.pool, at.settings)),
     Duty("vector_indexes", Rhythm.CALL, lambda at: look_after_indexes(at.pool, at.settings)),
-    Duty("schedules", Rhythm.DUE, lambda at: look_after_schedules(at.pool, at.next_schedule)),
     Duty("blocked", Rhythm.MINUTE, blocked),
-    Duty("schedules_check", Rhythm.MINUTE, lambda at: recheck_schedules(at.pool)),
     Duty("projects_check", Rhythm.MINUTE, lambda at: recheck_projects(at.pool)),
     Duty("endpoints_check", Rhythm.MINUTE, lambda at: recheck_endpoints(at.pool, at.settings)),
     Duty("workers", Rhythm.MINUTE, lambda at: lose_silent_workers(at.pool, at.settings)),

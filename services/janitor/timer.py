@@ -75,7 +75,6 @@ class Timer:
                 if isinstance(outcome.error, db.AWAY_OR_BUSY):
                     raise outcome.error
             look = await look_around(at)
-        at.next_schedule.in_seconds(look.schedule_seconds)
         next_expiry = look.lease_seconds
         # An outage that falls between two looks must be too short to cost anybody a lease.
         longest = min(at.settings.safety_poll_seconds, at.settings.lease_seconds / 2)

@@ -1,13 +1,15 @@
-"""The orchestrator's process: relays outbox rows to the features. It needs Postgres and nothing else."""
+"""The orchestrator's process: relays outbox rows to the features, and fires schedules. It needs Postgres only."""
 
 import asyncio
 import logging
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 
 import uvloop
 
+from windlass.services.orchestrator.firing import Firing
 from windlass.services.orchestrator.relay import Relay
 from windlass.shared import db
 from windlass.shared.features.registry import FEATURES
@@ -17,7 +19,7 @@ from windlass.shared.process.lifetime import until_told_to_stop
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
 from windlass.shared.settings.loading import settings_or_exit
-from windlass.shared.store import outbox
+from windlass.shared.store import outbox, schedules
 from windlass.shared.store.operating import reports
 
 log = logging.getLogger("orchestrator")
@@ -29,15 +31,21 @@ class Orchestrator:
         self._settings = settings
         self._pool = pool
         self._relay = Relay(pool, FEATURES)
+        self._firing = Firing(pool)
         self._pulse = Pulse(settings)
 
     async def run(self) -> None:
-        listener = db.Listener(self._settings, "orchestrator", {outbox.CHANNEL: self._relay.wake})
+        channels: dict[str, Callable[[str], None]] = {
+            outbox.CHANNEL: self._relay.wake,
+            schedules.CHANNEL: self._firing.wake,
+        }
+        listener = db.Listener(self._settings, "orchestrator", channels)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._pulse.run())
             group.create_task(self._report())
             group.create_task(listener.run())
             group.create_task(self._relay.run())
+            group.create_task(self._firing.run())
 
     async def _report(self) -> None:
         """Reports to `/health`. The process is ready once Postgres has taken a report."""
@@ -49,7 +57,7 @@ class Orchestrator:
 
 
 async def serve(settings: Settings) -> None:
-    pool = await db.open_feature_pool(settings, "orchestrator", most=5)
+    pool = await db.open_feature_pool(settings, "orchestrator", most=7)
     orchestrator = Orchestrator(settings, pool)
     await until_told_to_stop(orchestrator.run())
     with suppress(*db.AWAY_OR_BUSY):

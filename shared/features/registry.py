@@ -2,5 +2,6 @@
 
 from windlass.shared.features.feature import Feature
 from windlass.shared.features.memory.subscriber import MEMORY
+from windlass.shared.features.schedules.subscriber import SCHEDULES
 
-FEATURES: tuple[Feature, ...] = (MEMORY,)
+FEATURES: tuple[Feature, ...] = (MEMORY, SCHEDULES)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Boolean, CheckConstraint, Column, Index, text
+from sqlalchemy import CheckConstraint, Column, Index, text
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlmodel import Field, SQLModel
 
@@ -15,7 +15,7 @@ from windlass.shared.sql_fragments import words
 
 
 class Schedule(SQLModel, table=True):
-    """What is started when. It is moved by the functions in `shared/store/sql`, under this row's lock."""
+    """What is started when. `shared/features/schedules` changes it, under this row's lock."""
 
     __tablename__ = "schedules"
     __table_args__ = (
@@ -116,12 +116,9 @@ class ScheduleEvent(SQLModel, table=True):
     """One row of a schedule's history; `seq` is gap-free per schedule."""
 
     __tablename__ = "schedule_events"
-    __table_args__ = (Index("schedule_events_unsaid", "schedule_id", "seq", postgresql_where=text("NOT said")),)
 
     schedule_id: UUID = identity(primary=True)
     seq: int = Field(primary_key=True)
     type: str
     at: datetime = moment(optional=False)
     data: dict[str, Any] = document(optional=False)
-    said: bool = Field(sa_column=Column(Boolean, nullable=False, server_default=text("false")))
-    """A janitor has written it to its log and counted it."""

@@ -13,7 +13,7 @@ from windlass.shared.schedules.times import Rule
 from windlass.shared.schedules.words import CatchUp
 
 ON_TIME_SECONDS = 60.0
-"""So late is not late: a janitor that was started anew, or busy, has not missed anything."""
+"""Up to this late is on time: an orchestrator that was restarted, or was busy, has not missed anything."""
 
 MOST_ROWS = 1000
 """Of one gap; what was missed before those is told in one row."""

@@ -303,7 +303,6 @@ COLUMNS: dict[str, dict[str, str]] = {
         "type": "varchar",
         "at": "timestamp with time zone",
         "data": "jsonb",
-        "said": "boolean",
     },
     "schedule_runs": {
         "schedule_id": "uuid",

@@ -14,6 +14,7 @@ from windlass.shared.concerns import (
     LEVEL_OF_A_RUN,
     LEVEL_OF_A_WEBHOOK,
     LOCKS_A_SUBJECT,
+    SUBJECTS,
     SUBSCRIBERS,
     Concern,
 )
@@ -89,8 +90,9 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     concerns are a workflow's and no other's, which may be told of many at once. `:all_concerns_of(m)` are the concerns
     of a task that has just come into a state, with those who have subscribed to what becomes of tasks, and
     `:silent_actors` those whose tasks tell nobody. `:subscribers` lists the features that handle moves from the outbox
-    with their bits, and `:outbox_bits` is all of these bits. `:queue_sources_of_start`, `:run_target_of_lose` and
-    `:item_sources_of_skip` are the same for the states of projects.
+    with their bits, `:outbox_bits` is all of these bits, and `:subject_of(f.feature, m)` the subject of one of them.
+    `:queue_sources_of_start`, `:run_target_of_lose` and `:item_sources_of_skip` are the same for the states of
+    projects.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
     `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
@@ -133,6 +135,16 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     statement = statement.replace(":hears_of_submits", str(int(HEARS_OF_SUBMITS)))
     subscribers = "VALUES " + ", ".join(f"('{each.word}', {each.value})" for each in SUBSCRIBERS)
     statement = statement.replace(":subscribers", subscribers).replace(":outbox_bits", str(int(SUBSCRIBERS)))
+    statement = re.sub(r":subject_of\(([\w.]+), (\w+)\)", lambda match: subject_of(*match.groups()), statement)
     statement = statement.replace(":tellers", telling(tellers)).replace(":telling_of_one", telling_of_one(tellers))
     statement = statement.replace(":told", told(tellers))
     return re.sub(r":target_of_(\w+)", target, re.sub(r":sources_of_(\w+)", sources, statement))
+
+
+def subject_of(feature: str, move: str) -> str:
+    """The task itself, or the id that its row names."""
+    named = " ".join(
+        f"WHEN '{each.word}' THEN (SELECT t.{column}::uuid FROM tasks t WHERE t.task_id = {move}.task_id)"  # noqa: S608
+        for each, column in SUBJECTS.items()
+    )
+    return f"CASE {feature} {named} ELSE {move}.task_id END"

@@ -73,8 +73,8 @@ LOCK_ORDER = (
     Lock(
         "schedules",
         "by id",
-        "whoever changes one, decides about a due time, or looks what has become of what it started; a janitor skips "
-        "what is locked; who ends a task, a workflow or a project locks none, and calls the janitor",
+        "every change, every decision about a due time, and the handling of ends of what it started; an orchestrator "
+        "that fires skips what is locked; ends of tasks, workflows and projects lock none and write to the outbox",
         "schedules",
         key="schedule_id",
     ),
@@ -197,7 +197,7 @@ LOCK_ORDER = (
     Lock(
         "histories of schedules",
         "none",
-        "appended under the schedule's lock; whoever writes them to a log skips",
+        "appended under the schedule's lock",
         "schedule_events",
         key="seq",
     ),

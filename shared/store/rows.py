@@ -424,7 +424,6 @@ class ScheduleEventRow(Record):
     type: str
     at: datetime
     data: dict[str, Any]
-    said: bool
 
 
 class ScheduleRunRow(Record):

@@ -13,7 +13,6 @@ TELLERS: Tellers = MappingProxyType(
         Concern.RUN: "tell_run",
         Concern.WORKFLOW: "tell_workflow",
         Concern.WEBHOOK: "tell_webhook",
-        Concern.SCHEDULE: "tell_schedule",
         Concern.KEY: "tell_key",
         Concern.DELIVERY: "tell_delivery",
     }

@@ -8,7 +8,6 @@ from windlass.shared.concerns import Concern
 from windlass.shared.db import as_json
 from windlass.shared.schedules.definition import Definition
 from windlass.shared.scrubbing import withhold
-from windlass.shared.store.schedules.changing import NewSchedule
 from windlass.shared.store.tasks import Submission
 from windlass.shared.submission.workflows import Wanted
 
@@ -22,6 +21,25 @@ NOT_OF_A_SCHEDULE = {
     "user_id": "what a schedule starts is its owner's",
 }
 PER_START = ("task_id", "traceparent", "reach", "dedupe_ttl_seconds", "request_id")
+
+
+class NewSchedule(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule as its author wants it, checked."""
+
+    user_id: str
+    name: str
+    cron: str | None
+    every_seconds: int | None
+    timezone: str
+    target: dict[str, Any]
+    kind: str
+    prepared: dict[str, Any]
+    overlap: str
+    catch_up: str
+    catch_up_window_seconds: float
+    jitter_seconds: float
+    pause_after_failures: int | None
+    declared_by: str | None = None
 
 
 def start_of_task(submission: Submission, owner: str) -> dict[str, Any]:

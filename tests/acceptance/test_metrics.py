@@ -113,7 +113,7 @@ def test_what_happens_is_counted_once_and_every_metric_is_said(watched: Watched)
     a_webhook_is_tried_and_memory_asked(client)
     watched.wait_for("windlass_webhook_tries_total", 1, outcome="forbidden")
     begun = {"kind": "task", "outcome": "started"}
-    wait_until("it was due", lambda: watched.said("janitor").total("windlass_schedule_runs_total", **begun) >= 1)
+    wait_until("it was due", lambda: watched.said("orchestrator").total("windlass_schedule_runs_total", **begun) >= 1)
     client.http.get("/nowhere")
     ended = {"actor": "probe", "provider": "sturdy", "outcome": "completed", "fault": "none"}
     watched.wait_for("windlass_tasks_finished_total", 4, **ended)

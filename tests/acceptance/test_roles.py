@@ -25,13 +25,13 @@ from tests.support.installation import NOBODY, Client, Windlass
 from tests.support.operations import OPERATIONS, expected
 from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import Servers
+from windlass.shared.features.schedules import changing
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
 from windlass.shared.store import projects, tasks, webhooks
 from windlass.shared.store.memory import models
 from windlass.shared.store.operating import workers
 from windlass.shared.store.projects import NewProject
-from windlass.shared.store.schedules import changing
 from windlass.shared.store.tasks import Claim, Claimed, Ending
 
 ROLES = ("nobody", "user", "viewer", "admin")

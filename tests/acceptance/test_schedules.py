@@ -1,4 +1,4 @@
-"""Schedules over REST, by the clients, by the command line and as their page says, and janitors that are killed."""
+"""Schedules over REST, by the clients, by the command line and as their page says; orchestrators that are killed."""
 
 import asyncio
 import os
@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 
@@ -21,6 +22,7 @@ from tests.acceptance.test_projects import typed_by_hand
 from tests.support.command_line import Run, run
 from tests.support.installation import KEY, NOBODY, Client, Windlass
 from tests.support.pages import lines_typed, page
+from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import Servers
 from tests.support.up import WINDLASS
 from tests.support.waiting import wait_until
@@ -299,11 +301,11 @@ def test_the_page_does_what_it_says(
     assert capsys.readouterr().out.splitlines()[-1] == "At 02:30 every weekday (Europe/Berlin)"
 
 
-def test_janitors_killed_and_frozen_while_times_come_due_double_nothing_and_leave_nothing_out(
+def test_orchestrators_killed_and_frozen_while_times_come_due_double_nothing_and_leave_nothing_out(
     windlass: Windlass, client: Client
 ) -> None:
-    """Two more janitors; one is frozen and one killed as soon as the first due time has come."""
-    others = [windlass.start("janitor") for _ in range(2)]
+    """Two more orchestrators; one is frozen and one killed as soon as the first due time has come."""
+    others = [windlass.start("orchestrator") for _ in range(2)]
     names = [f"often {number}" for number in range(5)]
     for name in names:
         make(client, name, cron=None, every_seconds=10, overlap="allow", catch_up="all")
@@ -320,3 +322,72 @@ def test_janitors_killed_and_frozen_while_times_come_due_double_nothing_and_leav
         assert {after - before for before, after in pairwise(times)} == {timedelta(seconds=10)}
         begun = [each["task_id"] for each in told if each["outcome"] == "started"]
         assert len(set(begun)) == len(begun) == len(told)
+
+
+@pytest.fixture
+def without_orchestrator(windlass: Windlass) -> Iterator[None]:
+    windlass.orchestrator.kill()
+    windlass.orchestrator.wait()
+    yield
+    windlass.orchestrator = windlass.start("orchestrator")
+
+
+@pytest.mark.usefixtures("without_orchestrator")
+def test_a_trigger_and_a_read_need_no_orchestrator(client: Client) -> None:
+    make(client, "alone", overlap="queue-one")
+    run = call(client, "POST", "/alone/trigger", status=202)
+    assert run["outcome"] == "started"
+    wait_until("its task's end", lambda: client.get(run["task_id"])["status"] == "completed")
+    assert ended_as(client, "alone") == "completed"
+    payload = {"fail_times": 1, "error_type": "ServiceUnavailable"}
+    bad = {"task": {"actor": "probe", "payload": payload, "max_retries": 0}}
+    make(client, "failing", target=bad, pause_after_failures=1)
+    run = call(client, "POST", "/failing/trigger", status=202)
+    wait_until("its task's end", lambda: client.get(run["task_id"])["status"] == "dead")
+    seen = call(client, "GET", "/failing")
+    assert (seen["failures"], seen["state"], seen["pause_reason"]) == (1, "paused", "failures")
+
+
+DUE_NOW = """
+UPDATE schedules SET
+    anchor_at = anchor_at - interval '1 hour', last_due_at = last_due_at - interval '1 hour',
+    next_due_at = next_due_at - interval '1 hour', next_at = next_at - interval '1 hour'
+WHERE name = 'killed'
+"""
+IS_WAITING = """
+SELECT 1 FROM pg_stat_activity
+WHERE datname = current_database() AND application_name LIKE 'windlass-orchestrator%' AND wait_event_type = 'Lock'
+"""
+MADE = "SELECT count(*) FROM tasks WHERE payload ->> 'seconds' = '0.0123'"
+
+
+@pytest.mark.usefixtures("without_orchestrator")
+def test_an_orchestrator_killed_between_start_and_commit_has_started_nothing(
+    windlass: Windlass, client: Client
+) -> None:
+    url = windlass.environment["WINDLASS_DATABASE_URL"]
+    target = {"task": {"actor": "probe", "payload": {"seconds": 0.0123}}}
+    make(client, "killed", cron=None, every_seconds=3600, target=target)
+
+    async def kill_in_the_middle() -> None:
+        connection = await asyncpg.connect(url)
+        try:
+            async with connection.transaction():
+                # The start comes before the row of the due time.
+                await connection.execute("LOCK TABLE schedule_runs IN SHARE ROW EXCLUSIVE MODE")
+                orchestrator = await asyncio.to_thread(windlass.start, "orchestrator")
+                await asyncio.to_thread(wait_until, "it waits for the row", lambda: ask(url, IS_WAITING), every=0.005)
+                orchestrator.kill()
+                orchestrator.wait()
+        finally:
+            await connection.close()
+
+    ask(url, DUE_NOW)
+    asyncio.run(kill_in_the_middle())
+    wait_until("its transaction is over", lambda: not ask(url, IS_WAITING))
+    assert (runs(client, "killed"), ask(url, MADE)[0][0]) == ([], 0)
+    orchestrator = windlass.start("orchestrator")
+    wait_until("another one starts it", lambda: runs(client, "killed"))
+    assert [each["outcome"] for each in runs(client, "killed")] == ["started"]
+    assert ask(url, MADE)[0][0] == 1
+    orchestrator.kill()

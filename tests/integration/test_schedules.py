@@ -4,15 +4,18 @@ import asyncio
 from datetime import timedelta
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from tests.support.engine.projects import Project
 from tests.support.engine.schedules import HOUR, NOON, Schedule, a_key_for, a_task, a_workflow, look, started, wanted
 from tests.support.engine.store import A_FAILURE, Engine, on_the_engine
+from windlass.shared.features.handling import handle_pending
+from windlass.shared.features.schedules import changing, firing
+from windlass.shared.features.schedules.subscriber import SCHEDULES
 from windlass.shared.schedules.words import Cause, Overlap
+from windlass.shared.store import outbox
 from windlass.shared.store.access import keys
-from windlass.shared.store.schedules import changing, firing, reading
+from windlass.shared.store.schedules import reading
 from windlass.shared.store.workflows import controlling
 from windlass.shared.store.workflows import reading as workflows
 
@@ -46,9 +49,9 @@ async def test_who_planned_before_somebody_else_was_quicker_writes_nothing(engin
     (seen,) = await firing.due_now(engine.pool, now=NOON + HOUR, at_most=10)
     late = firing.planned(seen)
     await schedule.after(HOUR)
-    assert await firing.fire(engine.pool, [late], NOON + HOUR) == []
+    assert await firing.fire(engine.pool, late) == []
     await schedule.after(HOUR)
-    assert await firing.fire(engine.pool, [late], NOON + 2 * HOUR) == []
+    assert await firing.fire(engine.pool, late) == []
     assert await started(engine) == 2
 
 
@@ -65,14 +68,14 @@ async def test_the_row_is_the_fence_even_where_the_schedule_forgot(engine: Engin
 
 @on_the_engine
 async def test_who_dies_in_the_middle_leaves_nothing_half_done(engine: Engine) -> None:
-    """The call is one transaction: the connection is cut while somebody else holds it up, and the next one does it."""
+    """It is one transaction: the connection is cut while somebody else holds it up, and the next one does it."""
     schedule = await Schedule.made(engine)
     (seen,) = await firing.due_now(engine.pool, now=NOON + HOUR, at_most=10)
     async with engine.pool.acquire() as holder, holder.transaction():
         await holder.execute("LOCK TABLE schedule_runs IN EXCLUSIVE MODE")
         async with engine.pool.acquire() as dying:
             pid = await dying.fetchval("SELECT pg_backend_pid()")
-            call = asyncio.ensure_future(firing.fire(dying, [firing.planned(seen)], NOON + HOUR))
+            call = asyncio.ensure_future(firing.fire(dying, firing.planned(seen)))
             await engine.until_waiting(1)
             await holder.fetchval("SELECT pg_terminate_backend($1)", pid)
             with pytest.raises(Exception, match=r"terminat|closed"):
@@ -243,7 +246,7 @@ async def test_what_cannot_be_started_is_refused_with_its_reason_and_the_next_ti
     assert outcome == "refused"
     assert "priority" in str(reason)
     assert (await schedule.row()).next_at == NOON + 2 * HOUR
-    assert await healthy.told() == [(1, "started", None)], "in one call with the other"
+    assert await healthy.told() == [(1, "started", None)]
 
 
 @on_the_engine
@@ -280,6 +283,7 @@ async def test_an_owner_without_a_key_starts_nothing(engine: Engine) -> None:
     assert (row.state, row.pause_reason) == ("paused", "owner-has-no-key")
     other = await changing.create(engine.pool, wanted("other"), now=NOON)
     await keys.revoke(engine.pool, "ann")
+    await handle_pending(engine.pool, SCHEDULES, [other])
     halted = await reading.get(engine.pool, other)
     assert halted is not None
     assert halted.pause_reason == "owner-has-no-key"
@@ -292,7 +296,7 @@ async def test_an_edit_between_due_and_fire_leaves_neither_a_gap_nor_a_double(en
     (seen,) = await firing.due_now(engine.pool, now=schedule.now, at_most=10)
     late = firing.planned(seen)
     await schedule.change(cron="30 * * * *", overlap="allow")
-    assert await firing.fire(engine.pool, [late], schedule.now) == [], "what was planned for the former is void"
+    assert await firing.fire(engine.pool, late) == [], "what was planned for the former is void"
     assert await started(engine) == 1, "what was due is due"
     await schedule.after(HOUR)
     times = [each.due_at - NOON for each in await schedule.runs()]
@@ -386,18 +390,6 @@ async def test_a_name_is_one_schedule_of_its_owner_until_it_is_deleted(engine: E
 
 
 @on_the_engine
-async def test_two_hundred_due_at_once_are_started_in_a_few_calls(engine: Engine) -> None:
-    for number in range(200):
-        await Schedule.made(engine, f"number {number}")
-    rows = await firing.due_now(engine.pool, now=NOON + HOUR, at_most=500)
-    calls = list(firing.batches(rows))
-    assert len(calls) == 200 / firing.AT_ONCE
-    decided = await look(engine, NOON + HOUR)
-    assert [each.outcome for each in decided] == ["started"] * 200
-    assert await started(engine) == 200
-
-
-@on_the_engine
 async def test_after_a_restore_what_was_due_since_the_backup_is_not_started(engine: Engine) -> None:
     now = await reading.now(engine.pool)
     schedule = await Schedule.made(
@@ -410,28 +402,30 @@ async def test_after_a_restore_what_was_due_since_the_backup_is_not_started(engi
 
 
 @on_the_engine
-async def test_who_is_not_called_is_found_all_the_same(engine: Engine) -> None:
-    schedule = await Schedule.made(engine)
-    await schedule.after(HOUR)
-    assert await firing.unsettled(engine.pool) == []
-    await schedule.finish()
-    assert await firing.unsettled(engine.pool) == [schedule.schedule_id]
-    await schedule.settle()
-    assert await firing.unsettled(engine.pool) == []
+async def test_ends_of_tasks_workflows_and_projects_reach_the_schedule_through_the_outbox(engine: Engine) -> None:
+    project = await Project.made(engine, "one")
+    of_project = {"project_id": str(project.project_id), "mode": "single"}
+    task = await Schedule.made(engine, "task")
+    workflow = await Schedule.made(engine, "workflow", kind="workflow", prepared=a_workflow())
+    queue = await Schedule.made(engine, "project", kind="project", prepared=of_project)
+    await look(engine, NOON + HOUR)
+    assert await pending(engine) == set()
+    await task.finish()
+    assert await pending(engine) == {task.schedule_id}
+    workflow_id = (await workflow.last()).workflow_id
+    assert workflow_id is not None
+    await controlling.cancel(engine.pool, workflow_id)
+    await project.finish()
+    schedules = {task.schedule_id, workflow.schedule_id, queue.schedule_id}
+    assert await pending(engine) == schedules
+    for schedule_id in schedules:
+        await handle_pending(engine.pool, SCHEDULES, [schedule_id])
+    ends = [(await schedule.last()).ended_as for schedule in (task, workflow, queue)]
+    assert ends == ["completed", "cancelled", "finished"]
+    assert await pending(engine) == set()
 
 
-@on_the_engine
-async def test_the_end_of_what_it_started_calls_the_janitor(engine: Engine) -> None:
-    called: list[UUID] = []
-    schedule = await Schedule.made(engine)
-    await schedule.after(HOUR)
-    connection = await asyncpg.connect(engine.database_url)
-    try:
-        await connection.add_listener("windlass_schedules", lambda *said: called.append(UUID(said[3])))
-        await schedule.finish()
-        async with asyncio.timeout(60):
-            while not called:
-                await connection.fetchval("SELECT 1")
-    finally:
-        await connection.close()
-    assert called == [schedule.schedule_id]
+async def pending(engine: Engine) -> set[UUID]:
+    """The schedules that have rows in the outbox."""
+    page = await outbox.walk(engine.pool, after=None, at_most=100, feature=SCHEDULES.name)
+    return {schedule_id for _, schedule_id in page.keys}

@@ -9,11 +9,12 @@ from tests.support.engine.schedules import HOUR, NOON, Schedule, a_task
 from tests.support.engine.store import A_FAILURE, Engine, on_the_engine
 from tests.support.engine.webhooks import Endpoint, ready
 from windlass.services.api.operators.cluster import ClusterMetrics
+from windlass.shared.features.schedules import changing, firing
 from windlass.shared.metrics.schedules import RUNS
 from windlass.shared.metrics.tasks import SUBMITTED
 from windlass.shared.schedules.words import Cause
 from windlass.shared.store.operating import cluster_state
-from windlass.shared.store.schedules import changing, firing, reading
+from windlass.shared.store.schedules import reading
 
 
 @on_the_engine

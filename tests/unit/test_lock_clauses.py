@@ -9,13 +9,14 @@ import pytest
 from windlass.shared.store import functions, locks
 
 STORE = Path(locks.__file__).parent
+FEATURES = STORE.parent / "features"
 CLAUSE = re.compile(r"FOR (?:NO KEY UPDATE|UPDATE|SHARE|KEY SHARE)( OF \w+)?( SKIP LOCKED)?")
 KEYS = {lock.table: lock.key for lock in locks.LOCK_ORDER if lock.table}
 
 
 def locking() -> Iterator[tuple[str, str, bool]]:
     """Where, the statement up to its clause, and whether it skips."""
-    for path in sorted({*functions.files(), *STORE.rglob("*.py")} - {Path(locks.__file__)}):
+    for path in sorted({*functions.files(), *STORE.rglob("*.py"), *FEATURES.rglob("*.py")} - {Path(locks.__file__)}):
         text = re.sub(r"--.*", "", path.read_text()) if path.suffix == ".sql" else path.read_text()
         for found in CLAUSE.finditer(text):
             line = text.count("\n", 0, found.start()) + 1

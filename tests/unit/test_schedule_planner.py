@@ -1,4 +1,4 @@
-"""The planner of schedules: every due time once, whatever the clock, the zone and the janitor do."""
+"""The planner of schedules: every due time once, whatever the clock, the zone and the orchestrator do."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

@@ -230,7 +230,7 @@ def schedules() -> tuple[Alert, ...]:
             f"{of_the_cluster('windlass_schedule_overdue_seconds')} > 60",
             "2m",
             "Nobody starts what is due by schedules",
-            "A due time is {{ $value | humanizeDuration }} late, and no janitor has decided about it. None is lost: "
+            "A due time is {{ $value | humanizeDuration }} late, and no orchestrator has decided it. None is lost: "
             "what is no later than its catch-up window is started yet.",
             view="/schedules",
         ),

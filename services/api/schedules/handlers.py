@@ -18,9 +18,10 @@ from windlass.services.api.schedules.looking_up import changeable_schedule, find
 from windlass.services.api.schedules.schemas import NewSchedule, ScheduleChange
 from windlass.services.api.schedules.writing import prepared
 from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.features.schedules import changing
 from windlass.shared.schedules.words import ScheduleState
 from windlass.shared.scrubbing import scrub
-from windlass.shared.store.schedules import changing, reading
+from windlass.shared.store.schedules import reading
 from windlass.shared.store.schedules.reading import Read
 
 Named = FromPath[str]
@@ -95,7 +96,7 @@ async def change_schedule(request: Asked, state: State, schedule: Named) -> dict
 async def delete_schedule(request: Asked, state: State, schedule: Named, reason: AskedReason = None) -> None:
     """It starts nothing any more, and its name is free; what it has started goes on."""
     row = await changeable_schedule(request, state, schedule, "delete", reason=reason, defines=True)
-    await changing.delete(state.pool, row.schedule_id)
+    await changing.delete(state.features, row.schedule_id)
 
 
 @post("/schedules/{schedule:str}/pause", status_code=200)
@@ -104,14 +105,14 @@ async def pause_schedule(request: Asked, state: State, schedule: Named) -> dict[
     reason = await read_reason(request)
     row = await changeable_schedule(request, state, schedule, "pause", reason=reason)
     note = None if reason is None else scrub(reason)
-    return still_there(await changing.pause(state.pool, row.schedule_id, note), schedule)
+    return still_there(await changing.pause(state.features, row.schedule_id, note), schedule)
 
 
 @post("/schedules/{schedule:str}/resume", status_code=200)
 async def resume_schedule(request: Asked, state: State, schedule: Named) -> dict[str, Any]:
     """It goes on from now; what was due meanwhile was missed, and has its rows. Again is fine."""
     row = await changeable_schedule(request, state, schedule, "resume", reason=await read_reason(request))
-    return still_there(await changing.resume(state.pool, row.schedule_id), schedule)
+    return still_there(await changing.resume(state.features, row.schedule_id), schedule)
 
 
 async def made(request: Asked, state: State, wanted: NewSchedule) -> Response[dict[str, Any]]:
@@ -119,7 +120,7 @@ async def made(request: Asked, state: State, wanted: NewSchedule) -> Response[di
     refuse_a_name_like_an_id(wanted.name)
     new = await prepared(wanted, wanted.name, owner=owner, caller=request.user, state=state)
     try:
-        schedule_id = await changing.create(state.pool, new)
+        schedule_id = await changing.create(state.features, new)
     except changing.NameTaken as error:
         raise name_taken(wanted.name) from error
     row = await reading.get(state.pool, schedule_id)
@@ -132,7 +133,7 @@ async def changed(request: Asked, state: State, row: Read, wanted: NewSchedule) 
     refuse_a_name_like_an_id(wanted.name)
     new = await prepared(wanted, wanted.name, owner=row.user_id, caller=request.user, state=state)
     try:
-        now = await changing.change(state.pool, row.schedule_id, new)
+        now = await changing.change(state.features, row.schedule_id, new)
     except changing.NameTaken as error:
         raise name_taken(wanted.name) from error
     if now is None:

@@ -9,6 +9,7 @@ from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_writer
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.features.schedules import firing
 from windlass.shared.store.schedules import reading
 from windlass.shared.store.schedules.reading import Read
 
@@ -30,7 +31,10 @@ async def find(state: State, caller: Caller, said: str) -> Read | None:
 
 
 async def visible_schedule(state: State, caller: Caller, said: str) -> Read:
+    """After everything that has happened to it until now."""
     row = await find(state, caller, said)
+    if row is not None and await firing.is_behind(state.pool, row):
+        row = await firing.caught_up(state.features, row)
     if row is None:
         raise Problem(404, "schedule-not-found", f"there is no schedule {said[:100]}")
     return row

@@ -18,11 +18,12 @@ from windlass.services.api.schedules.handlers import Named, checked
 from windlass.services.api.schedules.looking_up import changeable_schedule, visible_schedule
 from windlass.services.api.schedules.schemas import MOST_BACKFILLED, Backfill, Preview
 from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.features.schedules import firing
 from windlass.shared.schedules.planner import backfilled
 from windlass.shared.schedules.times import Rule, in_words
 from windlass.shared.schedules.words import Cause, Outcome
 from windlass.shared.store.rows import ScheduleRunRow
-from windlass.shared.store.schedules import firing, reading
+from windlass.shared.store.schedules import reading
 from windlass.shared.store.schedules.reading import Read, rule_of
 
 
@@ -79,7 +80,7 @@ async def backfill_schedule(request: Asked, state: State, schedule: Named) -> di
 
 
 async def fired(state: State, row: Read, times: list[datetime], cause: Cause) -> list[ScheduleRunRow]:
-    if times and not await firing.fire_one(state.pool, row, times, cause):
+    if times and not await firing.fire_one(state.features, row, times, cause):
         raise Problem(409, "schedule-changed", "somebody has just changed it; look at it, and ask again")
     return await reading.some_runs(state.pool, row.schedule_id, times)
 

@@ -12,8 +12,13 @@ from windlass.services.api.workflows.submission import accept as accept_workflow
 from windlass.shared.schedules.definition import Definition
 from windlass.shared.schedules.words import Kind
 from windlass.shared.store import projects
-from windlass.shared.store.schedules.changing import NewSchedule
-from windlass.shared.submission.scheduled import NOT_OF_A_SCHEDULE, new_schedule, start_of_task, start_of_workflow
+from windlass.shared.submission.scheduled import (
+    NOT_OF_A_SCHEDULE,
+    NewSchedule,
+    new_schedule,
+    start_of_task,
+    start_of_workflow,
+)
 
 
 async def prepared(wanted: Definition, name: str, *, owner: str, caller: Caller, state: State) -> NewSchedule:

@@ -11,8 +11,6 @@ class Look(Record):
 
     lease_seconds: float | None
     """Until the earliest lease runs out of a task that we may take back."""
-    schedule_seconds: float | None
-    """Until the next schedule is due: however many there are, it is one probe of an index."""
     idle: list[str]
     """The duties that would find nothing."""
 
@@ -27,9 +25,6 @@ async def look(db: Database, *, for_duties: bool = True) -> Look:
         SELECT extract(epoch FROM (
                    SELECT min(lease_expires_at) FROM tasks WHERE status = 'running' AND level <= $1
                ) - clock_timestamp())::float AS lease_seconds,
-               extract(epoch FROM (
-                   SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL
-               ) - clock_timestamp())::float AS schedule_seconds,
                {idle} AS idle
         """,  # noqa: S608 - a name of our own
         functions.LEVEL,

@@ -1,4 +1,4 @@
-"""Schedules: one function per intent, each a single call that Postgres does whole."""
+"""Schedules as they are read. What changes them is in `shared/features/schedules`."""
 
 CHANNEL = "windlass_schedules"
-"""Called with a schedule's id when it has changed, or something that it started has ended."""
+"""Notified when a schedule was made or changed: another one may be due next."""

@@ -125,7 +125,11 @@ MUTATIONS = (
         "due-time-fired-twice",
         STARTED_WRONGLY,
         "a due time that has its row is started once more when it comes again",
-        FunctionChange("decide_run", "IF NOT FOUND THEN", "IF true THEN"),
+        SourceChange(
+            "windlass.shared.features.schedules.rules",
+            "    return cause != Cause.BACKFILL or is_summary or outcome not in MAY_BE_BACKFILLED\n",
+            "    return False\n",
+        ),
     ),
     Mutation(
         "end-not-remembered",
@@ -202,10 +206,10 @@ MUTATIONS = (
         "skipped-time-without-a-row",
         NO_ROW,
         "a due time at which the one before still ran leaves no trace",
-        FunctionChange(
-            "try_run",
-            "IF verdict.outcome = 'started' THEN",
-            "IF verdict.outcome = 'skipped' THEN RETURN; ELSIF verdict.outcome = 'started' THEN",
+        SourceChange(
+            "windlass.shared.features.schedules.turn",
+            "        else:\n            await runs.write_run(",
+            "        elif verdict.outcome != Outcome.SKIPPED:\n            await runs.write_run(",
         ),
     ),
     Mutation(

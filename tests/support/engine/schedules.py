@@ -11,11 +11,12 @@ from uuid_utils.compat import uuid7
 from tests.support.engine.store import Engine, a_submission
 from windlass.shared.concerns import LEVEL_OF_A_WORKFLOW, Concern
 from windlass.shared.db import as_json
+from windlass.shared.features.schedules import changing, firing
+from windlass.shared.features.schedules.reporting import Decision
 from windlass.shared.store.rows import ScheduleRunRow
-from windlass.shared.store.schedules import changing, firing, reading
-from windlass.shared.store.schedules.changing import NewSchedule
-from windlass.shared.store.schedules.firing import Decided, Settled
+from windlass.shared.store.schedules import reading
 from windlass.shared.store.schedules.reading import Read
+from windlass.shared.submission.scheduled import NewSchedule
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -84,8 +85,8 @@ class Schedule:
         assert row is not None
         return row
 
-    async def after(self, time: timedelta) -> list[Decided]:
-        """The clock goes on, or back, and a janitor looks."""
+    async def after(self, time: timedelta) -> list[Decision]:
+        """The clock goes on, or back, and an orchestrator looks."""
         self.now += time
         return await look(self.engine, self.now)
 
@@ -109,7 +110,7 @@ class Schedule:
     async def finish(self, transition: str = "complete", **fields: Any) -> None:
         await self.engine.finish(await self.engine.start(await self.task()), transition, **fields)
 
-    async def settle(self) -> list[Settled]:
+    async def settle(self) -> list[Decision]:
         return await firing.settle(self.engine.pool, self.schedule_id)
 
     async def change(self, **fields: Any) -> None:
@@ -128,12 +129,12 @@ class Schedule:
         return [row["type"] for row in rows]
 
 
-async def look(engine: Engine, now: datetime) -> list[Decided]:
-    """As a janitor does, at a time of the test's own."""
+async def look(engine: Engine, now: datetime) -> list[Decision]:
+    """As an orchestrator does, at a time of the test's own."""
     decided = []
     while rows := await firing.due_now(engine.pool, now=now, at_most=100):
-        for batch in firing.batches(rows):
-            decided += await firing.fire(engine.pool, [firing.planned(row) for row in batch], now)
+        for row in rows:
+            decided += await firing.fire(engine.pool, firing.planned(row))
     return decided
 
 

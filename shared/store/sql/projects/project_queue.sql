@@ -309,7 +309,7 @@ BEGIN
         stop_reason = reason, last_error = coalesce(failure, p.last_error)
     WHERE p.project_id = finished AND p.state IN :queue_sources_of_finish;
     PERFORM note_queue(finished, 'finish', before);
-    PERFORM call_for_schedules(last.schedule_id) FROM (
+    PERFORM write_event('schedule', last.schedule_id, 'finish') FROM (
         SELECT r.schedule_id FROM project_runs r WHERE r.project_id = finished ORDER BY r.run_id DESC LIMIT 1
     ) AS last WHERE last.schedule_id IS NOT NULL;
 END $$;

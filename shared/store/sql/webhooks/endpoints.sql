@@ -146,7 +146,9 @@ BEGIN
     UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, clock_timestamp()) WHERE k.key_id = id
     RETURNING k.user_id INTO owner;
     IF NOT FOUND THEN RETURN; END IF;
-    PERFORM halt_keyless(owner), disable_keyless(owner), pg_notify('windlass_keys', id);
+    PERFORM disable_keyless(owner), pg_notify('windlass_keys', id);
+    PERFORM write_event('schedule', s.schedule_id, 'revoke') FROM schedules s
+    WHERE s.user_id = owner AND s.state = 'active' AND s.deleted_at IS NULL AND NOT has_a_key(owner);
 END $$;
 
 -- After a key of this owner was revoked or has expired: without another key its endpoints are disabled, and without an

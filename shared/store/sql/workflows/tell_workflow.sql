@@ -208,8 +208,9 @@ BEGIN
                                   'cancelled', n.cancelled))
     FROM noted n;
     PERFORM tell_of_workflows(changed), pg_notify('windlass_workflows', '');
-    PERFORM call_for_schedules(w.schedule_id) FROM workflows w
-    WHERE w.workflow_id = ANY (changed) AND w.schedule_id IS NOT NULL;
+    PERFORM write_event('schedule', w.schedule_id, w.status) FROM workflows w
+    WHERE w.workflow_id = ANY (changed) AND w.schedule_id IS NOT NULL
+      AND w.status IN ('completed', 'failed', 'cancelled');
 END $$;
 
 -- Makes what waits of escalated workflows stand still: what has just come to wait, and, when they have just become so,

@@ -4,27 +4,31 @@ from datetime import timedelta
 
 from tests.support.engine.locks.moves.driven import at, move
 from tests.support.engine.locks.yard import Yard
+from windlass.shared.features.handling import handle_pending
+from windlass.shared.features.schedules import changing, firing
+from windlass.shared.features.schedules.subscriber import SCHEDULES
 from windlass.shared.schedules.words import Cause
-from windlass.shared.store.schedules import changing, firing
+from windlass.shared.store import outbox
 
 
 @move
 @at("schedules")
 async def fire_schedules(yard: Yard) -> None:
-    """All that is due, as a janitor does: at the latest time for which one of them waits."""
+    """All that is due, as an orchestrator does: at the latest time for which one of them waits."""
     now = await yard.pool.fetchval("SELECT max(next_at) FROM schedules")
     rows = [] if now is None else await firing.due_now(yard.pool, now=now, at_most=20)
-    for batch in firing.batches(rows):
-        await firing.fire(yard.pool, [firing.planned(row) for row in batch], now)
+    for row in rows:
+        await firing.fire(yard.pool, firing.planned(row))
 
 
 @move
 @at("schedules")
 async def settle_schedules(yard: Yard) -> None:
-    """Who is called, and who looks all the same."""
-    for schedule_id in {yard.schedule().schedule_id, *await firing.unsettled(yard.pool, at_most=3)}:
-        await firing.settle(yard.pool, schedule_id)
-    await firing.say_what_happened(yard.pool)
+    """As the orchestrator does for each subject, and the api before it answers."""
+    page = await outbox.walk(yard.pool, after=None, at_most=3, feature=SCHEDULES.name)
+    for _, schedule_id in page.keys:
+        await handle_pending(yard.pool, SCHEDULES, [schedule_id])
+    await firing.settle(yard.pool, yard.schedule().schedule_id)
 
 
 @move

@@ -1,0 +1,46 @@
+"""The operations of the engine, of workflows and of projects that a schedule uses."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from windlass.shared.db import Database, as_json
+from windlass.shared.features.schedules.runs import OpenRun
+from windlass.shared.store.functions import named
+
+
+async def store_task(db: Database, start: dict[str, Any]) -> str | None:
+    query = f"SELECT refusal FROM {named('store_tasks')}($1::text::jsonb)"  # noqa: S608 - a name of our own
+    refusal: str | None = await db.fetchval(query, as_json([start]))
+    return refusal
+
+
+async def store_workflow(db: Database, start: dict[str, Any]) -> None:
+    await db.execute(
+        f"SELECT {named('store_workflow')}($1, $2::text::jsonb, $3::text::jsonb, $4::text::jsonb)",
+        start["workflow"]["workflow_id"],
+        *(as_json(start[name]) for name in ("workflow", "nodes", "submissions")),
+    )
+
+
+async def start_project(db: Database, owner: str, start: dict[str, Any]) -> tuple[str | None, UUID | None]:
+    """Why it was not started, or else its run. A project of another user is left alone."""
+    project_id = UUID(start["project_id"])
+    is_theirs = "SELECT EXISTS (SELECT 1 FROM projects WHERE project_id = $1 AND ($2 = 'system' OR user_id = $2))"
+    if not await db.fetchval(is_theirs, project_id, owner):
+        return "project-not-found", None
+    query = f"SELECT refusal, run_id FROM {named('start_project')}($1, $2, NULL)"  # noqa: S608 - a name of our own
+    found = await db.fetchrow(query, project_id, start["mode"])
+    assert found is not None, "one row, whatever became of it"
+    return found["refusal"], None if found["refusal"] else found["run_id"]
+
+
+async def cancel(db: Database, runs: Sequence[OpenRun]) -> None:
+    """In the order of locks: projects, workflows, tasks."""
+    for project_id in sorted({run.project_id for run in runs if run.project_id is not None}):
+        await db.execute(f"SELECT {named('force_stop_project')}($1)", project_id)
+    for workflow_id in sorted(run.workflow_id for run in runs if run.workflow_id is not None):
+        await db.execute(f"SELECT 1 FROM {named('cancel_workflow')}($1)", workflow_id)  # noqa: S608
+    task_ids = sorted(run.task_id for run in runs if run.task_id is not None)
+    if task_ids:
+        await db.execute(f"SELECT 1 FROM {named('cancel_tasks')}($1, 'schedule')", task_ids)  # noqa: S608
