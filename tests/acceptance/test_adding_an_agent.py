@@ -128,5 +128,5 @@ def test_stdin_is_the_object_that_the_page_shows(client: Client) -> None:
 def test_the_environment_is_what_the_page_lists(client: Client) -> None:
     task = done_by(client, "environment", "Show.")
     names = {line.partition("=")[0] for line in task["result"]["stdout"].splitlines()}
-    (listed,) = re.findall(r"^Its environment is (.*?) and what `env`", PAGE, re.MULTILINE)
+    (listed,) = re.findall(r"^Its environment is (.*?) and the `env`", PAGE, re.MULTILINE)
     assert names - {"PWD"} == set(re.findall(r"`(\w+)`", listed)), "bubblewrap adds PWD"

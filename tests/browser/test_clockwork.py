@@ -92,7 +92,7 @@ def test_a_schedule_is_written_in_words_started_paused_and_resumed_and_a_viewer_
     skipped, started = read(house, f"{path}/runs")["items"]
     assert (started["outcome"], skipped["outcome"]) == ("started", "skipped")
     admin.presses("Pause")
-    admin.sees("Somebody paused it.")
+    admin.sees("It was paused.")
     assert read(house, path)["state"] == "paused"
     admin.finds_nothing_wrong()
     with Visitor.comes(chromium, house.windlass.url) as viewer:
@@ -104,7 +104,7 @@ def test_a_schedule_is_written_in_words_started_paused_and_resumed_and_a_viewer_
             assert set(offered) <= {"Search", "Save as CSV", "Copy"}, place
         assert viewer.calls("POST", f"/api/v1/{path}/resume", {}) == 403
     admin.presses("Resume")
-    admin.sees_no("Somebody paused it.")
+    admin.sees_no("It was paused.")
     strip.first.get_by_role("link").click()
     assert admin.task_id() == started["task_id"]
     house.client.cancel(started["task_id"])

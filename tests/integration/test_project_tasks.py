@@ -40,7 +40,7 @@ GIVEN: dict[str, Any] = {
 TRIED_BELOW = {"run_at", "approval"}
 OF_OTHERS = {
     "idempotency_key", "idempotency_ttl_seconds", "body_hash",
-    "workflow_key", "after_end", "depends_on_nodes",
+    "workflow_key", "after_end", "depends_on_nodes", "concurrency_parts",
     "webhook_owner", "new_webhook_id", "new_webhook_secret",
 }  # fmt: skip
 """What belongs to a request, to a workflow, or to an endpoint of the task's own."""

@@ -3,15 +3,17 @@
 
 CREATE FUNCTION key_of_element(template jsonb, number int, list jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    part  jsonb;
-    found jsonb;
-    parts jsonb := '[]';
+    most_bytes int := 10000000; -- more than any payload may have
+    part       jsonb;
+    found      jsonb;
+    parts      jsonb := '[]';
 BEGIN
     FOR part IN
         SELECT e.part FROM jsonb_array_elements(template -> 'concurrency_parts') WITH ORDINALITY AS e(part, place)
         ORDER BY e.place
     LOOP
-        found := resolved(part -> 'value', '', NULL, '[' || number || ']', NULL, 0, list);
+        SELECT r.value INTO found
+        FROM resolved(part -> 'value', '', NULL, '[' || number || ']', NULL, most_bytes, list, most_bytes) AS r;
         found := coalesce(pointed(found, part ->> 'path'), part -> 'default');
         IF found IS NULL OR found = 'null' THEN
             RETURN NULL;
