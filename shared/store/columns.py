@@ -303,6 +303,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "type": "varchar",
         "at": "timestamp with time zone",
         "data": "jsonb",
+        "said": "boolean",
     },
     "schedule_runs": {
         "schedule_id": "uuid",

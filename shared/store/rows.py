@@ -424,6 +424,7 @@ class ScheduleEventRow(Record):
     type: str
     at: datetime
     data: dict[str, Any]
+    said: bool
 
 
 class ScheduleRunRow(Record):
