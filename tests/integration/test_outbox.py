@@ -135,6 +135,30 @@ async def test_rows_of_a_restored_database_are_found(engine: Engine) -> None:
 
 
 @on_the_engine
+async def test_a_full_look_finds_rows_that_looks_for_new_ones_skip(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the database is replaced by an older one while processes run."""
+    monkeypatch.setattr(relay, "FULL_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(catching_up, "FULL_LOOK_SECONDS", 0.0)
+    await with_a_ledger(engine)
+    ledger, skipped = Ledger(), "UPDATE outbox SET xid = '3'"
+    catch_up = CatchUp(engine.pool, ledger.feature)
+    await catch_up()
+    async with relays(engine, ledger.feature):
+        await ledger.write(engine)
+        await all_handled(engine)
+        async with engine.pool.acquire() as connection, connection.transaction():
+            await connection.execute(WRITE, "test", uuid4(), 1, 1)
+            await connection.execute(skipped)
+        await all_handled(engine)
+    await ledger.write(engine, wakes=False)
+    await engine.sql(skipped)
+    await catch_up()
+    assert await pending(engine) == 0
+
+
+@on_the_engine
 async def test_a_failing_subject_backs_off_alone_and_its_newer_rows_wait_for_it(engine: Engine) -> None:
     await with_a_ledger(engine)
     ledger = Ledger(subjects_at_once=10)

@@ -26,6 +26,18 @@ THE_CLAIM = """    RETURN QUERY
     FROM claim_next(of_queues, places, tokens, aside, claimant, epoch, lease_seconds, locked.guarded) AS c;
 """
 
+BY_TRANSACTION = """o.xid >= $1::text::xid8 AND ($3::text IS NULL OR o.feature = $3) ORDER BY o.xid LIMIT $2
+        )
+        SELECT due.feature, due.subject, (SELECT count(*) FROM found) AS rows,
+               pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS line
+"""
+BY_HIGH_WATER_ID = """o.id > $1::text::bigint AND ($3::text IS NULL OR o.feature = $3) ORDER BY o.id LIMIT $2
+        )
+        SELECT due.feature, due.subject, (SELECT count(*) FROM found) AS rows,
+               greatest($1::text::bigint, (SELECT max(id) FROM found)) AS line
+"""
+
+OUTBOX = "tests/integration/test_outbox.py"
 PIPELINE = "tests/acceptance/test_pipeline.py::test_with_somebody_at_every_place"
 
 
@@ -193,6 +205,49 @@ def small_mutations() -> tuple[SmallMutation, ...]:
             ),
             "tests/integration/test_workflows.py"
             "::test_what_somebody_had_locked_at_the_escalation_is_not_claimed_and_held_a_little_later",
+        ),
+        SmallMutation(
+            "outbox-deleted-unhandled",
+            "the rows of the outbox are deleted, and no feature has handled them",
+            SourceChange(
+                "windlass.shared.features.handling", "            await feature.handle(connection, moves)\n", ""
+            ),
+            f"{OUTBOX}::test_two_orchestrators_handle_each_row_once_and_in_order",
+        ),
+        SmallMutation(
+            "outbox-handled-undeleted",
+            "a feature handles the rows of the outbox, and they are not deleted",
+            SourceChange(
+                "windlass.shared.features.handling",
+                "            await outbox.delete(connection, feature.name, locked, moves)\n",
+                "",
+            ),
+            f"{OUTBOX}::test_two_orchestrators_handle_each_row_once_and_in_order",
+        ),
+        SmallMutation(
+            "outbox-skips-by-high-water-id",
+            "a look for new rows of the outbox skips all rows up to the highest id of earlier looks",
+            SourceChange("windlass.shared.store.outbox", BY_TRANSACTION, BY_HIGH_WATER_ID),
+            f"{OUTBOX}::test_a_row_of_a_transaction_that_began_long_ago_is_found_at_once",
+        ),
+        SmallMutation(
+            "outbox-full-look-skips",
+            "a full look at the outbox skips rows of earlier transactions, as the look for new rows does",
+            SourceChange(
+                "windlass.shared.store.outbox",
+                "WHERE (o.feature, o.subject) > ($1, $2) AND",
+                "WHERE o.xid >= pg_snapshot_xmin(pg_current_snapshot()) AND (o.feature, o.subject) > ($1, $2) AND",
+            ),
+            f"{OUTBOX}::test_a_full_look_finds_rows_that_looks_for_new_ones_skip",
+        ),
+        SmallMutation(
+            "read-without-catching-up",
+            "a GET of agent events does not handle pending rows first",
+            SourceChange(
+                "windlass.services.api.memory.events", "    await state.catch_up_on_memory.before_read()\n", ""
+            ),
+            "tests/acceptance/test_orchestrator.py"
+            "::test_reads_are_up_to_date_while_no_orchestrator_runs_and_health_says_so",
         ),
     )
 
