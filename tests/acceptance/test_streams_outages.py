@@ -79,7 +79,7 @@ async def everybody_reading(url: str, task_id: UUID, *, readers: int) -> AsyncIt
         await asyncio.to_thread(execute, url, f"NOTIFY windlass_events, '{task_id}'")
 
         async def all_wait() -> bool:
-            return bool((await asyncio.to_thread(ask, url, waiting))[0][0] == readers)
+            return bool((await asyncio.to_thread(ask, url, waiting))[0][0] >= readers)
 
         await until(all_wait)
         yield
