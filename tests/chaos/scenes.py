@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
-from tests.chaos.faults.plan import EVERYTHING, LIMITS, Place
+from tests.chaos.faults.plan import EVERYTHING, EVERYTHING_AT_ONCE, LIMITS, Place
 from tests.chaos.load.clients import Load
 from tests.chaos.memory import wishes as memories
 from tests.chaos.projects.load import ProjectsLoad
@@ -179,7 +179,7 @@ def size_of(name: str) -> Size:
 def places(name: str, installation: Installation) -> list[Place]:
     """What is harmed in which way."""
     everywhere = installation.places()
-    at_once = Place(EVERYTHING, ("everything",))
+    at_once = Place(EVERYTHING, EVERYTHING_AT_ONCE)
     if name == ALL:
         return [*everywhere, at_once]
     if SCENES[name].has_limits:

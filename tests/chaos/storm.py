@@ -23,7 +23,7 @@ from bench.surroundings import commit
 from docs.proven import redraw
 from docs.storms import FAILPOINTS, keep
 from docs.storms import Storm as KeptStorm
-from tests.chaos.faults.plan import schedule
+from tests.chaos.faults.plan import absence, schedule
 from tests.chaos.judge.rows import count_matter
 from tests.chaos.pipeline import failpoints as failpoints_of_the_pipeline
 from tests.chaos.run import Storm, Verdict, bound_seconds
@@ -76,6 +76,7 @@ def run(scene: str, script: Script, stack: ExitStack) -> Outcome:
     installation = Installation(postgres, rabbitmq.url, network, directory, rabbitmq=rabbitmq, size=size)
     stack.callback(installation.stop)
     plan = schedule(SEED, script.seconds, FAULTS, places(scene, installation))
+    plan = sorted([*plan, absence(SEED, script.seconds, "orchestrator")], key=lambda planned: planned.at)
     loads = [each.load(installation, script) for each in played(scene)]
     storm = Storm(installation, plan, loads, seconds=script.seconds, say=say)
     verdict = None

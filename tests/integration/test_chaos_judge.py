@@ -6,6 +6,7 @@ from tests.chaos.breaking.catalogue import MUTATIONS
 from tests.chaos.breaking.changes import Mutation, alter
 from tests.chaos.judge.checker import judge, settle, tell
 from tests.chaos.judge.violation import COMPLETED_WRONGLY, UNFINISHED, Violation
+from tests.chaos.memory.ledger import install_ledger
 from tests.chaos.record import Accepted, Fault, Record
 from tests.support.engine.store import Engine, an_engine
 from windlass.shared.store import tasks
@@ -13,6 +14,7 @@ from windlass.shared.store.tasks import Claimed
 
 
 def judged(record: Record, database_url: str) -> list[Violation]:
+    install_ledger(database_url)
     return judge(record, database_url, bound_seconds=60, lease_seconds=30)
 
 

@@ -1,10 +1,11 @@
 """The plan of a storm: the same for the same seed, another for another, and nobody is spared."""
 
 from tests.chaos.faults import plan as kinds
-from tests.chaos.faults.plan import Place, schedule
+from tests.chaos.faults.plan import Place, absence, schedule
 
 PLACES = [
     Place(kinds.PROCESSES, ("api-1", "api-2")),
+    Place(kinds.ORCHESTRATORS, ("orchestrator-1", "orchestrator-2")),
     Place(kinds.ACTORS, ("actors-1", "actors-2", "actors-3")),
     Place(kinds.ENDS, ("actors-1", "actors-2", "actors-3")),
     Place(kinds.POSTGRES, ("postgres",)),
@@ -37,3 +38,8 @@ def test_they_come_in_order_within_the_time_and_last_as_long_as_their_kind_allow
         shortest, longest = by_name[planned.kind].seconds
         assert shortest <= planned.seconds <= longest
         assert not by_name[planned.kind].amounts or planned.amount in by_name[planned.kind].amounts
+
+
+def test_the_absence_begins_early_enough_to_be_over_while_there_is_work() -> None:
+    assert absence(7, 360, "orchestrator") == absence(7, 360, "orchestrator")
+    assert all(0 < absence(seed, 60, "orchestrator").at <= 30 for seed in range(50))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.chaos.judge.checker import judge_told
 from tests.chaos.judge.rows import Rows
-from tests.chaos.memory.rows import AgentEventRow, MemoryRows
+from tests.chaos.memory.rows import AgentEventRow, HandledRow, MemoryRows
 from tests.chaos.record import Fault, Record
 from tests.chaos.schedules.record import Call as ScheduleCall
 from tests.chaos.schedules.rows import Rule, RunRow, ScheduleRow, ScheduleRows
@@ -109,7 +109,8 @@ def test_a_due_time_without_a_row_and_a_start_without_a_due_time_are_found(
 
 ENDED = rows_of(a_task("a", "submit", "claim", "bury", "revive", "claim", "complete"))
 EVENTS = [AgentEventRow("e1", "a", 1, "dead", True, 1), AgentEventRow("e2", "a", 2, "completed", True, 1)]
-MEMORY = MemoryRows(frozenset({"a"}), EVENTS, 1)
+HANDLED = [HandledRow("a", 1, "dead"), HandledRow("a", 2, "completed")]
+MEMORY = MemoryRows(frozenset({"a"}), EVENTS, HANDLED, 1)
 
 
 def test_an_end_in_each_life_is_written_down_once() -> None:
@@ -121,7 +122,7 @@ def test_an_end_in_each_life_is_written_down_once() -> None:
 def test_who_has_lost_too_many_workers_has_ended() -> None:
     row, story = a_task("a", "submit", "claim", "stall", "claim", "stall")
     lost = rows_of((row, [*story[:-1], replace(story[-1], status="dead")]))
-    memory = MemoryRows(frozenset({"a"}), EVENTS[:1], 1)
+    memory = MemoryRows(frozenset({"a"}), EVENTS[:1], HANDLED[:1], 1)
     assert wrong(rows=lost, memory=memory) == set()
     assert wrong(rows=rows_of((row, story)), memory=memory) == {21}, "one that is tried again has not"
 
@@ -135,6 +136,9 @@ def test_who_has_lost_too_many_workers_has_ended() -> None:
         {"events": [EVENTS[0], replace(EVENTS[1], embedded=0)]},
         {"concerned": frozenset()},
         {"untold": 2},
+        {"handled": HANDLED[:1]},
+        {"handled": [*HANDLED, HANDLED[1]]},
+        {"pending": 1},
     ],
 )
 def test_an_end_that_is_not_written_down_or_not_findable_is_found(changed: dict[str, Any]) -> None:

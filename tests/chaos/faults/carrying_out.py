@@ -12,8 +12,9 @@ import httpx
 import pika
 import pika.exceptions
 
+from tests.chaos.faults.batches import in_a_batch
 from tests.chaos.faults.cut_ends import cut_an_end
-from tests.chaos.faults.plan import ENDS, Planned
+from tests.chaos.faults.plan import AWAY, ENDS, EVERYTHING_AT_ONCE, Planned
 from tests.chaos.record import Fault, LimitChange
 from tests.chaos.site.installation import Installation, Unit
 from tests.support.installation import KEY
@@ -29,6 +30,7 @@ STOP_SECONDS = 15
 BACK_SECONDS = 60
 CALL_SECONDS = 3
 BROKER_SECONDS = 60
+NO_BATCH = "it had no batch to handle in time, and was harmed between two of them"
 
 
 class Faults:
@@ -48,6 +50,9 @@ class Faults:
             "kill": self._kill,
             "freeze": self._freeze,
             "restart": self._restart,
+            "kill in a batch": self._kill_in_a_batch,
+            "freeze in a batch": self._freeze_in_a_batch,
+            AWAY: self._stay_away,
             "kill worker": self._kill_worker,
             "freeze worker": self._freeze_worker,
             "kill guardian": self._kill,
@@ -117,6 +122,31 @@ class Faults:
         """With everything below it: of actors nobody is left who could keep a promise meanwhile."""
         unit = self._unit(planned)
         stand_still([unit.identity(), *unit.below()], planned.seconds)
+
+    def _kill_in_a_batch(self, planned: Planned) -> None:
+        unit = self._unit(planned)
+        with _away(unit, planned.seconds):
+            hit = in_a_batch(self._installation.database_url, unit.name, lambda: unit.send(SIGKILL))
+        assert hit, NO_BATCH
+
+    def _freeze_in_a_batch(self, planned: Planned) -> None:
+        unit = self._unit(planned)
+        frozen = [unit.identity()]
+        hit = in_a_batch(self._installation.database_url, unit.name, lambda: freeze(frozen))
+        time.sleep(planned.seconds)
+        thaw(frozen)
+        assert hit, NO_BATCH
+
+    def _stay_away(self, planned: Planned) -> None:
+        """All processes of a kind are killed, and none is started again for so long."""
+        units = self._installation.of_kind(planned.target)
+        with ExitStack() as locks, ExitStack() as away:
+            for name in (*EVERYTHING_AT_ONCE, *(unit.name for unit in units)):
+                locks.enter_context(self._targets[name])
+            for unit in units:
+                away.enter_context(_away(unit, 0))
+                unit.send(SIGKILL)
+            time.sleep(planned.seconds)
 
     def _freeze_guardian(self, planned: Planned) -> None:
         stand_still([self._unit(planned).identity()], planned.seconds)
@@ -285,10 +315,19 @@ def _away(unit: Unit, seconds: float) -> Iterator[None]:
 
 
 def stand_still(processes: Sequence[ProcessIdentity | None], seconds: float) -> None:
-    frozen = [process for process in processes if process is not None and process.send(SIGSTOP)]
+    frozen = freeze(processes)
     time.sleep(seconds)
-    for process in frozen:
-        process.send(SIGCONT)
+    thaw(frozen)
+
+
+def freeze(processes: Sequence[ProcessIdentity | None]) -> list[ProcessIdentity]:
+    return [process for process in processes if process is not None and process.send(SIGSTOP)]
+
+
+def thaw(processes: Sequence[ProcessIdentity | None]) -> None:
+    for process in processes:
+        if process is not None:
+            process.send(SIGCONT)
 
 
 def workers_of(unit: Unit) -> list[ProcessIdentity]:

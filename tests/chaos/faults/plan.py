@@ -29,6 +29,11 @@ PROCESSES = (
     Kind("freeze", (1, 6)),
     Kind("restart", (0.1, 1)),
 )
+ORCHESTRATORS = (
+    *PROCESSES,
+    Kind("kill in a batch", (0.2, 3)),
+    Kind("freeze in a batch", (1, 6)),
+)
 ACTORS = (
     Kind("kill worker"),
     Kind("freeze worker", (1, 7)),
@@ -50,6 +55,9 @@ LINKS = (
 ENDS = tuple(Kind(each) for each in (BEFORE, WITHIN, AFTER, LATE))
 DOORBELLS = (Kind("ring for everything"), Kind("purge queues"))
 EVERYTHING = (Kind("kill everything", (0.5, 2)),)
+EVERYTHING_AT_ONCE = ("everything",)
+AWAY = "stay away"
+AWAY_SECONDS = 60.0
 LIMITS = (Kind("limit", amounts=(1, 2, 3, 4, 6), weight=2),)
 
 
@@ -105,3 +113,9 @@ def schedule(seed: int, seconds: float, faults: int, places: Sequence[Place]) ->
         amount = dice.choice(kind.amounts) if kind.amounts else 0.0
         plan.append(Planned(at, kind.name, targets[place].deal(), dice.uniform(*kind.seconds), amount))
     return plan
+
+
+def absence(seed: int, seconds: float, kind: str) -> Planned:
+    """In the first half of the storm, all processes of a kind are away for a minute, while everything else runs."""
+    dice = random.Random(f"absence {seed}")
+    return Planned(dice.uniform(CALM_SECONDS, seconds / 2), AWAY, kind, AWAY_SECONDS)

@@ -1,25 +1,17 @@
-"""Criterion 21: what an agent did is written down once for each end, and can be found or is listed as failed."""
+"""Criterion 21: each end of an agent's task is handled and written down once, and is findable or listed as failed."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from tests.chaos.judge.rows import EventRow, Rows
 from tests.chaos.judge.violation import NOT_REMEMBERED, Violation
-from tests.chaos.memory.rows import AgentEventRow, MemoryRows
+from tests.chaos.memory.rows import MemoryRows
 
 ENDED_AS = {"complete": "completed", "bury": "dead", "cancel": "cancelled", "reject": "cancelled"}
 
 
 def judge_memory(rows: Rows, memory: MemoryRows) -> Iterator[Violation]:
-    written: dict[str, list[AgentEventRow]] = defaultdict(list)
-    for event in memory.events:
-        written[event.task_id].append(event)
-    for task_id in memory.concerned:
-        expected = ends(rows.events.get(task_id, ()))
-        found = sorted((event.life, event.status) for event in written[task_id])
-        if found != expected:
-            words = f"task {task_id} has ended as {expected} by life, and agent events say {found}"
-            yield Violation(NOT_REMEMBERED, words, task_id)
+    yield from _once(rows, memory)
     for event in memory.events:
         if event.task_id not in memory.concerned:
             yield Violation(NOT_REMEMBERED, f"event {event.event_id} is of a task that wants none", event.task_id)
@@ -29,6 +21,23 @@ def judge_memory(rows: Rows, memory: MemoryRows) -> Iterator[Violation]:
             yield Violation(NOT_REMEMBERED, words, event.task_id)
     if memory.untold:
         yield Violation(NOT_REMEMBERED, f"{memory.untold} ends were not written down")
+    if memory.pending:
+        yield Violation(NOT_REMEMBERED, f"{memory.pending} rows are left in the outbox")
+
+
+def _once(rows: Rows, memory: MemoryRows) -> Iterator[Violation]:
+    written: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for event in memory.events:
+        written[event.task_id].append((event.life, event.status))
+    handled: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for each in memory.handled:
+        handled[each.task_id].append((each.life, each.status))
+    for task_id in memory.concerned:
+        expected = ends(rows.events.get(task_id, ()))
+        for name, found in (("agent events", written[task_id]), ("handled ends", handled[task_id])):
+            if sorted(found) != expected:
+                words = f"task {task_id} has ended as {expected} by life, and its {name} are {sorted(found)}"
+                yield Violation(NOT_REMEMBERED, words, task_id)
 
 
 def ends(events: Sequence[EventRow]) -> list[tuple[int, str]]:

@@ -19,15 +19,27 @@ class AgentEventRow:
 
 
 @dataclass(frozen=True)
+class HandledRow:
+    """An end of a task that the subscriber handled, as often as it did."""
+
+    task_id: str
+    life: int
+    status: str
+
+
+@dataclass(frozen=True)
 class MemoryRows:
     concerned: frozenset[str] = frozenset()
     """Tasks whose ends are written down."""
     events: Sequence[AgentEventRow] = ()
+    handled: Sequence[HandledRow] = ()
     models: int = 0
     """How many make vectors of new events."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """By event the failed job that it is listed in."""
     untold: int = 0
+    pending: int = 0
+    """Rows of the outbox, of all features."""
 
 
 CONCERNED = "SELECT task_id::text FROM tasks WHERE concerns & 8 <> 0 AND actor <> 'embed'"
@@ -41,10 +53,9 @@ FAILED = """
     WHERE state = 'failed' AND error IS NOT NULL
 """
 MODELS = "SELECT count(*) FROM embedding_models WHERE state <> 'retired'"
-UNTOLD = """
-    SELECT (SELECT count(*) FROM untold WHERE subject = 'memory')
-         + (SELECT count(*) FROM outbox WHERE feature = 'memory')
-"""
+HANDLED = "SELECT task_id::text, life, status FROM public.storm_ledger"
+UNTOLD = "SELECT count(*) FROM untold WHERE subject = 'memory'"
+PENDING = "SELECT count(*) FROM outbox"
 
 
 def read_memory(database_url: str) -> MemoryRows:
@@ -58,9 +69,11 @@ async def _read(database_url: str) -> MemoryRows:
             return MemoryRows(
                 frozenset(row[0] for row in await connection.fetch(CONCERNED)),
                 [AgentEventRow(**dict(row)) for row in await connection.fetch(EVENTS)],
+                [HandledRow(**dict(row)) for row in await connection.fetch(HANDLED)],
                 await connection.fetchval(MODELS),
                 {row["event_id"]: row["job_id"] for row in await connection.fetch(FAILED)},
                 await connection.fetchval(UNTOLD),
+                await connection.fetchval(PENDING),
             )
     finally:
         await connection.close()

@@ -8,6 +8,7 @@ from signal import SIGCONT, SIGKILL
 
 from tests.chaos.faults import plan as kinds
 from tests.chaos.faults.plan import Place
+from tests.chaos.memory.ledger import as_unit, install_ledger
 from tests.chaos.record import Record
 from tests.chaos.site.configuration import CALLBACK_KEY, CONFIG, LIMITS, SETTINGS
 from tests.chaos.site.network import Link, Network
@@ -116,6 +117,7 @@ class Installation:
 
     def start(self) -> None:
         migrate(self.database_url)
+        install_ledger(self.database_url)
         for unit in self.units.values():
             unit.start()
         self.fake.wait_until_answering()
@@ -161,7 +163,7 @@ class Installation:
             Place(kinds.PROCESSES, names["api"]),
             Place(kinds.PROCESSES, names["dispatcher"]),
             Place(kinds.PROCESSES, tuple(name for name in self.units if name.startswith("janitor"))),
-            Place(kinds.PROCESSES, tuple(name for name in self.units if name.startswith("orchestrator"))),
+            Place(kinds.ORCHESTRATORS, tuple(unit.name for unit in self.of_kind("orchestrator"))),
             *([Place(kinds.PROCESSES, ("receiver",))] if self.size.receivers else []),
             Place(kinds.PROCESSES, ("provider",)),
             Place(kinds.ACTORS, actors),
@@ -173,6 +175,9 @@ class Installation:
             Place(kinds.DOORBELLS, ("rabbitmq",)),
             Place(kinds.LIMITS, tuple(LIMITS)),
         ]
+
+    def of_kind(self, kind: str) -> list[Unit]:
+        return [unit for name, unit in self.units.items() if name.startswith(kind)]
 
     def server(self, name: str) -> RestartableServer:
         server = self.postgres if name == "postgres" else self.rabbitmq
@@ -219,7 +224,7 @@ class Installation:
         for name in ["janitor", *names("janitor", size.janitors)[1:]]:
             self._unit(name, **self._to_servers(name))
         for name in names("orchestrator", size.orchestrators):
-            self._unit(name, WINDLASS_DATABASE_URL=self._to_postgres(name))
+            self._unit(name, WINDLASS_DATABASE_URL=as_unit(self._to_postgres(name), name))
         if size.receivers:
             self._take_webhooks()
         self.units["provider"] = Unit("provider", self.fake.launch)
