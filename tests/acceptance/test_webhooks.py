@@ -322,6 +322,16 @@ def test_a_user_does_not_enable_what_hears_of_everybody_s(
     ann.http.delete(hook.at)
 
 
+@pytest.mark.parametrize("body", ["[]", "0", "false", '""', "null"])
+def test_enabling_with_a_body_that_is_no_object_is_refused(ann: Client, receiver: Receiver, body: str) -> None:
+    hook = Hook(ann, receiver, "/no-object", "task.completed")
+    hook.post("disable")
+    refused = ann.http.post(f"{hook.at}/enable", content=body)
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid-webhook")
+    assert hook.read()["state"] == "disabled"
+    ann.http.delete(hook.at)
+
+
 def test_an_endpoint_that_is_changed_while_deliveries_wait(ann: Client, receiver: Receiver) -> None:
     receiver.answer("/old", 500)
     hook = Hook(ann, receiver, "/old", "task.completed")

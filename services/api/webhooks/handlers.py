@@ -129,7 +129,7 @@ async def disable_webhook(request: Asked, state: State, webhook_id: WebhookId) -
 async def enable_webhook(request: Asked, state: State, webhook_id: WebhookId) -> dict[str, Any]:
     """Also one that is failing or gone. What was held is sent, in its order, or given up."""
     require_writer(request.user)
-    wanted = checked(Enabling, await read_json(request, optional=True) or {}, code="invalid-webhook")
+    wanted = checked(Enabling, await read_json(request, optional=True), code="invalid-webhook")
     row = await changeable_webhook(request, state, webhook_id, "enable", reason=wanted.reason)
     scope_for(request.user, row.scope)  # its owner may have been an admin once
     await webhooks.enable(state.pool, webhook_id, replay=wanted.replay == "held")
