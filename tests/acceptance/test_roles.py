@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.an_api import an_api, new_key
 from tests.support.engine.media import a_content, generated
-from tests.support.engine.memory import REMEMBERED, an_agent, catch_up
+from tests.support.engine.memory import an_agent, catch_up
 from tests.support.engine.schedules import wanted as a_schedule
 from tests.support.engine.store import RULES, Engine, a_submission, an_engine
 from tests.support.engine.webhooks import Endpoint
@@ -25,6 +25,7 @@ from tests.support.installation import NOBODY, Client, Windlass
 from tests.support.operations import OPERATIONS, expected
 from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import Servers
+from tests.support.things import a_bulk_job, a_failed_embedding_job
 from windlass.shared.features.schedules import changing
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
@@ -165,14 +166,7 @@ class World:
             model_id = await models.create(engine.pool, name=f"{whose}-{number}", provider="hash", dimensions=256)
             self.things["embedding-model", whose].append(str(model_id))
         for _ in needed("embedding-job"):
-            dead = await engine.dead(actor="embed", provider="hash", **REMEMBERED)
-            job_id = await engine.pool.fetchval(
-                """
-                INSERT INTO embedding_jobs (job_id, model_id, task_id, event_ids, state)
-                VALUES (gen_random_uuid(), gen_random_uuid(), $1, '{}', 'failed') RETURNING job_id
-                """,
-                dead,
-            )
+            job_id = await a_failed_embedding_job(engine)
             self.things["embedding-job", whose].append(str(job_id))
 
     async def _a_file(self, engine: Engine, owner: str, whose: str) -> UUID:
@@ -224,19 +218,6 @@ async def a_finished_workflow(engine: Engine, owner: str) -> str:
     flow = await a_workflow(engine, {"a": []}, owner=owner)
     await engine.cancel(flow.ids["a"])
     return str(flow.workflow_id)
-
-
-async def a_bulk_job(engine: Engine, owner: str) -> UUID:
-    bulk_id = uuid4()
-    await engine.sql(
-        """
-        INSERT INTO bulk_jobs (bulk_id, action, filter, user_id, scope_user_id, state, matched)
-        VALUES ($1, 'retry', '{}', $2, $2, 'finished', 0)
-        """,
-        bulk_id,
-        owner,
-    )
-    return bulk_id
 
 
 def every_try(world: World, *roles: str) -> list[Try]:
