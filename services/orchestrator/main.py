@@ -57,7 +57,7 @@ class Orchestrator:
 
 
 async def serve(settings: Settings) -> None:
-    pool = await db.open_feature_pool(settings, "orchestrator", most=7)
+    pool = await db.open_feature_pool(settings, "orchestrator", most=5)
     orchestrator = Orchestrator(settings, pool)
     await until_told_to_stop(orchestrator.run())
     with suppress(*db.AWAY_OR_BUSY):
