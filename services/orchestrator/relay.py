@@ -78,6 +78,8 @@ class Relay:
         while True:
             if after is None:
                 self._needs_full_look.clear()
+                if ended := await _patiently(lambda: outbox.end_frozen(self._pool)):
+                    log.warning("frozen_transactions_ended count=%d", ended)
             page = await _patiently(lambda: outbox.walk(self._pool, after=after, at_most=MOST_FOUND))  # noqa: B023
             self._enqueue(page.keys)
             after = page.last

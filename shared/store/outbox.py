@@ -201,6 +201,23 @@ async def back_off(db: Database, feature: str, subject: UUID, error: str) -> flo
     return max(0.0, seconds or 0.0)
 
 
+async def end_frozen(db: Database, *, after_seconds: float = 5) -> int:
+    """Ends transactions whose process stopped in the middle of a statement, and returns how many. The driver prepares
+    a statement before it executes it; between the two, Postgres counts the session as active, and its timeout for idle
+    transactions does not apply. The same is true while it sends rows to a process that does not read them."""
+    ended: int = await db.fetchval(
+        """
+        SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()
+          AND (application_name LIKE 'windlass-orchestrator %' OR application_name LIKE 'windlass-api %')
+          AND state = 'active' AND wait_event IN ('ClientRead', 'ClientWrite')
+          AND state_change < clock_timestamp() - $1 * interval '1 s'
+        """,
+        after_seconds,
+    )
+    return ended
+
+
 async def state(db: Database) -> list[OutboxState]:
     """For the metrics. Counts the oldest 100,000 rows."""
     return await fetch(

@@ -218,6 +218,24 @@ async def test_deadlocks_and_lock_timeouts_are_repeated_and_are_no_failures(engi
 
 
 @on_the_engine
+async def test_a_process_that_stops_between_preparing_and_executing_is_ended(engine: Engine) -> None:
+    """Postgres' own timeout does not count it as idle, so its locks would stay for ever."""
+    settings = {"application_name": "windlass-orchestrator frozen", "idle_in_transaction_session_timeout": "100ms"}
+    frozen = await asyncpg.connect(engine.database_url, server_settings=settings)
+    subject = uuid4()
+    async with asyncio.timeout(60):
+        transaction = frozen.transaction()
+        await transaction.start()
+        await outbox.lock(frozen, "memory", [subject])
+        await frozen.prepare("SELECT $1::int + 1")
+        while not await outbox.end_frozen(engine.pool, after_seconds=0.5):
+            assert not await outbox.try_lock(engine.pool, "memory", [subject])
+            await asyncio.sleep(0.05)
+        await outbox.lock(engine.pool, "memory", [subject])
+    frozen.terminate()
+
+
+@on_the_engine
 async def test_a_look_reads_none_of_the_rows_that_went_through_while_a_snapshot_is_open(engine: Engine) -> None:
     await with_a_ledger(engine)
     ledger = Ledger(subjects_at_once=100)
