@@ -45,13 +45,17 @@ def locked(directory: Path) -> Iterator[Path]:
 
 
 def shortage(directory: Path) -> str | None:
-    """Returns a warning if the disk is nearly full: under 1 GB free, or under 5 % and 10 GB."""
+    """Returns a warning if the disk is nearly full."""
     usage = shutil.disk_usage(directory)
-    if usage.free >= max(GIGABYTE, min(usage.total // 20, 10 * GIGABYTE)):
+    return warning(directory, usage.free, usage.total)
+
+
+def warning(directory: Path, free: int, total: int) -> str | None:
+    """Nearly full is under 1 GB free, or under 5 % and 10 GB."""
+    if free >= max(GIGABYTE, min(total // 20, 10 * GIGABYTE)):
         return None
-    free, total = usage.free / GIGABYTE, usage.total / GIGABYTE
     return (
-        f"the disk is nearly full: {free:.1f} of {total:.1f} GB are free at {directory}; "
+        f"the disk is nearly full: {free / GIGABYTE:.1f} of {total / GIGABYTE:.1f} GB are free at {directory}; "
         "make room, because no task is accepted once it is full"
     )
 

@@ -6,16 +6,14 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import asyncpg
 import pytest
 
 from tests.support.servers.private_servers import new_directory
-from tests.support.up import START_SECONDS, WINDLASS, WindlassUp, still_running
+from tests.support.up import START_SECONDS, WindlassUp, still_running
 from tests.support.waiting import wait_until
 from windlass.services.laptop.supervision.stop_signals import ASKED_AGAIN_SECONDS
 
@@ -152,19 +150,3 @@ def test_a_failed_start_says_why_and_leaves_nothing(installation: Callable[..., 
     assert up.wait() == 1
     assert "the migration failed (exit code" in up.log
     assert still_running(everyone) == []
-
-
-def test_a_nearly_full_disk_is_reported_at_the_start(tmp_path: Path) -> None:
-    """On a file system of its own, of 8 MB; the start then ends over an actor file that is missing."""
-    command = 'mount -t tmpfs -o size=8m tmpfs "$1" && exec "$2" up --actors "$1/missing.py"'
-    users = () if os.geteuid() == 0 else ("--map-root-user",)
-    started = subprocess.run(
-        ["unshare", "--mount", *users, "sh", "-c", command, "sh", tmp_path, WINDLASS],
-        env={**os.environ, "WINDLASS_DATA_DIR": str(tmp_path / "data")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "missing.py" in started.stderr
-    (line,) = [line for line in started.stderr.splitlines() if "nearly full" in line]
-    assert f"0.0 of 0.0 GB are free at {tmp_path}/data; make room" in line
