@@ -14,6 +14,7 @@ PARTS: Final = {
     "webhooks": "Webhooks",
     "schedules": "Schedules",
     "memory": "Memory",
+    "outbox": "The outbox",
     "api": "The API",
     "streams": "Streams",
     "output": "What an agent prints",
