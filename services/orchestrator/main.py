@@ -67,7 +67,7 @@ async def serve(settings: Settings) -> None:
 
 
 def main() -> None:
-    settings = settings_or_exit()
+    settings = settings_or_exit("database_url")
     logs.start(settings, "orchestrator")
     serving.serve(settings, "orchestrator")
     uvloop.run(serve(settings))

@@ -8,13 +8,14 @@ import pytest
 
 from tests.support.servers.databases import execute
 from tests.support.up import WINDLASS
+from windlass.services.cli.main import PROCESSES
 
-PROCESSES = ("api", "dispatcher", "worker", "janitor", "migrate")
 DATABASE, BROKER = "WINDLASS_DATABASE_URL", "WINDLASS_AMQP_URL"
 NEEDED_BY = {
     "api": [DATABASE],
     "dispatcher": [DATABASE, BROKER],
     "worker": [DATABASE, BROKER],
+    "orchestrator": [DATABASE],
     "janitor": [DATABASE, BROKER],
     "migrate": [DATABASE],
     "actors register": [DATABASE],
@@ -72,6 +73,10 @@ def test_a_missing_setting_is_one_line_and_the_process_exits_with_code_2(
     assert [line.partition(" is not set")[0] for line in refused.stderr.splitlines()] == [
         f"windlass: {name}" for name in needed
     ]
+
+
+def test_the_needed_settings_of_every_process_are_tested() -> None:
+    assert PROCESSES.keys() <= NEEDED_BY.keys()
 
 
 @pytest.mark.parametrize("command", ["up", *PROCESSES])
