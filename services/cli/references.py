@@ -3,7 +3,7 @@
 import argparse
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, Final, Self
@@ -53,6 +53,9 @@ class Kind:
     has_uuids: bool = True
     names_in_api: bool = False
     """Whether the API takes names, too, and resolves them itself."""
+    labelled: Callable[[str], Call[Any]] | None = None
+    """The tasks that have this text as their label, where any text may be one. A label that tasks have stays as it is,
+    and so does a text that is nothing else."""
 
     def read(self, text: str) -> str:
         """The argparse type: a whole id as it is, and anything else for `resolve`."""
@@ -101,11 +104,15 @@ def resolve(arguments: argparse.Namespace, ask: Ask) -> None:
 
 def _found(reference: Reference, ask: Ask, given: Given) -> str:
     kind, text = reference.kind, str(reference)
+    if kind.labelled is not None and ask(kind.labelled(text))["items"]:
+        return text
     if kind.by_name is not None:
         named = [each for call in kind.by_name(text) for each in _items(ask, call) if each["name"] == text]
         if named:
             return _only(kind, named, f"are called {text}; give the id of one:")
         if not BEGINNING.fullmatch(text.lower()):
+            if kind.labelled is not None:
+                return text
             raise NoSuchObject(f"no {kind.noun} is called {text}")
     beginning = text.lower() if kind.has_uuids else text
     everything = (each for call in kind.by_beginning(ask, beginning, given) for each in _items(ask, call))
@@ -116,7 +123,7 @@ def _found(reference: Reference, ask: Ask, given: Given) -> str:
         return text
     if matching:
         return _only(kind, matching, f"have ids that begin with {text}; give more of the id:")
-    if kind.names_in_api:
+    if kind.names_in_api or kind.labelled is not None:
         return text
     called = f"is called {text}, and none has an id that" if kind.by_name is not None else "has an id that"
     raise NoSuchObject(f"no {kind.noun} {called} begins with {text}")
@@ -177,6 +184,12 @@ WORKFLOW: Final = Kind(
     lambda _ask, beginning, _given: [workflows.list_workflows({}).with_params(**_created_like(beginning))],
     shown=("status", "name"),
     by_name=lambda name: [workflows.list_workflows({"name": name})],
+)
+PROJECT_LABEL: Final = replace(
+    PROJECT, labelled=lambda label: calls.list_tasks({"project_id": label}).with_params(limit=1)
+)
+WORKFLOW_LABEL: Final = replace(
+    WORKFLOW, labelled=lambda label: calls.list_tasks({"workflow_id": label}).with_params(limit=1)
 )
 ITEM: Final = Kind(
     "item",

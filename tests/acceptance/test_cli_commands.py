@@ -239,6 +239,32 @@ def test_a_workflow_is_found_by_its_name(run: Run, tmp_path: Path) -> None:
     assert run("workflows", "show", "no such name").code == 3
 
 
+def test_filters_and_labels_take_the_names_of_projects_and_workflows(run: Run, tmp_path: Path) -> None:
+    project = run("projects", "create", "of the filters", "--actor", "probe").out.strip()
+    file = tmp_path / "flow.json"
+    file.write_text(json.dumps({"name": "flow of the filters", "tasks": [{"key": "a", "actor": "probe"}]}))
+    workflow = run("workflows", "submit", str(file)).out.strip()
+    task = run("submit", "probe", "seconds=0", "--project", "of the filters").out.strip()
+
+    def shown(*filters: str) -> set[str]:
+        return {row[0] for row in run("list", *filters).rows[1:]}
+
+    assert json.loads(run("get", task, "-o", "json").out)["project_id"] == project
+    assert shown("--project", "of the filters") == shown("--project", project[:-3]) == {task}
+    of_the_workflow = shown("--workflow", workflow)
+    assert len(of_the_workflow) == 1
+    assert shown("--workflow", "flow of the filters") == shown("--workflow", workflow[:-3]) == of_the_workflow
+    made = run("webhooks", "create", "https://hooks.example/by-name", "--event", "task.*", "--project", project[:-3])
+    assert json.loads(run("webhooks", "show", dict(made.rows)["webhook"], "-o", "json").out)["filter"] == {
+        "project_id": project
+    }
+
+    labelled = run("submit", "probe", "seconds=0", "--project", "only a label").out.strip()
+    assert shown("--project", "only a label") == {labelled}
+    run("projects", "create", "only a label", "--actor", "probe")
+    assert shown("--project", "only a label") == {labelled}, "a label in use stays a label"
+
+
 def test_the_windlass_that_runs_here_is_found(
     run: Run, running_windlass: Windlass, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 from windlass import Filter, Status
 from windlass.client.options import Lane
 from windlass.services.cli.parsing import Parser
-from windlass.services.cli.references import TASK
+from windlass.services.cli.references import PROJECT_LABEL, TASK, WORKFLOW_LABEL
 from windlass.services.cli.session import PATIENCE_SECONDS, Command, run
 
 OPTIONAL: Any = argparse.SUPPRESS
@@ -110,8 +110,12 @@ READ_AS: dict[str, dict[str, Any]] = {
     "lane": {"choices": get_args(Lane), "help": "retry: has failed before"},
     "user_id": {"metavar": "USER", "help": "whose tasks"},
     "tag": {"action": "append", "help": "may be repeated: all of them"},
-    "project_id": {"metavar": "ID"},
-    "workflow_id": {"metavar": "ID"},
+    "project_id": {"type": PROJECT_LABEL.read, "metavar": "PROJECT", "help": "its name, its id, or a label of tasks"},
+    "workflow_id": {
+        "type": WORKFLOW_LABEL.read,
+        "metavar": "WORKFLOW",
+        "help": "its name, its id, or a label of tasks",
+    },
     "workflow_run_id": {"metavar": "ID"},
     "interaction_id": {"metavar": "ID"},
     "parent_task_id": {"type": TASK.read, "metavar": "TASK"},

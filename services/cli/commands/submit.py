@@ -12,7 +12,7 @@ from windlass.services.cli.commands.arguments import Commands, moment, seconds
 from windlass.services.cli.commands.completing import is_an_actor
 from windlass.services.cli.commands.tasks import show_ended
 from windlass.services.cli.commands.watch import watch
-from windlass.services.cli.references import TASK
+from windlass.services.cli.references import PROJECT_LABEL, TASK, WORKFLOW_LABEL
 from windlass.services.cli.session import Session
 
 PRIORITIES: Final = {"critical": 0, "high": 1, "medium": 2, "low": 3}
@@ -43,8 +43,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     """Named as the API names them, so that `options` finds them."""
     group = parser.add_argument_group("the task")
     add_task_fields(group)
-    group.add_argument("--project", dest="project_id", metavar="ID")
-    group.add_argument("--workflow", dest="workflow_id", metavar="ID")
+    group.add_argument("--project", dest="project_id", type=PROJECT_LABEL.read, metavar="PROJECT")
+    group.add_argument("--workflow", dest="workflow_id", type=WORKFLOW_LABEL.read, metavar="WORKFLOW")
     group.add_argument("--parent", dest="parent_task_id", type=TASK.read, metavar="TASK")
     group.add_argument(
         "--after",
@@ -68,7 +68,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dedupe-key", metavar="KEY", help="not twice while a task of this key lives or has completed")
     group.add_argument("--dedupe-ttl", dest="dedupe_ttl_seconds", type=seconds, metavar="SECONDS")
     group.add_argument("--idempotency-key", metavar="KEY", help="the same key is the same submit; else made up")
-    group.add_argument("--webhook-url", metavar="URL", help="not supported yet: such a task is refused")
+    group.add_argument("--webhook-url", metavar="URL", help="deliver the event of its end to this URL")
     group.add_argument("--user", dest="user_id", help="for somebody else; admins only")
 
 

@@ -9,7 +9,7 @@ from windlass.client.memory.options import EventFilter, Scope
 from windlass.services.cli import exit_codes
 from windlass.services.cli.commands.arguments import Commands, count, moment
 from windlass.services.cli.commands.memory import views
-from windlass.services.cli.references import AN_ID, EVENT, TASK
+from windlass.services.cli.references import AN_ID, EVENT, PROJECT_LABEL, TASK, WORKFLOW_LABEL
 from windlass.services.cli.session import Session, complain
 
 MOST = 20
@@ -27,7 +27,7 @@ def add_actions(actions: Commands) -> None:
     )
     parser.add_argument("words", nargs="+", metavar="QUESTION")
     parser.add_argument("--limit", type=count, default=FOUND, metavar="N", help=f"at most so many ({FOUND})")
-    parser.add_argument("--project", dest="project_id", metavar="ID")
+    parser.add_argument("--project", dest="project_id", type=PROJECT_LABEL.read, metavar="PROJECT")
     parser.add_argument("--subagent-type", help="only of this agent")
     parser.add_argument("--created-after", type=moment, metavar="TIME", help="ISO 8601, such as 2026-07-01T12:00Z")
 
@@ -38,8 +38,8 @@ def add_actions(actions: Commands) -> None:
     parser.add_argument("--actor", help="the kind of work")
     parser.add_argument("--status", choices=ENDS, help="how it ended")
     parser.add_argument("--subagent-type", help="only of this agent")
-    parser.add_argument("--project", dest="project_id", metavar="ID")
-    parser.add_argument("--workflow", dest="workflow_id", metavar="ID")
+    parser.add_argument("--project", dest="project_id", type=PROJECT_LABEL.read, metavar="PROJECT")
+    parser.add_argument("--workflow", dest="workflow_id", type=WORKFLOW_LABEL.read, metavar="WORKFLOW")
     parser.add_argument("--user", dest="user_id", metavar="USER", help="whose")
     parser.add_argument("--limit", type=count, default=MOST, metavar="N", help=f"at most so many ({MOST})")
 

@@ -9,7 +9,7 @@ from windlass.client.webhooks.options import WebhookChange, WebhookFilter
 from windlass.services.cli.commands.arguments import Commands, add_reason, count
 from windlass.services.cli.commands.completing import is_a_webhook
 from windlass.services.cli.commands.webhooks import views
-from windlass.services.cli.references import AN_ID, WEBHOOK
+from windlass.services.cli.references import AN_ID, PROJECT_LABEL, WEBHOOK, WORKFLOW_LABEL
 from windlass.services.cli.session import Session
 
 MOST = 50
@@ -75,8 +75,12 @@ def add_actions(actions: Commands) -> None:
 
 def add_filter(parser: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
     group = parser.add_argument_group("filter: receive only events that match all of these")
-    group.add_argument("--project", dest="project_id", metavar="ID", help="events of this project")
-    group.add_argument("--workflow", dest="workflow_id", metavar="ID", help="events of this workflow")
+    group.add_argument(
+        "--project", dest="project_id", type=PROJECT_LABEL.read, metavar="PROJECT", help="events of this project"
+    )
+    group.add_argument(
+        "--workflow", dest="workflow_id", type=WORKFLOW_LABEL.read, metavar="WORKFLOW", help="events of this workflow"
+    )
     group.add_argument("--actor", help="events of this actor's tasks")
     group.add_argument("--tag", help="events of tasks with this tag")
     return group
