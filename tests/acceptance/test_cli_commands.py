@@ -451,4 +451,4 @@ def test_the_program_on_the_page_does_what_it_says(capsys: pytest.CaptureFixture
     first, *steps, last = capsys.readouterr().out.splitlines()
     assert (first, steps[0]) == ("hello", "queued None Queued")
     assert any(line.startswith("running 100.0") for line in steps)
-    assert last.startswith("InvalidInput ")
+    assert last.endswith("is dead after attempt 1: InvalidInput: the probe was told to fail for good")

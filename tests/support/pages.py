@@ -5,6 +5,7 @@ import re
 from tests.support.installation import PROJECT
 
 NAMED_BLOCK = re.compile(r"^(?:## .*: )?\*\*`([^`]+)`\*\*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 STATE = (". .venv/bin/activate", "KEY=$(cat .windlass/admin_key)", "export WINDLASS_CONFIG=windlass.toml", "make up")
@@ -25,3 +26,9 @@ def lines_typed(name: str) -> list[str]:
 def files_of(name: str) -> dict[str, str]:
     """By the names that stand before them."""
     return dict(NAMED_BLOCK.findall(page(name)))
+
+
+def unnamed_python_of(name: str) -> list[str]:
+    """The Python blocks that are not files."""
+    files = set(files_of(name).values())
+    return [code for code in PYTHON.findall(page(name)) if code not in files]

@@ -1,4 +1,4 @@
-"""What the pages show is read by a strict type checker, as their readers' own is: it knows what an actor returns."""
+"""mypy --strict accepts every Python example of the pages, and knows what an actor takes and returns."""
 
 import os
 import re
@@ -7,17 +7,12 @@ import sys
 from pathlib import Path
 
 from tests.support.installation import PROJECT
-from tests.support.pages import files_of
+from tests.support.pages import files_of, unnamed_python_of
 
 TOLD = re.compile(r"([\w.]+:\d+): (error|note): (?:Revealed type is \"(.*)\"|.* \[([\w-]+)\])$")
-PAGES = (
-    "adding_an_actor.md",
-    "coming_from_dramatiq.md",
-    "coming_from_celery.md",
-    "coming_from_temporal.md",
-    "workflows.md",
-    "../README.md",
-)
+PAGES = ("../README.md", *sorted(each.name for each in (PROJECT / "docs").glob("*.md")))
+CODE_BEFORE_THE_MOVE = {"coming_from_celery.md", "coming_from_temporal.md"}
+"""Their unnamed blocks are the reader's present code, of packages that are not installed here."""
 ASKED = """
 from haiku import haiku
 from our_actors import count, translate
@@ -79,11 +74,13 @@ def plain_steps(context: Context, text: str) -> int:
 
 
 def test_a_type_checker_knows_what_an_actor_returns(tmp_path: Path) -> None:
-    shown = {name: code for page in PAGES for name, code in files_of(page).items() if name.endswith(".py")}
+    shown = shown_python()
     for name, code in {**shown, "asked.py": ASKED}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(code)
+    strictly = ("--strict", "--explicit-package-bases", "--cache-dir", "cache")
     checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", *sorted(shown), "asked.py"],
+        [sys.executable, "-m", "mypy", *strictly, *sorted(shown), "asked.py"],
         cwd=tmp_path,
         env={**os.environ, "MYPYPATH": str(PROJECT)},
         capture_output=True,
@@ -99,3 +96,14 @@ def test_a_type_checker_knows_what_an_actor_returns(tmp_path: Path) -> None:
             told[int(place.partition(":")[2])] = revealed or f"{kind}: {code}"
     marked = {number: line.partition("  # ")[2] for number, line in enumerate(ASKED.splitlines(), 1) if "  # " in line}
     assert told == marked
+
+
+def shown_python() -> dict[str, str]:
+    """The Python files and the other Python blocks of all pages, by file name."""
+    shown = {name: code for page in PAGES for name, code in files_of(page).items() if name.endswith(".py")}
+    for page in PAGES:
+        if page not in CODE_BEFORE_THE_MOVE:
+            blocks = enumerate(unnamed_python_of(page), start=1)
+            shown |= {f"{Path(page).stem.lower()}_{number}.py": code for number, code in blocks}
+    assert {"command_line_1.py", "haiku.py", "our_providers/atelier.py", "receiver.py"} <= shown.keys()
+    return shown
