@@ -79,7 +79,7 @@ def test_an_admin_kills_a_task_s_worker_in_a_drill_and_the_task_completes_once(w
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page calls curl, which is not installed")
 def test_who_tries_it_as_the_page_says_sees_what_it_says(windlass: Windlass) -> None:
     """From the first task to the killed worker; the longer task is a little shorter, but for the one that is killed."""
-    text = page("trying_it.md").replace("KEY=wl_…", f"KEY={KEY}")
+    text = page("trying_it.md").replace("KEY=$(cat .windlass/admin_key)", f"KEY={KEY}")
     first, longer, resumed, history = COMMANDS.findall(text.partition("## A first task")[2].partition("\n## ")[0])
     kill, *_ = COMMANDS.findall(text.partition("## Kill it and see")[2])
     assert '"seconds": 30' in longer

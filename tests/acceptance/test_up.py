@@ -159,11 +159,11 @@ def is_cancelled(up: WindlassUp, task_id: str) -> bool:
 
 
 def typed(up: WindlassUp, commands: str) -> str:
-    """What a terminal in the repository shows, with the key of the ready line."""
+    """What a terminal in the repository shows."""
     ready = READY.search(up.output)
     assert ready
-    script = commands.replace("http://127.0.0.1:8800", ready[1])
-    environment = {**os.environ, "WINDLASS_DATA_DIR": str(up.directory), "KEY": ready[2]}
+    script = commands.replace("http://127.0.0.1:8800", ready[1]).replace(".windlass/", f"{up.directory}/")
+    environment = {**os.environ, "WINDLASS_DATA_DIR": str(up.directory)}
     done = subprocess.run(
         ["bash", "-e", "-c", script],
         cwd=PROJECT,

@@ -78,8 +78,10 @@ def test_every_command_is_one_that_somebody_understands(name: str, tmp_path: Pat
 
 @pytest.mark.parametrize("name", [each for each in SHOWN if each != "operating.md"])
 def test_a_page_has_everything_that_its_commands_need(name: str, tmp_path: Path) -> None:
-    """The environment is activated and pytest installed before the first command that needs them. The operators' book
-    is for installations that have none."""
+    """The environment is activated and pytest installed before the first command that needs them, and nobody has to
+    fill in a key. The operators' book is for installations that have none."""
+    keys = re.findall(r"^KEY=(.*)$", "\n".join(blocks_of(name)), re.MULTILINE)
+    assert set(keys) <= {"$(cat .windlass/admin_key)"}
     activated = installed = False
     for command in commands_of(name, tmp_path):
         activated |= command.program == ".venv/bin/activate"
