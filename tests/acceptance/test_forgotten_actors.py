@@ -12,14 +12,14 @@ import pytest
 
 from tests.support.an_api import an_api, new_key
 from tests.support.installation import Windlass
+from tests.support.registrations import own_actor, register
 from tests.support.servers.databases import execute
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
 from windlass.shared import db
 from windlass.shared.actors.built_in import built_in
-from windlass.shared.actors.definition import Definition
 from windlass.shared.settings import Settings
-from windlass.shared.store.operating import registry, workers
+from windlass.shared.store.operating import workers
 
 AGED = """
     UPDATE actor_versions SET registered_at = registered_at - interval '2 days', created_at = now() - interval '2 days';
@@ -43,8 +43,7 @@ class Site:
 
     def configured(self, *names: str) -> None:
         """`windlass actors register` with these of the user's own, and none else."""
-        own = [Definition(name=name, module="ours", provider=name, payload_schema={"type": "object"}) for name in names]
-        self._run(lambda pool: registry.register(pool, [*own, *built_in().values()]))
+        register(self.url, *map(own_actor, names), *built_in().values())
 
     def worker(self, queue: str, state: str) -> None:
         about: dict[str, Any] = {"hostname": "h", "pid": 1, "queues": [queue], "capacity": 1}

@@ -12,6 +12,7 @@ from tests.browser.orders import a_project, a_workflow, approvals_in_the_audit_l
 from tests.browser.visitor import PATIENCE_MS, Visitor
 from tests.support.installation import KEY
 from tests.support.media_installation import Studio
+from tests.support.registrations import own_actor, register
 from tests.support.waiting import wait_until
 
 OFFERED = "main button:visible, main input[type=checkbox], main [draggable=true]"
@@ -415,3 +416,29 @@ def test_a_cancel_names_what_it_interrupts(house: Studio, admin: Visitor) -> Non
     admin.confirms("Cancel the workflow")
     expect(graph.get_by_role("link", name="slow, cancelled")).to_be_visible()
     expect(admin.page.locator(".head .badge")).to_have_text("cancelled")
+
+
+def test_an_actor_that_nothing_names_any_more_is_forgotten_on_its_page(
+    house: Studio, admin: Visitor, chromium: Browser
+) -> None:
+    database_url = house.windlass.environment["WINDLASS_DATABASE_URL"]
+    register(database_url, own_actor("translate"))
+    wait_until("the api knows it", lambda: house.client.http.get("/api/v1/actors/translate").status_code == 200)
+    admin.goes_to("/actors/translate")
+    admin.presses("Forget …")
+    admin.page.locator("dialog[open]").get_by_role("button", name="Forget", exact=True).click()
+    admin.sees("the latest registration names it")
+
+    register(database_url, own_actor("dub"))
+    with Visitor.comes(chromium, house.windlass.url) as viewer:
+        viewer.signs_in_with(new_key(house, "viewer", "vera"))
+        viewer.goes_to("/actors/translate")
+        viewer.is_done_loading()
+        assert not viewer.is_offered("Forget …")
+    admin.reloads()
+    admin.presses("Forget …")
+    admin.confirms("Forget")
+    admin.page.wait_for_url("**/actors")
+    expect(admin.page.get_by_role("link", name="dub", exact=True)).to_be_visible()
+    expect(admin.page.get_by_role("link", name="translate", exact=True)).to_have_count(0)
+    assert house.client.http.get("/api/v1/actors/translate").status_code == 404
