@@ -8,11 +8,13 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from tests.support.command_line import Run, run
 from tests.support.installation import KEY, NOBODY, Windlass
@@ -371,13 +373,54 @@ def test_ctrl_c_leaves_the_watched_task_alone(
 
 def test_a_terminal_gets_a_table_with_whole_ids(run: Run, environment: dict[str, str]) -> None:
     task_id = run("submit", "probe", "outcome=permanent", "--tag", "drawn", "--wait", "-o", "json").document["task_id"]
-    with Terminal([WINDLASS, "list", "--tag", "drawn"], environment) as terminal:
+    with Terminal([WINDLASS, "list", "--tag", "drawn"], environment, columns=80) as terminal:
         assert terminal.end() == 0
     heading, row = terminal.text.splitlines()[:2]
     assert heading.split() == ["TASK", "STATUS", "QUEUE", "AGE", "PROGRESS"], "the others have no room"
     assert row.startswith(task_id)
     assert "\t" not in terminal.text
     assert b"\x1b[31mdead" in terminal.raw
+
+
+TABLES = (
+    "actors", "queues", "providers", "workers", "list", "dlq", "dlq --group", "events TASK", "projects",
+    "projects items PROJECT", "projects runs PROJECT", "workflows", "workflows show WORKFLOW", "approvals", "schedules",
+    "schedules runs wide", "webhooks", "webhooks deliveries WEBHOOK", "memory models", "keys", "audit",
+    "health",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_line_of_a_table_is_wider_than_the_terminal(
+    width: int, run: Run, environment: dict[str, str], tmp_path: Path
+) -> None:
+    name = f"a name of {width} columns that is longer than most names are"
+    ids = {"PROJECT": run("projects", "create", name, "--actor", "probe").out.strip()}
+    for title in ("the header of the page, in three languages", "the footer"):
+        run("projects", "add", ids["PROJECT"], "--title", title)
+    run("projects", "run", ids["PROJECT"])
+    file = tmp_path / "flow.json"
+    asks = {"key": "asks", "actor": "probe", "approval": {"message": "Shall it be published, and if so, where? " * 3}}
+    file.write_text(json.dumps({"name": name, "tasks": [asks]}))
+    ids["WORKFLOW"] = run("workflows", "submit", str(file)).out.strip()
+    run("schedules", "put", "wide", "--every", "3600", "--actor", "probe")
+    run("schedules", "trigger", "wide")
+    hook = run("webhooks", "create", f"https://hooks.example/{width}/of/the/shop", "--event", "task.*")
+    ids["WEBHOOK"] = dict(hook.rows)["webhook"]
+    run("webhooks", "test", ids["WEBHOOK"])
+    ids["TASK"] = run("submit", "probe", "outcome=permanent", "--wait", "-o", "json").document["task_id"]
+
+    def too_wide(command: str) -> list[str]:
+        words = [ids.get(word, word) for word in command.split()]
+        with Terminal([WINDLASS, *words], environment, columns=width) as terminal:
+            assert terminal.end() in {0, 1}, terminal.text
+        lines = terminal.text.splitlines()
+        assert len(lines) > 1, f"{command}: {lines}"
+        return [line for line in lines if cell_len(line) > width]
+
+    with ThreadPoolExecutor(3) as terminals:
+        found = dict(zip(TABLES, terminals.map(too_wide, TABLES), strict=True))
+    assert {command: lines for command, lines in found.items() if lines} == {}
 
 
 def test_whoever_stops_reading_sees_no_traceback(environment: dict[str, str]) -> None:

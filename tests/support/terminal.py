@@ -22,14 +22,16 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 class Terminal:
     """Starts the command; what it shows is gathered until it ends."""
 
-    def __init__(self, command: Sequence[str | Path], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str | Path], environment: Mapping[str, str], *, columns: int = COLUMNS
+    ) -> None:
         self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
         self._shown = b""
         self.process = subprocess.Popen(
             # So that Ctrl-C becomes its signal, also when whoever runs the tests ignores it.
             ["env", "--default-signal=INT", "setsid", "--ctty", *command],
-            env={**environment, "TERM": "xterm"},
+            env={**_without_a_size(environment), "TERM": "xterm"},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -71,3 +73,8 @@ class Terminal:
         with contextlib.suppress(OSError):  # EIO: the last one who had the terminal open has closed it
             while piece := os.read(self._ours, 65536):
                 self._shown += piece
+
+
+def _without_a_size(environment: Mapping[str, str]) -> dict[str, str]:
+    """The size of the terminal that the tests were started in would count instead of this one's."""
+    return {name: value for name, value in environment.items() if name not in {"COLUMNS", "LINES"}}
