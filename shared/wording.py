@@ -63,13 +63,19 @@ class Shaped:
 
 def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "", prefix: str = "") -> str:
     """The most alike, or all of them where they are few; what all of them begin with says nothing about likeness."""
-    names = {name.removeprefix(prefix).casefold(): name for name in sorted(known)}
-    close = closest(word.casefold().removeprefix(prefix.casefold()), names)
-    if close is not None:
-        return f"did you mean `{names[close]}`?"
+    names = sorted(known)
+    if likely := likeliest(word, names, prefix):
+        return f"did you mean `{likely}`?"
     if 0 < len(names) <= FEW or (names and not otherwise):
-        return f"there are {', '.join(names.values())}"
+        return f"there are {', '.join(names)}"
     return otherwise or "there is none here"
+
+
+def likeliest(word: str, known: Iterable[str], prefix: str = "") -> str | None:
+    """The name that is most like this word, if any is, in upper or lower case."""
+    names = {name.removeprefix(prefix).casefold(): name for name in known}
+    close = closest(word.casefold().removeprefix(prefix.casefold()), names)
+    return None if close is None else names[close]
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
@@ -83,8 +89,8 @@ def meant(word: str, known: Collection[str]) -> str:
     workflow: only the few of nearly the same length are compared."""
     names = f"there are {listed(known)}" if known else "there is none here"
     near = heapq.nsmallest(FEW, known, key=lambda name: abs(len(name) - len(word)))
-    likely = did_you_mean(word, near, otherwise=names)
-    return names if likely == names else f"{likely} {names}"
+    likely = likeliest(word, near)
+    return f"did you mean `{likely}`? {names}" if likely else names
 
 
 def listed(names: Collection[str]) -> str:
