@@ -50,6 +50,7 @@ class Kind:
     by_beginning: Callable[[Ask, str, Given], Iterable[Call[Any]]]
     shown: tuple[str, ...] = ("state",)
     by_name: Callable[[str], Iterable[Call[Any]]] | None = None
+    """The lists that may have this name; the first that does counts."""
     has_uuids: bool = True
     names_in_api: bool = False
     """Whether the API takes names, too, and resolves them itself."""
@@ -107,9 +108,9 @@ def _found(reference: Reference, ask: Ask, given: Given) -> str:
     if kind.labelled is not None and ask(kind.labelled(text))["items"]:
         return text
     if kind.by_name is not None:
-        named = [each for call in kind.by_name(text) for each in _items(ask, call) if each["name"] == text]
-        if named:
-            return _only(kind, named, f"are called {text}; give the id of one:")
+        for call in kind.by_name(text):
+            if named := [each for each in _items(ask, call) if each["name"] == text]:
+                return _only(kind, named, f"are called {text}; give the id of one:")
         if not BEGINNING.fullmatch(text.lower()):
             if kind.labelled is not None:
                 return text
@@ -176,7 +177,7 @@ PROJECT: Final = Kind(
     "project_id",
     lambda *_: [projects.list_projects(), projects.list_projects(archived=True)],
     shown=("name",),
-    by_name=lambda name: [projects.list_projects(q=name)],
+    by_name=lambda name: [projects.list_projects(q=name), projects.list_projects(q=name, archived=True)],
 )
 WORKFLOW: Final = Kind(
     "workflow",

@@ -228,6 +228,11 @@ def test_the_beginning_of_an_id_and_names_are_enough(run: Run) -> None:
     assert dict(run("projects", "show", "by its name").rows)["project"] == project
     assert run("projects", "skip", project[:-3], item[:-3]).out == f"{item}\tskipped\n"
     assert run("projects", "show", "website").err == "windlass: no project is called website\n"
+    old = run("projects", "create", "no longer used", "--actor", "probe").out.strip()
+    run("projects", "archive", "no longer used")
+    assert dict(run("projects", "show", "no longer used").rows)["project"] == old, "an archived one, too"
+    new = run("projects", "create", "no longer used", "--actor", "probe").out.strip()
+    assert dict(run("projects", "show", "no longer used").rows)["project"] == new
     run("projects", "create", "by its name", "--actor", "probe")
     twice = run("projects", "show", "by its name")
     assert (twice.code, "2 projects are called by its name; give the id of one:\n" in twice.err) == (2, True)
