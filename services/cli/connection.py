@@ -10,6 +10,10 @@ from windlass.client.target import from_environment
 NAME_ONE = "name one with --url and --key, or with WINDLASS_URL and WINDLASS_API_KEY"
 
 
+class WrongSetting(NotConfigured):
+    """A setting of the command line is missing or wrong."""
+
+
 @dataclass(frozen=True)
 class Connection:
     url: str
@@ -27,7 +31,7 @@ def choose_connection(url: str | None, key: str | None) -> Connection:
     if url is None:
         raise NotConfigured(f"no Windlass runs on {directory}: start one with `make up`, or {NAME_ONE}")
     if key is None:
-        raise NotConfigured(f"no key for {url}: give one with --key or WINDLASS_API_KEY")
+        raise WrongSetting(f"no key for {url}: give one with --key or WINDLASS_API_KEY")
     return Connection(url, key)
 
 
@@ -38,4 +42,4 @@ def _data_directory() -> Path:
     try:
         return load_settings().data_dir.absolute()
     except WrongSettings as error:
-        raise NotConfigured(f"{error}; or {NAME_ONE}") from error
+        raise WrongSetting(f"{error}; or {NAME_ONE}") from error

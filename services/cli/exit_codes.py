@@ -15,6 +15,7 @@ from windlass.client.errors import (
     WindlassError,
     WorkflowTimeout,
 )
+from windlass.services.cli.connection import WrongSetting
 from windlass.services.cli.references import Ambiguous, NoSuchObject
 
 DONE: Final = 0
@@ -49,6 +50,7 @@ OF_ERRORS: Final[tuple[tuple[type[WindlassError], int], ...]] = (
     (Unavailable, UNREACHABLE),
     (Unreachable, UNREACHABLE),
     (UnreadableAnswer, UNREACHABLE),
+    (WrongSetting, USAGE),
     (NotConfigured, UNREACHABLE),
     (NoSuchObject, NOT_FOUND),
     (Ambiguous, USAGE),

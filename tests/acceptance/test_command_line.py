@@ -75,6 +75,23 @@ def test_a_missing_setting_is_one_line_and_the_process_exits_with_code_2(
     ]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "settings", "code", "words"),
+    [
+        (("--url", "http://127.0.0.1:1"), {}, 2, "windlass: no key for http://127.0.0.1:1: give one with --key"),
+        ((), {"WINDLASS_PORT": "many"}, 2, "windlass: WINDLASS_PORT: "),
+        ((), {}, 4, "windlass: no Windlass runs on "),
+    ],
+)
+def test_a_command_that_does_not_know_where_to_go_prints_one_line(
+    arguments: tuple[str, ...], settings: dict[str, str], code: int, words: str, tmp_path: Path
+) -> None:
+    refused = windlass("list", *arguments, WINDLASS_DATA_DIR=str(tmp_path), **settings)
+    assert (refused.returncode, refused.stdout) == (code, "")
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith(words)
+
+
 def test_the_needed_settings_of_every_process_are_tested() -> None:
     assert PROCESSES.keys() <= NEEDED_BY.keys()
 
