@@ -1,8 +1,12 @@
 """`windlass actors check`: checks the actors, agents and schedules of the settings, without a server."""
 
 import argparse
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Final
 
 from windlass.services.admin.loading import Found, find, find_in_modules
 from windlass.services.admin.schedules import wrong_schedules
@@ -10,6 +14,10 @@ from windlass.shared.actors.definition import Definition
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
 from windlass.shared.settings.loading import settings_or_exit
+
+INTERPRETER: Final = re.compile(r"python[\d.]*|(?:ba|da|z)?sh|node|perl|ruby")
+CODE_FOLLOWS: Final = re.compile(r"-\w*[cme]")
+"""An option after which comes code, or a module's name, and not a file."""
 
 
 def report(found: Found) -> int:
@@ -44,12 +52,23 @@ def check(settings: Settings) -> Found:
 
 
 def missing_programs(settings: Settings) -> Iterator[str]:
-    """Agents whose program is not on this machine; a program in a task's own path is not looked for."""
+    """Agents whose program, or whose script for an interpreter, is not on this machine. What is in a task's own path
+    is not looked for."""
     where = f"{settings.config}: " if settings.config else ""
     for name, agent in settings.agents.items():
-        program = agent.command[0]
+        program, script = agent.command[0], script_of(agent.command)
         if "{task_id}" not in program and agent.find(program) is None:
             yield f"{where}[agents.{name}] command: there is no program {program} in {agent.path}"
+        elif script is not None and not script.is_file():
+            yield f"{where}[agents.{name}] command: there is no file {script}"
+
+
+def script_of(command: Sequence[str]) -> Path | None:
+    """The file that an interpreter is to run, if the command names one by its whole path."""
+    options = list(takewhile(lambda each: each.startswith("-"), command[1:]))
+    script = next(iter(command[1 + len(options) :]), "")
+    is_run = INTERPRETER.fullmatch(Path(command[0]).name) and not any(map(CODE_FOLLOWS.fullmatch, options))
+    return Path(script) if is_run and script.startswith("/") and "{task_id}" not in script else None
 
 
 if __name__ == "__main__":

@@ -124,7 +124,10 @@ CHECKED = """
 command = ["not-a-program", "--json"]
 
 [agents.helper]
-command = ["sh", "-c", "true"]
+command = ["sh", "-ec", "/bin/true or anything"]
+
+[agents.script]
+command = ["python3", "-I", "/not/there.py", "/tmp/output"]
 
 [schedules.nightly]
 cron = "0 3 * * *"
@@ -145,7 +148,8 @@ def test_the_check_reports_a_missing_command_and_an_unknown_actor_of_a_schedule(
     file.write_text(CHECKED)
     checked = windlass("actors", "check", WINDLASS_CONFIG=str(file))
     assert checked.returncode == 1
-    coder, nightly, hourly = checked.stderr.splitlines()
+    coder, script, nightly, hourly = checked.stderr.splitlines()
     assert coder.startswith(f"windlass: {file}: [agents.coder] command: there is no program not-a-program in /")
+    assert script == f"windlass: {file}: [agents.script] command: there is no file /not/there.py"
     assert nightly.startswith("windlass: [schedules.nightly]: /actor: no actor is called sumarize; did you mean `summ")
     assert hourly.startswith("windlass: [schedules.hourly]: /tasks/0/actor: no actor is called nobody")
