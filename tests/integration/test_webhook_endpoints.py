@@ -457,19 +457,35 @@ async def test_nothing_is_sent_again_to_a_disabled_endpoint_and_to_a_failing_one
     assert await endpoint.states() == ["held", "held", "held"]
 
 
+THREE_HELD = Settings(webhook_held_most=3, webhook_held_days=30)
+
+
+@on_the_engine
+async def test_a_disabled_endpoint_holds_no_more_however_fast_they_come(engine: Engine) -> None:
+    endpoint = await with_deliveries(engine, 1)
+    await webhooks.disable(engine.pool, endpoint.webhook_id)
+    await engine.sql(
+        f"SELECT {named('make_deliveries')}(ARRAY[$1::uuid], body_id, 'task.dead', n::text, 1, n, NULL) "
+        "FROM webhook_bodies, generate_series(1, 1200) AS n",
+        endpoint.webhook_id,
+    )
+    await recheck_endpoints(engine.pool, THREE_HELD)
+    assert (await endpoint.row()).held == 3
+
+
 @on_the_engine
 async def test_a_disabled_endpoint_holds_so_many_deliveries_for_so_long(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 1)
     await webhooks.disable(engine.pool, endpoint.webhook_id)
     for _ in range(4):
         await engine.completed(**told_of())
-    await webhooks.recheck(engine.pool, held_most=3, held_days=30)
+    await recheck_endpoints(engine.pool, THREE_HELD)
     assert await endpoint.states() == ["failed", "failed", "held", "held", "held"]
     third = (await endpoint.deliveries())[2]
     await engine.sql(
         "UPDATE deliveries SET created_at = created_at - interval '31 days' WHERE delivery_id = $1", third.delivery_id
     )
-    await webhooks.recheck(engine.pool, held_most=3, held_days=30)
+    await recheck_endpoints(engine.pool, THREE_HELD)
     assert await endpoint.states() == ["failed", "failed", "failed", "held", "held"]
     assert (await endpoint.deliveries())[2].reason == "held for too long at a disabled webhook"
     assert (await endpoint.row()).held == 2

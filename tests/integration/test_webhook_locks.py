@@ -39,7 +39,8 @@ async def change(endpoint: Endpoint, chance: random.Random) -> None:
             case 5:
                 await webhooks.look_after(pool)
             case _:
-                await webhooks.recheck(pool, held_most=10_000, held_days=30)
+                await webhooks.recheck(pool)
+                await webhooks.give_up_held(pool, held_most=10_000, held_days=30)
 
 
 @on_the_engine

@@ -104,9 +104,14 @@ async def look_after(db: Database) -> UUID | None:
     return settled
 
 
-async def recheck(db: Database, *, held_most: int, held_days: int) -> int:
+async def recheck(db: Database) -> int:
     """How many endpoints had deliveries that stood still though they should not; they go on now. Those whose owner has
-    no right to them any more are disabled, and disabled ones hold so many deliveries for so long and no more."""
-    query = f"SELECT {named('recheck_endpoints')}($1, $2, $3)"
-    found: int = await db.fetchval(query, RECHECKED_AT_ONCE, held_most, held_days)
+    no right to them any more are disabled."""
+    found: int = await db.fetchval(f"SELECT {named('recheck_endpoints')}($1)", RECHECKED_AT_ONCE)
+    return found
+
+
+async def give_up_held(db: Database, *, held_most: int, held_days: int) -> int:
+    """Fails a page of the deliveries that a disabled endpoint holds beyond this number or age; returns how many."""
+    found: int = await db.fetchval(f"SELECT {named('give_up_held')}($1, $2)", held_most, held_days)
     return found

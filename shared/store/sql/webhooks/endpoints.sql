@@ -242,11 +242,12 @@ BEGIN
 END $$;
 
 -- Gives up what a disabled endpoint has held for too long, or beyond the number that is kept: the oldest first, a page
--- at once. Each can be sent again.
+-- at once. Each can be sent again. Returns how many these were.
 
-CREATE FUNCTION give_up_held(held_most int, held_days int) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION give_up_held(held_most int, held_days int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
-    at_once int := 1000;
+    at_once int := 100; -- cancelling a delivery's task takes about 2 ms
+    found   int := 0;
     id      uuid;
     last    uuid; -- the youngest of those that are too many
     free    uuid[];
@@ -268,15 +269,17 @@ BEGIN
             FOR NO KEY UPDATE SKIP LOCKED);
         UPDATE deliveries d SET reason = 'held for too long at a disabled webhook' WHERE d.task_id = ANY (free);
         PERFORM cancel_tasks(free, 'held for too long') WHERE cardinality(free) > 0;
+        found := found + cardinality(free);
+        EXIT WHEN found >= at_once;
     END LOOP;
+    RETURN found;
 END $$;
 
--- Disables the endpoints of owners whose last key has expired, gives up what is held for too long, then settles those
--- anew whose deliveries stand still, a page at once: there are few. At a failing one nobody tries; at an enabled or
+-- Disables the endpoints of owners whose last key has expired, then settles those anew whose deliveries stand still, a page at once: there are few. At a failing one nobody tries; at an enabled or
 -- deleted one something is held, since it was told of just as that was changed, and neither saw the other. Returns how
 -- many there were.
 
-CREATE FUNCTION recheck_endpoints(at_most int, held_most int, held_days int) RETURNS int LANGUAGE plpgsql AS $$
+CREATE FUNCTION recheck_endpoints(at_most int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     id    uuid;
     found int := 0;
@@ -287,7 +290,6 @@ BEGIN
           AND NOT may_hear(w.user_id, CASE w.scope WHEN 'own' THEN w.user_id END)
         ORDER BY w.user_id LIMIT at_most
     ) AS lapsed;
-    PERFORM give_up_held(held_most, held_days);
     FOR id IN
         SELECT w.webhook_id FROM webhooks w
         WHERE EXISTS (SELECT 1 FROM deliveries d WHERE d.webhook_id = w.webhook_id AND d.state = 'waiting')

@@ -44,4 +44,5 @@ async def change_endpoint(yard: Yard) -> None:
         case 5:
             await yard.revoke_a_key()
         case _:
-            await webhooks.recheck(yard.pool, held_most=10_000, held_days=30)
+            await webhooks.recheck(yard.pool)
+            await webhooks.give_up_held(yard.pool, held_most=10_000, held_days=30)
