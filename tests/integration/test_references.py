@@ -131,6 +131,57 @@ def test_what_is_too_large_is_refused_before_it_is_built(servers: Servers, migra
     ask(empty_database(servers.database_url, migrated_template), refuse)
 
 
+@pytest.mark.parametrize("kind", ["numbers", "text", "deep"])
+def test_references_that_read_very_much_are_refused_for_good(
+    servers: Servers, migrated_template: str, kind: str
+) -> None:
+    """Though they take nothing of it: a statement that ran into its time limit would be repeated for ever."""
+
+    async def refuse(engine: Engine) -> None:
+        attempt = await engine.running()
+        result: Any = {"numbers": list(range(700_000)), "text": "x" * 4_900_000, "deep": "x" * 4_900_000}[kind]
+        for _ in range(50 if kind == "deep" else 1):
+            result = {"a": result}
+        await engine.finish(attempt, result=result)
+        reference = {
+            "$from": str(attempt.task_id),
+            "path": "/a" * 50 + "/no" if kind == "deep" else "/no",
+            "default": 0,
+        }
+        task = await engine.submit(depends_on=[attempt.task_id], payload={"value": [reference] * 2000}, **REFERS)
+        found = await resolved(engine, task)
+        assert found.problem == "the references up to here read more than 1600000000 bytes of results"
+        assert (found.pointer or "").startswith("/value/")
+        others = [await engine.submit(depends_on=[attempt.task_id], payload={"value": [reference] * 5}, **REFERS)] * 2
+        assert (await resolved(engine, others[0])).input == {"value": [0] * 5}
+        together = await inputs.resolve_many(engine.pool, [*others, task, task], largest_bytes=8_000_000)
+        assert set(together) == set(others), "what would take long is left for a statement of its own"
+
+    ask(empty_database(servers.database_url, migrated_template), refuse)
+
+
+@on_the_engine
+async def test_nothing_is_read_of_the_results_of_a_node_where_a_path_leads_into_none(engine: Engine) -> None:
+    refers = Concern.REFERENCES.value
+    nowhere = {"$from": "pages", "path": "/x", "default": 0}
+    flow = await a_workflow(
+        engine,
+        {"split": [], "pages": ["split"], "join": ["pages"], "wide": ["pages"]},
+        for_each={"pages": ("split", "/parts")},
+        fields={
+            "pages": {"payload": {"result": {"$item": True}}, "concerns": refers},
+            "join": {"payload": {"result": [nowhere] * 2000}, "concerns": refers},
+            "wide": {"payload": {"result": [{"$from": "pages"}] * 2000}, "concerns": refers},
+        },
+    )
+    await flow.finish("split", result={"parts": list(range(20))})
+    await flow.janitor()
+    for number in range(20):
+        await flow.finish(f"pages[{number}]", result={"text": "x" * 380_000})
+    assert (await resolved(engine, flow.ids["join"])).input == {"result": [0] * 2000}
+    assert (await resolved(engine, flow.ids["wide"])).pointer == "/result/1"
+
+
 @on_the_engine
 async def test_what_is_large_stands_in_one_row_whoever_has_got_it(engine: Engine) -> None:
     """A list of 5 MB becomes one task for each of its elements; they and the join get all of it, and no table has it a

@@ -13,7 +13,8 @@ BEGIN
         ORDER BY e.place
     LOOP
         SELECT r.value INTO found
-        FROM resolved(part -> 'value', '', NULL, '[' || number || ']', NULL, most_bytes, list, most_bytes) AS r;
+        FROM resolved(part -> 'value', '', NULL, '[' || number || ']', NULL, most_bytes, list, most_bytes,
+                      most_read(most_bytes)) AS r;
         found := coalesce(pointed(found, part ->> 'path'), part -> 'default');
         IF found IS NULL OR found = 'null' THEN
             RETURN NULL;

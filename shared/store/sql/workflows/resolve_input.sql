@@ -21,7 +21,9 @@ DECLARE
     node    text;
     of_node text;
     list    jsonb;
+    unread  bigint;
     so_far  bigint := 0;
+    read    bigint := 0;
 BEGIN
     FOR one IN
         SELECT t.* FROM unnest(wanted) WITH ORDINALITY AS asked(task_id, place)
@@ -39,10 +41,11 @@ BEGIN
         task_id := one.task_id;
         pointer := NULL;
         problem := NULL;
+        unread := 0;
         BEGIN
-            SELECT r.value INTO input
-            FROM resolved(one.payload, '', one.workflow_id, one.workflow_key, one.depends_on, at_most, list, at_most)
-                AS r;
+            SELECT r.value, r.unread INTO input, unread
+            FROM resolved(one.payload, '', one.workflow_id, one.workflow_key, one.depends_on, at_most, list, at_most,
+                          most_read(at_most)) AS r;
             IF octet_length(input::text) > at_most THEN
                 input := NULL;
                 pointer := '';
@@ -54,7 +57,8 @@ BEGIN
         END;
         RETURN NEXT;
         so_far := so_far + coalesce(pg_column_size(input), 0);
-        EXIT WHEN so_far > at_once;
+        read := read + most_read(at_most) - unread;
+        EXIT WHEN so_far > at_once OR read > most_read(at_most) / 20;
     END LOOP;
 END $$;
 
@@ -62,13 +66,19 @@ CREATE FUNCTION too_large_with_results(at_most int) RETURNS text LANGUAGE sql IM
     SELECT 'with the results that it refers to, the payload has more than ' || at_most || ' bytes'
 $$;
 
+-- Bytes of results that the references of one payload may read, also those of which they take nothing: about two seconds.
+CREATE FUNCTION most_read(at_most int) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT 200 * at_most::bigint
+$$;
+
 -- A part of a payload with every reference in it replaced. `place` is where the part stands, `list` the one that the
--- task has an element of, if the caller has it at hand, and `room` how many bytes of results may still come: each value
--- is measured before it is added to the others, so that a small payload with many references never becomes a large one.
+-- task has an element of, if the caller has it at hand, `room` how many bytes of results may still come, and `unread` how
+-- many may still be read: each value is measured before it is added to the others, so that a small payload with many
+-- references never becomes a large one, nor takes longer than a statement may.
 
 CREATE FUNCTION resolved(
     part jsonb, place text, of_workflow text, own_key text, parents uuid[], at_most int, list jsonb,
-    INOUT room bigint, OUT value jsonb
+    INOUT room bigint, INOUT unread bigint, OUT value jsonb
 ) LANGUAGE plpgsql STABLE AS $$
 DECLARE
     one    record;
@@ -82,9 +92,9 @@ BEGIN
         LOOP
             piece := one.item;
             IF jsonb_typeof(piece) IN ('object', 'array') THEN
-                SELECT r.room, r.value INTO room, piece
+                SELECT r.room, r.unread, r.value INTO room, unread, piece
                 FROM resolved(
-                    piece, place || '/' || one.number, of_workflow, own_key, parents, at_most, list, room) AS r;
+                    piece, place || '/' || one.number, of_workflow, own_key, parents, at_most, list, room, unread) AS r;
             END IF;
             pieces := array_append(pieces, piece);
         END LOOP;
@@ -97,8 +107,8 @@ BEGIN
         value := part -> '$literal';
         RETURN;
     ELSIF part ? '$text' THEN
-        SELECT r.room, r.value INTO room, piece
-        FROM resolved(part -> '$text', place || '/$text', of_workflow, own_key, parents, at_most, list, room) AS r;
+        SELECT r.room, r.unread, r.value INTO room, unread, piece
+        FROM resolved(part -> '$text', place || '/$text', of_workflow, own_key, parents, at_most, list, room, unread) AS r;
         value := (SELECT to_jsonb(coalesce(string_agg(e.item #>> '{}', '' ORDER BY e.number), ''))
                   FROM jsonb_array_elements(piece) WITH ORDINALITY AS e(item, number));
         RETURN;
@@ -106,26 +116,32 @@ BEGIN
         value := to_jsonb(number_of(own_key));
         RETURN;
     ELSIF part ? '$from' THEN
-        value := referred(
-            of_workflow, own_key, parents, part ->> '$from', coalesce(part ->> 'path', ''), at_most, place);
+        SELECT r.unread, r.value INTO unread, value
+        FROM referred(
+            of_workflow, own_key, parents, part ->> '$from', coalesce(part ->> 'path', ''), at_most, place, unread) AS r;
     ELSIF part ? '$item' THEN
-        value := pointed(list -> number_of(own_key), coalesce(part ->> 'path', ''));
+        SELECT r.unread, r.value INTO unread, value
+        FROM read_at(list -> number_of(own_key), coalesce(part ->> 'path', ''), unread) AS r;
     ELSE
         -- Plain values are taken as they are, without a call for each.
         FOR one IN
             SELECT e.name, e.item FROM jsonb_each(part) AS e(name, item)
             WHERE jsonb_typeof(e.item) IN ('object', 'array')
         LOOP
-            SELECT r.room, r.value INTO room, piece
+            SELECT r.room, r.unread, r.value INTO room, unread, piece
             FROM resolved(
                 one.item, place || '/' || replace(replace(one.name, '~', '~0'), '/', '~1'), of_workflow, own_key,
-                parents, at_most, list, room) AS r;
+                parents, at_most, list, room, unread) AS r;
             names := array_append(names, one.name);
             pieces := array_append(pieces, piece);
         END LOOP;
         value := part || (
             SELECT coalesce(jsonb_object_agg(u.name, u.piece), '{}') FROM unnest(names, pieces) AS u(name, piece));
         RETURN;
+    END IF;
+    IF unread < 0 THEN
+        RAISE EXCEPTION '%', 'the references up to here read more than ' || most_read(at_most) || ' bytes of results'
+        USING ERRCODE = 'WL422', DETAIL = place;
     END IF;
     value := coalesce(value, part -> 'default');
     IF value IS NULL THEN
@@ -139,21 +155,27 @@ BEGIN
     END IF;
 END $$;
 
--- The part of a value that a JSON Pointer means, or null where there is none.
+-- The part of a value that a JSON Pointer means, or null where there is none, and how much may still be read: each step
+-- copies all that is below it.
 
-CREATE FUNCTION pointed(value jsonb, path text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION read_at(INOUT value jsonb, path text, INOUT unread bigint) LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     name text;
 BEGIN
-    IF path = '' THEN RETURN value; END IF;
+    IF value IS NULL OR path = '' THEN RETURN; END IF;
+    value := value #> '{}'; -- unpacked once, as its size is only known then
     FOREACH name IN ARRAY string_to_array(substr(path, 2), '/') LOOP
         name := replace(replace(name, '~1', '/'), '~0', '~');
+        unread := unread - pg_column_size(value);
         value := CASE jsonb_typeof(value) WHEN 'object' THEN value -> name
                       WHEN 'array' THEN CASE WHEN name ~ '^(0|[1-9]\d{0,8})$' THEN value -> name::int END END;
         EXIT WHEN value IS NULL;
     END LOOP;
-    RETURN value;
 END $$;
+
+CREATE FUNCTION pointed(value jsonb, path text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+    SELECT r.value FROM read_at(value, path, 0) AS r
+$$;
 
 -- The result of a completed task, or those of a node's tasks, in their order and null for who has none. Null where
 -- there is none at all.
@@ -173,42 +195,43 @@ END $$;
 -- What a task's reference means: the other is named by its key in the workflow, or by its id.
 
 CREATE FUNCTION referred(
-    of_workflow text, own_key text, parents uuid[], name text, path text, at_most int, place text
-)
-RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+    of_workflow text, own_key text, parents uuid[], name text, path text, at_most int, place text,
+    INOUT unread bigint, OUT value jsonb
+) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    node workflow_nodes;
-    size bigint;
+    found uuid;
+    node  workflow_nodes;
+    size  bigint;
 BEGIN
     IF own_key IS NOT NULL THEN
-        IF EXISTS (SELECT 1 FROM tasks p WHERE p.workflow_id = of_workflow AND p.workflow_key = name) THEN
-            RETURN (SELECT pointed(result_of(p.task_id, false), path) FROM tasks p
-                    WHERE p.workflow_id = of_workflow AND p.workflow_key = name);
-        END IF;
-        SELECT * INTO node FROM workflow_nodes n WHERE n.workflow_id = of_workflow::uuid AND n.key = name;
-        IF FOUND THEN
-            IF path ~ '^/(0|[1-9]\d{0,3})(/|$)' THEN -- one of many results, and the others stay where they are
-                RETURN (
-                    SELECT pointed(result_of(c.task_id, false), substring(path FROM '^/\d+(.*)$')) FROM tasks c
-                    WHERE c.workflow_id = of_workflow
-                      AND c.workflow_key = name || '[' || substring(path FROM '^/(\d+)') || ']');
-            END IF;
-            SELECT sum(octet_length(c.result::text)) INTO size
-            FROM generate_series(0, node.children - 1) AS number
-            JOIN tasks c ON c.workflow_id = of_workflow AND c.workflow_key = name || '[' || number || ']';
-            IF size > at_most THEN
-                RAISE EXCEPTION 'the results of % have % bytes together, and % are the most', name, size, at_most
-                USING ERRCODE = 'WL422', DETAIL = place;
-            END IF;
-            RETURN pointed(result_of(node.node_id, true), path);
+        SELECT p.task_id INTO found FROM tasks p WHERE p.workflow_id = of_workflow AND p.workflow_key = name;
+        IF found IS NULL THEN
+            SELECT * INTO node FROM workflow_nodes n WHERE n.workflow_id = of_workflow::uuid AND n.key = name;
         END IF;
     END IF;
-    IF name::uuid <> ALL (parents) THEN
-        RETURN NULL;
+    IF node.node_id IS NOT NULL AND path = '' THEN
+        SELECT sum(octet_length(c.result::text)) INTO size
+        FROM generate_series(0, node.children - 1) AS number
+        JOIN tasks c ON c.workflow_id = of_workflow AND c.workflow_key = name || '[' || number || ']';
+        IF size > at_most THEN
+            RAISE EXCEPTION 'the results of % have % bytes together, and % are the most', name, size, at_most
+            USING ERRCODE = 'WL422', DETAIL = place;
+        END IF;
+        unread := unread - node.children * 1000 - coalesce(size, 0); -- to find a row takes as long as to read 1,000 bytes
+        value := result_of(node.node_id, true);
+        RETURN;
+    ELSIF node.node_id IS NOT NULL THEN
+        -- One of many results, and the others stay where they are. Nothing else is in a list.
+        SELECT c.task_id INTO found FROM tasks c
+        WHERE path ~ '^/(0|[1-9]\d{0,3})(/|$)' AND c.workflow_id = of_workflow
+          AND c.workflow_key = name || '[' || substring(path FROM '^/(\d+)') || ']';
+        path := substring(path FROM '^/\d+(.*)$');
+    ELSIF found IS NULL AND name::uuid = ANY (parents) THEN
+        found := name::uuid;
     END IF;
-    RETURN pointed(result_of(name::uuid, false), path);
+    SELECT r.unread, r.value INTO unread, value FROM read_at(result_of(found, false), path, unread) AS r;
 EXCEPTION WHEN invalid_text_representation THEN
-    RETURN NULL;
+    RETURN;
 END $$;
 
 -- Which of its node's tasks this is, the node's key, and the list that it has an element of. A task of a node is called
