@@ -2,14 +2,16 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
+
+from windlass.shared.forms import Form
 
 LONGEST_SECONDS = 366 * 86400
 AT_MOST = 100
 """So many retries a task has at most: further entries would never be read."""
 
 
-class Curve(BaseModel):
+class Curve(Form):
     """Delays that grow with the number n of the failure: `base`ⁿ, or `base`·n², at most `cap`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -37,7 +39,7 @@ class Curve(BaseModel):
 
 Listed = Annotated[
     tuple[Annotated[float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False, strict=True)], ...],
-    Field(min_length=1, max_length=AT_MOST, strict=False),
+    Field(min_length=1, max_length=AT_MOST, strict=False, fail_fast=True),
 ]
 """Seconds, one after the other; the last one is repeated."""
 
@@ -74,7 +76,7 @@ def delay_at(delays: tuple[float, ...] | Curve, failures: int) -> float:
     return delays[min(failures, len(delays) - 1)]
 
 
-class TaskSchedules(BaseModel):
+class TaskSchedules(Form):
     """Delays by type of error, as a task can have them. How long its provider pauses after a 429 is not for a task to
     say, nor is what befalls it when its worker is lost."""
 

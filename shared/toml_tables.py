@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from windlass.shared.concurrency_keys import is_pointer
+from windlass.shared.forms import Form
 from windlass.shared.retry_delays import Schedules
 
 DEFAULT_ACTORS: dict[str, dict[str, Any]] = {
@@ -43,7 +44,7 @@ DEFAULT_ACTORS: dict[str, dict[str, Any]] = {
 """Those that come with Windlass, in tables as anybody's own have them. A task of `media` names its provider."""
 
 
-class Table(BaseModel):
+class Table(Form):
     """Keys that nobody knows are mistakes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

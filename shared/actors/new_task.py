@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from windlass.shared.filters import Id, Label, Name, TextualTime
+from windlass.shared.forms import Form
 from windlass.shared.priorities import Priority, number_of
 from windlass.shared.retry_delays import TaskDelays
 from windlass.shared.scrubbing import withhold_label
@@ -34,7 +35,7 @@ def without_secrets(text: str) -> str:
 UserId = Annotated[Name, AfterValidator(without_secrets)]
 
 
-class Dependency(BaseModel):
+class Dependency(Form):
     """Another task that this one waits for: to complete, or to end in any way."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -53,7 +54,7 @@ def kind_of_dependency(entry: object) -> str:
     return DEPENDENCY if isinstance(entry, dict | BaseModel) else ID
 
 
-class Approval(BaseModel):
+class Approval(Form):
     """What a person is asked before a task may start."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -68,7 +69,7 @@ class Approval(BaseModel):
     ] = None
 
 
-class NewTask(BaseModel):
+class NewTask(Form):
     """A task to be, as `POST /tasks` takes it and as each item of a batch is written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

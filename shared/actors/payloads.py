@@ -3,14 +3,15 @@
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from windlass.shared.errors import ERROR_TYPES
+from windlass.shared.forms import Form
 from windlass.shared.urls import check_url
 from windlass.shared.wording import did_you_mean
 
 
-class Payload(BaseModel):
+class Payload(Form):
     """Fields that nobody knows are refused: they are mistakes of the client's that it wants to hear of. So are values
     of another kind, by the schema: neither `true` nor `"1"` is a number. Whoever reads a payload later is no stricter
     than that: to a JSON Schema, 1.0 is a whole number."""
@@ -129,7 +130,7 @@ class SummarizePayload(Payload):
     ) = None
 
 
-class AgentLimits(BaseModel):
+class AgentLimits(Form):
     """What an agent may use at most; these only lower what the operator has configured."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -3,8 +3,9 @@
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from windlass.shared.forms import Form
 from windlass.shared.schedules.times import fault_of_cron, fault_of_zone
 from windlass.shared.schedules.words import Kind
 from windlass.shared.wording import A_UUID, Shaped
@@ -20,7 +21,7 @@ EverySeconds = Annotated[
 Timezone = Annotated[str, Field(max_length=100, description="In which zone `cron` is meant: `Europe/Berlin`, `UTC`.")]
 
 
-class ProjectTarget(BaseModel):
+class ProjectTarget(Form):
     """A project that is to be run."""
 
     model_config = STRICT
@@ -37,7 +38,7 @@ class ProjectTarget(BaseModel):
         return UUID(self.project_id)
 
 
-class Target(BaseModel):
+class Target(Form):
     """What is started: one of these."""
 
     model_config = STRICT
@@ -57,7 +58,7 @@ class Target(BaseModel):
         return next(kind for kind in Kind if getattr(self, kind) is not None)
 
 
-class Times(BaseModel):
+class Times(Form):
     """When it is due."""
 
     model_config = STRICT

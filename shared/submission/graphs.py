@@ -7,9 +7,10 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from windlass.shared.actors.new_task import DEPENDENCY, ID, kind_of_dependency
+from windlass.shared.forms import Form
 from windlass.shared.references import FROM, POINTER
 from windlass.shared.submission.refusal import Refused, Wrong
 from windlass.shared.wording import Shaped, meant
@@ -36,7 +37,7 @@ NOT_IN_A_WORKFLOW = {
 }
 
 
-class After(BaseModel):
+class After(Form):
     """What a task waits for: another's completion, or its end in any way."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -56,7 +57,7 @@ class Awaited(NamedTuple):
     on: str
 
 
-class ForEach(BaseModel):
+class ForEach(Form):
     """The list that becomes one task for each element."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -69,7 +70,7 @@ class ForEach(BaseModel):
     ] = ""
 
 
-class Node(BaseModel):
+class Node(Form):
     """A task's place in the graph; the rest of it is a task as any other."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from windlass.shared.actors.new_task import DEPENDENCY, ID
+from windlass.shared.forms import MOST_FIELDS
 from windlass.shared.retry_delays import TAGS
 from windlass.shared.wording import NOT_KNOWN, did_you_mean, in_words, names_at
 
@@ -16,8 +17,6 @@ NOT_A_PLACE = {*TAGS, ID, DEPENDENCY}
 
 MOST_REPORTED = 20
 """Problems with one request that its answer names; finding and describing more would cost more than it helps."""
-MOST_UNKNOWN = 1000
-"""Wrong fields that are still looked at one by one; a client that sends more made no typing error."""
 LONGEST_PART = 200
 """Characters of one name in a pointer: a client chooses them."""
 
@@ -57,11 +56,11 @@ def wrong_fields(
 ) -> list[Wrong]:
     """A failed check, field by field, as far as it is reported; `beside` are names that stand next to the model's
     own."""
-    if error.error_count() > MOST_UNKNOWN:
+    if error.error_count() > MOST_FIELDS:
         return [
             Wrong(
                 below,
-                f"has {error.error_count():,} wrong or unknown fields; more than {MOST_UNKNOWN:,} are not examined",
+                f"has {error.error_count():,} wrong or unknown fields; more than {MOST_FIELDS:,} are not examined",
             )
         ]
     return list(islice(_each_wrong(error, model, below, beside), MOST_REPORTED))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from windlass.shared.settings import Settings
 from windlass.shared.submission.refusal import Refused, pointer_to, refusal
 
-NUL, TOO_DEEP = "nul-character", "nested-too-deep"
+NUL, TOO_DEEP, TOO_LARGE = "nul-character", "nested-too-deep", "number-too-large"
 
 LEAST_INTEGER, GREATEST_INTEGER = -(2**63), 2**64 - 1
 
@@ -36,7 +36,7 @@ def _unstorable_in(value: Any, depth_left: int) -> Unstorable | None:  # noqa: P
         return Unstorable([], NUL, "a string must not contain the character NUL") if "\0" in value else None
     if kind is int:
         fits = LEAST_INTEGER <= value <= GREATEST_INTEGER
-        return None if fits else Unstorable([], "number-too-large", "an integer must fit into 64 bits")
+        return None if fits else Unstorable([], TOO_LARGE, "an integer must fit into 64 bits")
     if kind is not dict and kind is not list:
         return None
     if depth_left <= 0:
@@ -53,6 +53,14 @@ def _unstorable_in(value: Any, depth_left: int) -> Unstorable | None:  # noqa: P
 
 def _items(value: Any) -> Iterable[tuple[int | str, Any]]:
     return value.items() if isinstance(value, dict) else enumerate(value)
+
+
+def nul(pointer: str) -> Refused:
+    return refusal(pointer, NUL, "a string must not contain the character NUL")
+
+
+def number_too_large(pointer: str) -> Refused:
+    return refusal(pointer, TOO_LARGE, "an integer must fit into 64 bits")
 
 
 def too_deep(pointer: str, settings: Settings) -> Refused:

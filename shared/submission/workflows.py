@@ -7,13 +7,14 @@ from uuid import UUID
 
 import msgspec
 from msgspec.structs import replace
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from uuid_utils.compat import uuid7
 
 from windlass.shared.actors.new_task import NewTask
 from windlass.shared.concerns import LEVEL_OF_A_WORKFLOW, Concern
 from windlass.shared.db import as_json
 from windlass.shared.filters import Label
+from windlass.shared.forms import Form
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
 from windlass.shared.store.workflows.submitting import NewNode, NewWorkflow
@@ -31,7 +32,7 @@ OF_A_WORKFLOW = Concern.WORKFLOW.value
 _canonical = msgspec.json.Encoder(order="sorted")
 
 
-class WorkflowHead(BaseModel):
+class WorkflowHead(Form):
     """A workflow to be, but for its tasks."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -7,15 +7,17 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from windlass.services.api.http.bodies import (
-    is_harmless,
-    may_repeat_names,
+    brackets_of,
+    fault_of,
     refuse_other_types,
     refuse_repeated_names,
     refuse_unstorable,
 )
 from windlass.services.api.http.errors import Problem
+from windlass.shared.actors.new_task import NewTask
 from windlass.shared.settings import Settings
 
 SETTINGS = Settings()
@@ -29,10 +31,16 @@ def nested(levels: int) -> Any:
     return value
 
 
+def fault(content: bytes, settings: Settings = SETTINGS) -> Problem | None:
+    return fault_of(content, msgspec.json.decode(content), brackets_of(content, settings.deepest_json), settings)
+
+
 def refused(value: Any) -> tuple[int, str, str]:
-    assert not is_harmless(json.dumps(value).encode(), SETTINGS.deepest_json)
     with pytest.raises(Problem) as problem:
         refuse_unstorable(value, SETTINGS)
+    without_a_place = fault(json.dumps(value).encode())
+    assert without_a_place is not None
+    assert (without_a_place.status, without_a_place.code) == (problem.value.status, problem.value.code)
     assert problem.value.errors is not None
     return problem.value.status, problem.value.code, problem.value.errors[0]["pointer"]
 
@@ -60,11 +68,13 @@ def test_an_integer_beyond_64_bits_is_refused_and_named(number: int) -> None:
 
 @pytest.mark.parametrize("number", [2**64 - 1, -(2**63), 0, 1.5, True, None, 1e308])
 def test_other_numbers_are_fine(number: Any) -> None:
-    refuse_unstorable({"payload": {"result": number}}, SETTINGS)
+    body = {"payload": {"result": number}}
+    refuse_unstorable(body, SETTINGS)
+    assert fault(json.dumps(body).encode()) is None
 
 
 def test_json_may_be_nested_64_levels_deep_and_no_deeper() -> None:
-    assert is_harmless(json.dumps(nested(64)).encode(), SETTINGS.deepest_json)
+    assert fault(json.dumps(nested(64)).encode()) is None
     refuse_unstorable(nested(64), SETTINGS)
     assert refused(nested(65))[:2] == (422, "nested-too-deep")
     hidden: Any = []
@@ -78,9 +88,40 @@ def test_json_may_be_nested_64_levels_deep_and_no_deeper() -> None:
         st.none() | st.integers() | st.text(), lambda below: st.lists(below) | st.dictionaries(st.text(), below)
     )
 )
-def test_what_the_quick_look_passes_is_storable(value: Any) -> None:
-    if is_harmless(msgspec.json.encode(value), 8):
+def test_a_fault_is_found_exactly_where_a_search_names_its_place(value: Any) -> None:
+    found = fault(json.dumps(value).encode(), SHALLOW)
+    if found is None:
         refuse_unstorable(value, SHALLOW)
+    else:
+        with pytest.raises(Problem):
+            refuse_unstorable(value, SHALLOW)
+
+
+@pytest.mark.parametrize(
+    ("number", "is_fine"),
+    [
+        (b"-9223372036854775808", True),
+        (b"-9223372036854775809", False),
+        (b"18446744073709551615", True),
+        (b"18446744073709551616", False),
+        (b"0." + b"9" * 30, True),
+        (b"9" * 30 + b".5", True),
+        (b"9" * 30 + b"e-1", True),
+        (b"1e-" + b"0" * 30, True),
+        (b"1E+" + b"0" * 30, True),
+        (b'"' + b"9" * 30 + b'"', True),
+        (rb'"\"' + b"9" * 30 + rb'\\"', True),
+    ],
+)
+def test_only_an_integer_is_too_large(number: bytes, is_fine: bool) -> None:
+    for body in (number, b'["1", %b, "2"]' % number, b'{"a": "%b", "b": %b}' % (b"9" * 30, number)):
+        assert (fault(body) is None) == is_fine, body
+
+
+@pytest.mark.parametrize("text", ["\\u0000", '"[{', "9" * 30, "\\u003a:", '\\"[', "\\\\"])
+def test_a_text_that_looks_like_a_fault_is_none(text: str) -> None:
+    assert fault(json.dumps({text: [text] * 100}).encode()) is None
+    assert fault(json.dumps({text: [[text]] * 100}).encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -91,10 +132,13 @@ def test_what_the_quick_look_passes_is_storable(value: Any) -> None:
         b'{"a": 1, "b": "\\u003a", "a": 2}',
         b'{"\\u0061": 1, "a": 2}',
         b'{"a": {"b": 1}, "c": "\\u003A\\u003A", "a": {}}',
+        b'{"a": "\\u003a\\\\u003a", "a": ":"}',
     ],
 )
 def test_a_repeated_name_is_refused_however_it_is_written(body: bytes) -> None:
-    assert may_repeat_names(body, msgspec.json.decode(body))
+    found = fault(body)
+    assert found is not None
+    assert found.code == "duplicate-name"
     with pytest.raises(Problem, match="twice"):
         refuse_repeated_names(body)
 
@@ -105,9 +149,10 @@ def test_a_repeated_name_is_refused_however_it_is_written(body: bytes) -> None:
     )
 )
 def test_names_that_differ_are_taken_whatever_colons_the_texts_have(value: Any) -> None:
-    content = json.dumps(value).encode()
-    assert not may_repeat_names(content, msgspec.json.decode(content)), content
+    content = json.dumps(value).replace(":", "\\u003a").replace('"\\u003a ', '": ').encode()
     refuse_repeated_names(content)
+    found = fault(content)
+    assert found is None or found.code != "duplicate-name"
 
 
 @pytest.mark.parametrize(
@@ -126,3 +171,12 @@ def test_a_body_declared_as_something_else_is_refused(kind: str) -> None:
         refuse_other_types(kind)
     assert (problem.value.status, problem.value.code) == (415, "unsupported-media-type")
     assert "application/json" in problem.value.detail
+
+
+def test_more_fields_than_anybody_means_are_not_looked_at() -> None:
+    fields = {f"a{number}": 1 for number in range(1001)}
+    for body, place in (({"actor": "probe", **fields}, ()), ({"actor": "probe", "approval": fields}, ("approval",))):
+        with pytest.raises(ValidationError) as refused:
+            NewTask.model_validate(body)
+        (error,) = refused.value.errors()
+        assert (error["loc"], error["type"]) == (place, "too_many_fields")

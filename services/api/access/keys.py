@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from litestar import Request, Response, delete, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath, QueryParameter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_admin, require_overview
@@ -15,6 +15,7 @@ from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.http.pages import page
 from windlass.services.api.tasks.schemas import UserId
 from windlass.shared.filters import Label
+from windlass.shared.forms import Form
 from windlass.shared.store.access import keys
 
 A_CENTURY = 100 * 366 * 86400
@@ -22,7 +23,7 @@ A_CENTURY = 100 * 366 * 86400
 Asked = Request[Caller, None, State]
 
 
-class NewKey(BaseModel):
+class NewKey(Form):
     """`POST /keys`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

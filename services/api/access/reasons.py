@@ -4,10 +4,11 @@ from typing import Annotated, Any
 
 from litestar import Request
 from litestar.params import QueryParameter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import invalid_fields
+from windlass.shared.forms import Form
 
 LONGEST = 500
 SAID = "Why, for the audit log."
@@ -17,7 +18,7 @@ AskedReason = Annotated[str | None, QueryParameter(name="reason", min_length=1, 
 """Where a call has no body."""
 
 
-class Reasoned(BaseModel):
+class Reasoned(Form):
     """A change that takes nothing else."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from litestar import Request, Response, delete, get, post
 from litestar.datastructures import State
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import TOO_MANY_KEYS, Caller, count_failure
@@ -17,6 +17,7 @@ from windlass.services.api.access.session_cookies import (
 )
 from windlass.services.api.http.bodies import read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
+from windlass.shared.forms import Form
 from windlass.shared.settings import Settings
 from windlass.shared.store.access import keys, sessions
 from windlass.shared.store.access.keys import fingerprint
@@ -30,7 +31,7 @@ LANDING = "/sign-in#link_token="
 Secret = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class SignIn(BaseModel):
+class SignIn(Form):
     """`POST /session`: one of the two."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -15,11 +15,19 @@ from windlass.shared.settings import Settings
 from windlass.shared.submission import storing
 from windlass.shared.submission.refusal import Refused
 
+MOST_OBJECTS = 100_000
+"""Lists and objects in one body: each takes a hundred times as long to read as its two bytes of text would."""
+MOST_EXAMINED = 50_000
+"""Commas in a body in which a fault is searched for and named: that takes longer than finding out that there is one."""
+
 AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
-LONG_NUMBER = b"0" * 19
+LONG_NUMBER, ZEROS = b"0" * 19, re.compile(b"0++")
+GREATEST, LEAST = str(storing.GREATEST_INTEGER).encode(), str(-storing.LEAST_INTEGER).encode()
+"""The digits of the largest integers, the second behind a minus; 19 of them may be too many."""
 BRACKETS_ALIKE = bytes.maketrans(b"{}", b"[]")
-NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-ESCAPED_COLON = re.compile(rb"\\u003[aA]")
+NEITHER_BRACKETS_NOR_QUOTES = bytes(set(range(256)) - set(b'[]{}"'))
+BRACKETS_IN_QUOTES = re.compile(rb'"[\[\]]*+"')
+ESCAPED_NUL, ESCAPED_COLONS = rb"\u0000", (rb"\u003a", rb"\u003A")
 
 PLAIN = "identity"
 CURLS_WORD = "application/x-www-form-urlencoded"
@@ -38,6 +46,10 @@ async def read_json(
         if optional:
             return {}
         raise Problem(400, "empty-body", "the request has no body; send a JSON object")
+    brackets = brackets_of(content, settings.deepest_json)
+    if brackets.count(b"[") > MOST_OBJECTS:
+        detail = f"the body has more than {MOST_OBJECTS:,} lists and objects; send several smaller ones"
+        raise Problem(422, "too-many-objects", detail)
     try:
         value = msgspec.json.decode(content)
     except msgspec.ValidationError as error:
@@ -46,17 +58,82 @@ async def read_json(
         raise problem_of(storing.too_deep("", settings)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Problem(400, "malformed-json", f"the body is not JSON in UTF-8: {error}") from error
-    if not is_harmless(content, settings.deepest_json):
-        refuse_unstorable(value, settings)
-    if may_repeat_names(content, value):
-        refuse_repeated_names(content)
+    if (fault := fault_of(content, value, brackets, settings)) is not None:
+        if content.count(b",") <= MOST_EXAMINED:
+            refuse_unstorable(value, settings)
+            refuse_repeated_names(content)
+        raise fault
     return value
 
 
-def may_repeat_names(content: bytes, value: Any) -> bool:
-    """The quick look: of a name that an object repeats only the last value was kept, so that written again the value
-    has fewer colons. An escaped one in a text would be written as it is, and could make up for that."""
-    return content.count(b":") != msgspec.json.encode(value).count(b":") or ESCAPED_COLON.search(content) is not None
+def fault_of(content: bytes, value: Any, brackets: bytes, settings: Settings) -> Problem | None:
+    """Why the body is refused, without the place: found by what the value is written as."""
+    if not is_flat(brackets, settings.deepest_json):
+        return problem_of(storing.too_deep("", settings))
+    if has_large_number(content):
+        return problem_of(storing.number_too_large(""))
+    written = msgspec.json.encode(value)
+    if ESCAPED_NUL in written and ESCAPED_NUL in written.replace(rb"\\", b""):
+        return problem_of(storing.nul(""))
+    if repeats_names(content, written):
+        return Problem(400, "duplicate-name", "an object in the body has the same name twice")
+    return None
+
+
+def brackets_of(content: bytes, few: int) -> bytes:
+    """Those outside of texts, all of them square; none where there are few in all."""
+    if content.count(b"[") + content.count(b"{") <= few:
+        return b""
+    marks = without_escapes(content).translate(BRACKETS_ALIKE, NEITHER_BRACKETS_NOR_QUOTES)
+    # Most texts have no brackets. Where two texts meet, this makes one of them, which goes just the same.
+    return BRACKETS_IN_QUOTES.sub(b"", marks.replace(b'""', b""))
+
+
+def without_escapes(content: bytes) -> bytes:
+    """So that each quotation mark begins or ends a text."""
+    return content.replace(rb"\\", b"").replace(rb"\"", b"")
+
+
+def has_large_number(content: bytes) -> bool:
+    """Whether an integer outside of texts has more than 64 bits. Only runs of so many digits are looked at."""
+    if LONG_NUMBER not in content.translate(AS_ZEROS):
+        return False
+    content = without_escapes(content)
+    zeros = content.translate(AS_ZEROS)
+    is_text, counted, end = False, 0, 0
+    while (start := zeros.find(LONG_NUMBER, end)) >= 0:
+        end = ZEROS.match(zeros, start).end()  # type: ignore[union-attr] # there are some
+        greatest = GREATEST if content[start - 1 : start] != b"-" else LEAST
+        if end - start < len(greatest) or (end - start == len(greatest) and content[start:end] <= greatest):
+            continue
+        is_text ^= zeros.count(b'"', counted, start) % 2 == 1
+        counted = start
+        if not is_text and not _is_part_of_a_float(content[max(0, start - 2) : start], content[end : end + 1]):
+            return True
+    return False
+
+
+def _is_part_of_a_float(before: bytes, after: bytes) -> bool:
+    return after in {b".", b"e", b"E"} or before[-1:] in {b".", b"e", b"E", b"+"} or before in {b"e-", b"E-"}
+
+
+def is_flat(brackets: bytes, deepest: int) -> bool:
+    """Takes the innermost ones away, level by level."""
+    for _ in range(deepest):
+        if not brackets:
+            break
+        brackets = brackets.replace(b"[]", b"")
+    return not brackets
+
+
+def repeats_names(content: bytes, written: bytes) -> bool:
+    """Of a name that an object repeats only the last value was kept, so what is written again has fewer colons. Those
+    that the body has escaped in a text are written as they are."""
+    colons = content.count(b":")
+    if any(escape in content for escape in ESCAPED_COLONS):
+        without_backslashes = content.replace(rb"\\", b"")
+        colons += sum(without_backslashes.count(escape) for escape in ESCAPED_COLONS)
+    return colons != written.count(b":")
 
 
 def refuse_repeated_names(content: bytes) -> None:
@@ -106,25 +183,8 @@ async def read_body(request: Request[Any, Any, Any], settings: Settings, largest
         raise Problem(400, "malformed-request", error.detail) from error
 
 
-def is_harmless(content: bytes, deepest: int) -> bool:
-    """The quickest look, at the bytes: no NUL, no long number, and brackets that do not nest too deep."""
-    return b"\\u0000" not in content and LONG_NUMBER not in content.translate(AS_ZEROS) and is_flat(content, deepest)
-
-
-def is_flat(content: bytes, deepest: int) -> bool:
-    """Of JSON that has been read: takes the texts away, then the innermost brackets, level by level."""
-    if content.count(b"[") + content.count(b"{") <= deepest:
-        return True
-    without_escapes = content.replace(rb"\\", b"").replace(rb"\"", b"")
-    outside_of_texts = b"".join(without_escapes.split(b'"')[::2])
-    brackets = outside_of_texts.translate(BRACKETS_ALIKE, NO_BRACKETS)
-    for _ in range(deepest):
-        brackets = brackets.replace(b"[]", b"")
-    return not brackets
-
-
 def refuse_unstorable(value: Any, settings: Settings) -> None:
-    """Names what the quick look has found."""
+    """Names the place of what was found."""
     try:
         storing.refuse_unstorable(value, settings)
     except Refused as refused:

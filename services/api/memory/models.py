@@ -6,7 +6,7 @@ from uuid import UUID
 from litestar import Response, delete, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath, QueryParameter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import require_admin, require_overview
@@ -16,6 +16,7 @@ from windlass.services.api.http.pages import page
 from windlass.services.api.tasks.handlers import Asked, json_response
 from windlass.services.api.tasks.listing import Cursor, Limit
 from windlass.shared.filters import Label, Name
+from windlass.shared.forms import Form
 from windlass.shared.store import tasks
 from windlass.shared.store.memory import jobs, models
 from windlass.shared.store.memory.models import CountedModel
@@ -27,7 +28,7 @@ SHOWN = ("model_id", "name", "provider", "dimensions", "state", "vectors", "miss
 SHOWN_OF_JOBS = ("job_id", "model_id", "task_id", "state", "error", "created_at", "updated_at")
 
 
-class NewModel(BaseModel):
+class NewModel(Form):
     """A model to be."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

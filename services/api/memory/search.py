@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from litestar import get, post
 from litestar.datastructures import State
 from litestar.params import FromQuery, QueryParameter
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.bodies import read_json
@@ -16,6 +16,7 @@ from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.tasks.listing import in_utc
 from windlass.services.api.workflows.handlers import refuse_nul
 from windlass.shared.filters import Label, TextualTime
+from windlass.shared.forms import Form
 from windlass.shared.metrics.memory import SEARCHES
 from windlass.shared.scrubbing import withhold_label
 from windlass.shared.store.memory import searching
@@ -25,7 +26,7 @@ from windlass.shared.store.memory.searching import Scope
 MOST = 50
 
 
-class Question(BaseModel):
+class Question(Form):
     """What is looked for, and where."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from litestar import Response, get, patch
 from litestar.datastructures import State
 from litestar.params import FromPath, QueryParameter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_admin, require_overview
@@ -17,6 +17,7 @@ from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.http.pages import page
 from windlass.services.api.operators.capabilities import Capabilities
 from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.forms import Form
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings, queue_name
 from windlass.shared.store.flow_control import flow
@@ -25,7 +26,7 @@ from windlass.shared.store.rows import ProviderEventRow
 from windlass.shared.toml_tables import Rate
 
 
-class ProviderChange(BaseModel):
+class ProviderChange(Form):
     """`PATCH /providers/{name}`: what is left out stays, null goes back to the configured value."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -37,7 +38,7 @@ class ProviderChange(BaseModel):
     reason: Reason | None = None
 
 
-class EveryProviderChange(BaseModel):
+class EveryProviderChange(Form):
     """`PATCH /providers`: all of them at once."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,9 +58,9 @@ async def list_providers(request: Asked, state: State) -> dict[str, Any]:
 async def change_every_provider(request: Asked, state: State) -> dict[str, Any]:
     """Pauses all of them, or lets all go on; answers with the providers as they are now."""
     require_admin(request.user)
-    await read_json(request)
+    body = await read_json(request)
     try:
-        change = EveryProviderChange.model_validate_json(await request.body(), strict=True)
+        change = EveryProviderChange.model_validate(body, strict=True)
     except ValidationError as error:
         raise invalid_fields(error, "invalid-provider", EveryProviderChange) from error
     before = await read(state)
@@ -81,9 +82,9 @@ async def get_provider(request: Asked, state: State, name: FromPath[str]) -> dic
 async def change_provider(request: Asked, state: State, name: FromPath[str]) -> dict[str, Any]:
     """In force within a second everywhere; answers with the provider as it is now."""
     require_admin(request.user)
-    await read_json(request)
+    body = await read_json(request)
     try:
-        change = ProviderChange.model_validate_json(await request.body(), strict=True)
+        change = ProviderChange.model_validate(body, strict=True)
     except ValidationError as error:
         raise invalid_fields(error, "invalid-provider", ProviderChange) from error
     before = await read(state, name)

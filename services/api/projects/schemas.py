@@ -2,11 +2,12 @@
 
 from typing import Annotated, Any, Literal, Optional
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, create_model
 
 from windlass.services.api.access.reasons import Reason
 from windlass.shared.actors.new_task import NewTask, UserId
 from windlass.shared.filters import Id, Label
+from windlass.shared.forms import Form
 
 MOST_ITEMS = 1000
 MOST_PROJECTS = 100
@@ -34,10 +35,12 @@ def _fields() -> dict[str, Any]:
     }
 
 
-class Titled(BaseModel):
-    """What an item has beside a task's fields."""
-
+class Strict(Form):
     model_config = STRICT
+
+
+class Titled(Strict):
+    """What an item has beside a task's fields."""
 
     title: Annotated[Label | None, Field(description="What to call it in a list.")] = None
 
@@ -51,7 +54,7 @@ class Placed(Titled):
 
 TaskDefaults: Any = create_model(
     "TaskDefaults",
-    __config__=STRICT,
+    __base__=Strict,
     __doc__="What the tasks of a project's items have in common: a task's own fields.",
     **_fields(),
 )
@@ -61,7 +64,7 @@ NewItem: Any = create_model(
 ItemChange: Any = create_model("ItemChange", __base__=Placed, __doc__=Placed.__doc__, **_fields())
 
 
-class NewItems(BaseModel):
+class NewItems(Form):
     """Items for the end of the backlog, in this order; or the fields of one alone."""
 
     model_config = STRICT
@@ -75,7 +78,7 @@ OnFailure = Annotated[
 Mode = Annotated[Literal["single", "loop"], Field(description="One run, or one after the other.")]
 
 
-class NewProject(BaseModel):
+class NewProject(Form):
     """A project to be."""
 
     model_config = STRICT
@@ -86,7 +89,7 @@ class NewProject(BaseModel):
     user_id: Annotated[UserId | None, Field(description="Whose project it is; for admins alone.")] = None
 
 
-class ProjectChange(BaseModel):
+class ProjectChange(Form):
     """What is to be another. Items keep the defaults that they were written under."""
 
     model_config = STRICT
@@ -96,7 +99,7 @@ class ProjectChange(BaseModel):
     on_failure: OnFailure | None = None
 
 
-class Run(BaseModel):
+class Run(Form):
     """How to run."""
 
     model_config = STRICT
@@ -106,7 +109,7 @@ class Run(BaseModel):
     reason: Reason | None = None
 
 
-class Batch(BaseModel):
+class Batch(Form):
     """The same for many projects."""
 
     model_config = STRICT

@@ -186,6 +186,9 @@ PROBLEMS: dict[str, Meaning] = {
         (404,), "There is no media by this id that your key may see.", "Take a `content_id` from a task's result."
     ),
     "method-not-allowed": Meaning((405,), "The path is right and the method is not.", "`Allow` names what it takes."),
+    "too-many-objects": Meaning(
+        (422,), "The JSON has more lists and objects than a body may have.", "Send less at once: several batches, say."
+    ),
     "nested-too-deep": Meaning((422,), "The JSON is nested deeper than it may be.", "Flatten it."),
     "newer-version": Meaning(
         (409,),

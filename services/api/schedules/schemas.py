@@ -3,10 +3,11 @@
 from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from windlass.services.api.access.reasons import Reason
 from windlass.shared.filters import Label, TextualTime
+from windlass.shared.forms import Form
 from windlass.shared.schedules.definition import STRICT, Cron, Definition, EverySeconds, Target, Times, Timezone
 from windlass.shared.wording import Shaped
 
@@ -42,7 +43,7 @@ class NewSchedule(Definition):
     name: ScheduleName
 
 
-class ScheduleChange(BaseModel):
+class ScheduleChange(Form):
     """What is to be another."""
 
     model_config = STRICT
@@ -65,7 +66,7 @@ class Preview(Times):
     count: Annotated[int, Field(ge=1, le=100, description="How many.")] = 5
 
 
-class Backfill(BaseModel):
+class Backfill(Form):
     """Which due times are to be started now, both ends with."""
 
     model_config = STRICT

@@ -6,7 +6,7 @@ from uuid import UUID
 from litestar import Response, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from uuid_utils.compat import uuid7
 
 from windlass.services.api.access.audit import audit
@@ -16,16 +16,17 @@ from windlass.services.api.http.bodies import field_problem, read_json
 from windlass.services.api.http.errors import Problem, invalid_fields
 from windlass.services.api.tasks.handlers import Asked
 from windlass.shared.filters import Filter
+from windlass.shared.forms import Form, refuse_many_fields
 from windlass.shared.store.rows import BulkJobRow
 from windlass.shared.store.tasks import bulk
 
 
-class Change(BaseModel):
+class Change(Form):
     """What every change to many tasks says: to which, and whether it is meant."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    filter: Filter = Filter()
+    filter: Annotated[Filter, BeforeValidator(refuse_many_fields)] = Filter()
     all: Annotated[bool, Field(strict=True)] = False
     dry_run: Annotated[bool, Field(strict=True)] = False
     reason: Reason | None = None

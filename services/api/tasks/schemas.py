@@ -3,13 +3,14 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.access.reasons import Reason
 from windlass.services.api.media.links import MediaLinks
 from windlass.services.api.tasks.progress import present
 from windlass.shared.actors.new_task import NewTask, UserId
+from windlass.shared.forms import Form
 from windlass.shared.store.reading.listing import ListedTask
 from windlass.shared.store.rows import TaskEventRow, TaskRow
 from windlass.shared.store.tasks import TASK_FIELDS
@@ -21,7 +22,7 @@ OUR_DETAILS_OF = {"DependencyFailed": {"task_id"}, "Expired": {"last_error"}, "I
 """What Windlass itself notes beside an error; everything else in `details` came from a provider or a worker."""
 
 
-class Sweep(BaseModel):
+class Sweep(Form):
     """Which leases the stale sweep takes for lost."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from windlass.services.api.access.reasons import Reason
 from windlass.shared.filters import Id, Label
+from windlass.shared.forms import Form
 from windlass.shared.urls import EndpointUrl
 from windlass.shared.webhook_states import EVENTS, KINDS
 
@@ -35,7 +36,7 @@ Scope = Annotated[
 ]
 
 
-class Narrowing(BaseModel):
+class Narrowing(Form):
     """Only what is of these, all at once."""
 
     model_config = STRICT
@@ -46,7 +47,7 @@ class Narrowing(BaseModel):
     tag: Label | None = None
 
 
-class NewWebhook(BaseModel):
+class NewWebhook(Form):
     """An endpoint to be."""
 
     model_config = STRICT
@@ -58,7 +59,7 @@ class NewWebhook(BaseModel):
     description: Label | None = None
 
 
-class WebhookChange(BaseModel):
+class WebhookChange(Form):
     """What is to be another. What waits is sent to the new url, and given up where its event is subscribed no more."""
 
     model_config = STRICT
@@ -71,7 +72,7 @@ class WebhookChange(BaseModel):
     reason: Reason | None = None
 
 
-class Enabling(BaseModel):
+class Enabling(Form):
     """What becomes of what was held."""
 
     model_config = STRICT

@@ -6,7 +6,7 @@ from uuid import UUID
 from litestar import Response, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_writer
@@ -17,6 +17,7 @@ from windlass.services.api.tasks.handlers import Asked, visible_task
 from windlass.services.api.tasks.listing import Cursor, Limit
 from windlass.services.api.tasks.schemas import task_document
 from windlass.shared.db import Database
+from windlass.shared.forms import Form
 from windlass.shared.scrubbing import withhold_label
 from windlass.shared.store.access import audit as audit_log
 from windlass.shared.store.rows import TaskRow
@@ -30,7 +31,7 @@ SAID_OF_REFUSALS = {
 }
 
 
-class Comment(BaseModel):
+class Comment(Form):
     """A person's word."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

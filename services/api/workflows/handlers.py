@@ -10,7 +10,7 @@ from litestar import Response, get, post
 from litestar.datastructures import State
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, FromQuery, QueryParameter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from windlass.services.api.access.audit import audit
 from windlass.services.api.access.auth import Caller, require_writer
@@ -28,6 +28,7 @@ from windlass.services.api.workflows.stream import stream_workflow
 from windlass.services.api.workflows.submission import accept
 from windlass.shared import tracing
 from windlass.shared.db import Database
+from windlass.shared.forms import Form
 from windlass.shared.store.rows import WorkflowRow
 from windlass.shared.store.workflows import controlling, reading, submitting
 from windlass.shared.store.workflows.controlling import Resumption
@@ -38,7 +39,7 @@ WaitForIt = Annotated[
 ]
 
 
-class Resume(BaseModel):
+class Resume(Form):
     """How an escalated workflow goes on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
