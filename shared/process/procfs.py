@@ -5,9 +5,10 @@ agent's watcher looks at every process of the machine ten times a second.
 """
 
 import os
+import re
 import signal
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,10 @@ from typing import Final, Self
 
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
+SHARED_MEMORY: Final = re.compile(
+    rb"([0-9a-f]+)-([0-9a-f]+) ..[-x]s ([0-9a-f]+) (\S+ \d+) +(?:/dev/zero|/memfd:|/SYSV|/dev/shm/)"
+)
+"""A line of `maps`: from where to where, from which place of which memory."""
 
 
 class Stat:
@@ -163,11 +168,35 @@ def running_in(directory: Path, program: str) -> list[ProcessIdentity]:
 def fair_share_bytes(pid: int) -> int:
     """Its memory, where what it shares with others is divided among them: of who is gone nothing, and all of it of one
     that we may not look into."""
-    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
-        if line.startswith(b"Pss:"):
-            return int(line.split()[1]) * 1024
+    return _fair_share(pid)[0]
+
+
+def fair_sum_bytes(pids: Sequence[int]) -> int:
+    """Of several, with all the shared memory that they have mapped: its pages stay where a process gives them back to
+    the kernel (`MADV_DONTNEED`), and are in no process' share then."""
+    shares = [_fair_share(pid) for pid in pids]
+    shown = sum(shared for _, shared in shares)
+    return sum(whole for whole, _ in shares) + max(0, shared_bytes(pids) - shown)
+
+
+def shared_bytes(pids: Iterable[int]) -> int:
+    """The size of shared memory that belongs to no file and is mapped by one of them at least."""
+    sizes: dict[bytes, int] = {}
+    for pid in pids:
+        for line in _read(f"/proc/{pid}/maps").splitlines():
+            if line.endswith(b"(deleted)") and (match := SHARED_MEMORY.match(line)):
+                begin, end, offset = (int(each, 16) for each in match.group(1, 2, 3))
+                sizes[match[4]] = max(sizes.get(match[4], 0), offset + end - begin)
+    return sum(sizes.values())
+
+
+def _fair_share(pid: int) -> tuple[int, int]:
+    """All of it, and what of it is shared memory."""
+    found = dict(line.split(b":", 1) for line in _read(f"/proc/{pid}/smaps_rollup").splitlines() if b":" in line)
+    if (whole := found.get(b"Pss")) is not None:
+        return int(whole.split()[0]) * 1024, int(found.get(b"Pss_Shmem", b"0").split()[0]) * 1024
     stat = stat_of(pid)
-    return stat.resident_bytes if stat is not None else 0
+    return (stat.resident_bytes if stat is not None else 0), 0
 
 
 def data_bytes(pid: int) -> int:

@@ -45,6 +45,17 @@ def test_memory_that_processes_share_is_counted_once(open_path: Path) -> None:
     assert attempt.result == {"shared": 120 * 2**20}
 
 
+@pytest.mark.parametrize("sandbox", ["off", "required"])
+def test_shared_memory_counts_while_it_is_mapped(open_path: Path, sandbox: str) -> None:
+    if sandbox == "required":
+        skip_without_a_sandbox(open_path)
+    settings = settings_for(open_path, limits={"memory_mb": 200}, sandbox=sandbox)
+    error = error_of(finished(settings, do="give_back_shared_memory", megabytes=300))
+    assert isinstance(error, OutOfMemory)
+    kept = finished(settings, do="give_back_shared_memory", megabytes=100, seconds=0.5)
+    assert kept.result == {"still": ord("x")}, "it was there all the time"
+
+
 def test_memory_that_no_process_shows_is_refused_in_a_sandbox(open_path: Path) -> None:
     skip_without_a_sandbox(open_path)
     settings = settings_for(open_path, limits={"memory_mb": 60}, sandbox="required")

@@ -128,6 +128,27 @@ def test_an_ordinary_user_s_sandbox_makes_none_either(open_path: Path) -> None:
 
 
 @needs_root
+def test_the_place_of_the_hidden_data_is_no_memory_without_a_limit(open_path: Path) -> None:
+    """It is in memory, and an ordinary user's agent owns it."""
+    skip_without_a_sandbox(open_path)
+    data, place = open_path / "data", open_path / "data" / "work"
+    (place / "tmp").mkdir(parents=True)
+    program = open_path / "program"
+    program.write_text(f"touch {place}/mine && echo mine; touch {data}/x && echo hidden; ls {data}")
+    box = Sandbox(found(open_path).program, data)
+    with system_calls.readable() as filter_fd:
+        done = subprocess.run(
+            box.wrap(("/bin/sh", str(program), str(open_path)), place, network=Network.NONE, filter_fd=filter_fd),
+            pass_fds=(filter_fd,),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=90,
+            cwd=open_path,
+        )
+    assert done.stdout.split() == ["mine", "work"], done.stderr
+
+
 @pytest.mark.parametrize("sandbox", ["required", "off"])
 def test_root_s_agents_have_an_account_of_their_own(open_path: Path, sandbox: str) -> None:
     if sandbox == "required":

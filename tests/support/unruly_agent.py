@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import errno
 import json
+import mmap
 import os
 import re
 import signal
@@ -150,6 +151,15 @@ def do_share(_order: dict[str, Any], params: dict[str, Any]) -> None:
     for _ in range(params["processes"]):
         os.wait()
     say(json.dumps({"shared": len(kept)}))
+
+
+def do_give_back_shared_memory(_order: dict[str, Any], params: dict[str, Any]) -> None:
+    """Takes shared memory and lets go of its pages, which then belong to no process and are there all the same."""
+    kept = mmap.mmap(-1, params["megabytes"] * MEGABYTE)
+    kept[::4096] = b"x" * (len(kept) // 4096)
+    kept.madvise(mmap.MADV_DONTNEED)
+    time.sleep(params.get("seconds", 60))
+    say(json.dumps({"still": kept[0]}))
 
 
 def do_spin(_order: dict[str, Any], params: dict[str, Any]) -> None:

@@ -88,11 +88,12 @@ class Sandbox:
             *("--bind", str(directory / "tmp"), "/tmp"),  # noqa: S108
             *_way_to(files),
             *(argument for path in files for argument in ("--ro-bind", path, path)),
-            *self._hide(command),
+            *(("--tmpfs", hidden) if (hidden := self._hidden_from(command)) else ()),
             *_way_to([str(directory)]),
             *("--bind", str(directory), str(directory), "--chdir", str(directory)),
             # The kernel's settings are files below /proc/sys, and root's: no privilege is asked for to write them.
             *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
+            *(("--remount-ro", hidden) if hidden else ()),  # what is written there would be in memory, without a limit
             "--",
             *self._as_the_account(),
             *command,
@@ -104,10 +105,10 @@ class Sandbox:
         user, group = f"--reuid={self.account.uid}", f"--regid={self.account.gid}"
         return (SETPRIV, user, group, "--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--")
 
-    def _hide(self, command: tuple[str, ...]) -> tuple[str, ...]:
+    def _hidden_from(self, command: tuple[str, ...]) -> str | None:
         """The data directory holds keys, and an installation that a command belongs to may have it inside."""
         visible = any(self.hidden.is_relative_to(path) for path in files_of(command))
-        return ("--tmpfs", str(self.hidden)) if visible else ()
+        return str(self.hidden) if visible else None
 
     def check(self, directory: Path) -> str | None:
         """Why it does not work on this machine, or none when it does."""

@@ -4,7 +4,7 @@ import time
 
 from windlass.services.actors.subprocess.footprint import Footprint
 from windlass.services.actors.subprocess.tree import Usage, usage_below
-from windlass.shared.process.procfs import data_bytes, fair_share_bytes
+from windlass.shared.process.procfs import data_bytes, fair_sum_bytes, shared_bytes
 
 WATCH_SECONDS = 0.1
 MEGABYTE = 2**20
@@ -68,11 +68,10 @@ class Watcher:
         self.largest_data_bytes = max([self.largest_data_bytes, *map(data_bytes, usage.pids)])
         # Pages that a fork shares are counted once for each process. The fair share takes the kernel long to say, so it
         # is asked for only now.
-        return usage.resident_bytes > limit_bytes and self._has_too_much_in_fairness(limit_bytes)
+        at_most = usage.resident_bytes + shared_bytes(usage.pids)
+        return at_most > limit_bytes and self._has_too_much_in_fairness(limit_bytes)
 
     def _has_too_much_in_fairness(self, limit_bytes: int) -> bool:
         """Whether every one of a few sums says so: each is taken over many moments, and who forks or ends between two
         of them is counted with pages that another had before."""
-        return all(
-            sum(map(fair_share_bytes, usage_below(self._keeper_pid).pids)) > limit_bytes for _ in range(SUMS_THAT_AGREE)
-        )
+        return all(fair_sum_bytes(usage_below(self._keeper_pid).pids) > limit_bytes for _ in range(SUMS_THAT_AGREE))
