@@ -11,6 +11,7 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict,
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from windlass.shared.forms import at_most
 from windlass.shared.scrubbing import withhold_label
 from windlass.shared.states import Lane, State
 
@@ -48,6 +49,9 @@ Id = Annotated[UUID, Field(strict=False)]
 
 Several = BeforeValidator(one_or_many)
 
+MOST_NAMED = 50
+"""Of states or tags in one filter; a task has no more tags either."""
+
 SHORTEST_SEARCH, LONGEST_SEARCH = 3, 200
 """Characters: of fewer than three no index can tell."""
 
@@ -60,7 +64,8 @@ class Filter:
 
     status: Annotated[
         list[State] | None,
-        Field(min_length=1, description="Repeat it for several: any of them."),
+        Field(min_length=1, max_length=MOST_NAMED, description="Repeat it for several: any of them."),
+        at_most(MOST_NAMED),
         Several,
     ] = None
     actor: Name | None = None
@@ -70,7 +75,10 @@ class Filter:
     lane: Lane | None = None
     user_id: Annotated[Name | None, Field(description="Whose tasks; a user's key sees its own in any case.")] = None
     tag: Annotated[
-        list[Label] | None, Field(min_length=1, description="Repeat it for several: all of them."), Several
+        list[Label] | None,
+        Field(min_length=1, max_length=MOST_NAMED, description="Repeat it for several: all of them."),
+        at_most(MOST_NAMED),
+        Several,
     ] = None
     project_id: Label | None = None
     workflow_id: Label | None = None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel, BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 MOST_FIELDS = 1000
@@ -16,6 +16,20 @@ def refuse_many_fields(value: Any) -> Any:
             {"count": f"{len(value):,}", "most": f"{MOST_FIELDS:,}"},
         )  # fmt: skip
     return value
+
+
+def at_most(number: int) -> BeforeValidator:
+    """A list with more items is refused before each of them is looked at."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, list | tuple) and len(value) > number:
+            raise PydanticCustomError(
+                "too_many_items", "must have at most {most} items, not {count}",
+                {"count": f"{len(value):,}", "most": f"{number:,}"},
+            )  # fmt: skip
+        return value
+
+    return BeforeValidator(check)
 
 
 class Form(BaseModel):

@@ -50,10 +50,12 @@ def references_in(value: Any, place: Place = ()) -> Iterator[Reference]:
                 yield from references_in(piece, (*place, TEXT, number))
     elif isinstance(value, dict):
         for key, below in value.items():
-            yield from references_in(below, (*place, key))
+            if isinstance(below, dict | list):
+                yield from references_in(below, (*place, key))
     elif isinstance(value, list):
         for number, below in enumerate(value):
-            yield from references_in(below, (*place, number))
+            if isinstance(below, dict | list):
+                yield from references_in(below, (*place, number))
 
 
 def wrong_references(
@@ -65,10 +67,12 @@ def wrong_references(
         yield from _wrong_with(value, kind, names, of_an_element=of_an_element, place=place)
     elif isinstance(value, dict):
         for key, below in value.items():
-            yield from wrong_references(below, names, of_an_element=of_an_element, place=(*place, key))
+            if isinstance(below, dict | list):
+                yield from wrong_references(below, names, of_an_element=of_an_element, place=(*place, key))
     elif isinstance(value, list):
         for number, below in enumerate(value):
-            yield from wrong_references(below, names, of_an_element=of_an_element, place=(*place, number))
+            if isinstance(below, dict | list):
+                yield from wrong_references(below, names, of_an_element=of_an_element, place=(*place, number))
 
 
 def _wrong_with(

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
-from windlass.shared.forms import Form
+from windlass.shared.forms import Form, at_most
 
 LONGEST_SECONDS = 366 * 86400
 AT_MOST = 100
@@ -39,7 +39,8 @@ class Curve(Form):
 
 Listed = Annotated[
     tuple[Annotated[float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False, strict=True)], ...],
-    Field(min_length=1, max_length=AT_MOST, strict=False, fail_fast=True),
+    Field(min_length=1, max_length=AT_MOST, strict=False),
+    at_most(AT_MOST),
 ]
 """Seconds, one after the other; the last one is repeated."""
 

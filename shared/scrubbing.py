@@ -105,6 +105,8 @@ LABEL_SHAPES = (
 )
 """A label is a few words to find a task by: a key among them is there by mistake."""
 
+_CLIENT_HINT = re.compile("://|authorization|bearer", re.IGNORECASE)
+"""Of the shapes above. Most texts have none, and each of many thousands in a document is looked at."""
 _LABEL_HINT = re.compile("|".join(re.escape(hint) for shape in LABEL_SHAPES for hint in shape.hints), re.IGNORECASE)
 _URL_HINT = re.compile(rb"""://[^\s/?#"'<>\\]+@""")
 _AUTHORIZATION_FIELD = re.compile(r"(?:proxy-)?authorization", re.IGNORECASE)
@@ -121,6 +123,8 @@ class _Configured:
     """The secrets that this process was given, longest first: one may be a part of another."""
 
     secrets: tuple[str, ...] = ()
+    long: tuple[str, ...] = ()
+    """Those that are no words of a client's."""
     needles: tuple[bytes, ...] = ()
     """Those that are looked for in a client's text, as JSON writes them."""
 
@@ -128,8 +132,8 @@ class _Configured:
 def learn(secrets: Iterable[str]) -> None:
     """Called once as a process starts, with the values that its settings know."""
     _Configured.secrets = tuple(sorted({secret for secret in secrets if secret}, key=len, reverse=True))
-    long_enough = (secret for secret in _Configured.secrets if len(secret) >= LEAST_OF_A_CLIENT_S_TEXT)
-    _Configured.needles = tuple(msgspec.json.encode(secret)[1:-1] for secret in long_enough)
+    _Configured.long = tuple(secret for secret in _Configured.secrets if len(secret) >= LEAST_OF_A_CLIENT_S_TEXT)
+    _Configured.needles = tuple(msgspec.json.encode(secret)[1:-1] for secret in _Configured.long)
 
 
 def scrub(text: str) -> str:
@@ -184,6 +188,8 @@ def _may_hold_secrets(value: Any) -> bool:
 
 
 def _withhold_text(text: str) -> str:
+    if _CLIENT_HINT.search(text) is None and not any(secret in text for secret in _Configured.long):
+        return text
     return _without(CLIENT_SHAPES, _without_configured(text, at_least=LEAST_OF_A_CLIENT_S_TEXT))
 
 

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from windlass.shared.filters import Id, Label, Name, TextualTime
-from windlass.shared.forms import Form
+from windlass.shared.forms import Form, at_most
 from windlass.shared.priorities import Priority, number_of
 from windlass.shared.retry_delays import TaskDelays
 from windlass.shared.scrubbing import withhold_label
@@ -106,7 +106,9 @@ class NewTask(Form):
     delay_seconds: Annotated[
         float | None, Field(ge=0, le=HORIZON_SECONDS, description="Not before so many seconds from now.")
     ] = None
-    tags: Annotated[list[Label], Field(max_length=50, description="Words to find it by.")] = Field(default_factory=list)
+    tags: Annotated[list[Label], Field(max_length=50, description="Words to find it by."), at_most(50)] = Field(
+        default_factory=list
+    )
     project_id: Annotated[Label | None, Field(description="The project it belongs to.")] = None
     workflow_id: Annotated[Label | None, Field(description="The workflow it belongs to.")] = None
     parent_task_id: Annotated[Id | None, Field(description="The task that this one came out of.")] = None
@@ -116,6 +118,7 @@ class NewTask(Form):
                 Annotated[Id, Tag(ID)] | Annotated[Dependency, Tag(DEPENDENCY)], Discriminator(kind_of_dependency)
             ]
         ],
+        at_most(1000),
         Field(
             max_length=1000,
             description="Starts when all of these tasks have completed: ids, or `{key, on}` for one that may end in "

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from windlass.shared.actors.new_task import DEPENDENCY, ID, kind_of_dependency
-from windlass.shared.forms import Form
+from windlass.shared.forms import Form, at_most
 from windlass.shared.references import FROM, POINTER
 from windlass.shared.submission.refusal import Refused, Wrong
 from windlass.shared.wording import Shaped, meant
@@ -76,7 +76,7 @@ class Node(Form):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     key: Annotated[Key, Field(description="What the task is called in its workflow.")]
-    depends_on: Annotated[list[Wait], Field(max_length=1000)] = Field(default_factory=list)
+    depends_on: Annotated[list[Wait], Field(max_length=1000), at_most(1000)] = Field(default_factory=list)
     for_each: ForEach | None = None
 
     @model_validator(mode="after")

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from windlass.shared.references import (
@@ -37,11 +38,11 @@ class Refers:
 
 def find_references(payload: dict[str, Any], refers: Refers, actor: str, below: str) -> Sequence[Reference]:
     """Raises Refused with the first things that are wrong with them."""
-    references = list(references_in(payload))
+    references = list(islice(references_in(payload), MOST_REFERENCES + 1))
     if not references:
         return ()
     if len(references) > MOST_REFERENCES:
-        detail = f"has {len(references):,} references; a payload may have {MOST_REFERENCES:,}"
+        detail = f"has more than {MOST_REFERENCES:,} references"
         raise refusal(below, "invalid-reference", detail)
     wrong = Refused("invalid-reference", _wrong_with(payload, references, refers, actor, below))
     if wrong.wrong:

@@ -14,7 +14,7 @@ from windlass.shared.actors.new_task import NewTask
 from windlass.shared.concerns import LEVEL_OF_A_WORKFLOW, Concern
 from windlass.shared.db import as_json
 from windlass.shared.filters import Label
-from windlass.shared.forms import Form
+from windlass.shared.forms import Form, at_most
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
 from windlass.shared.store.workflows.submitting import NewNode, NewWorkflow
@@ -25,7 +25,7 @@ from windlass.shared.submission.referring import Refers
 from windlass.shared.submission.refusal import Refused, refusal, wrong_fields
 from windlass.shared.submission.rules import submission_of
 
-MOST_TASKS = 1000
+MOST_TASKS, MOST_EDGES = 1000, 50_000
 
 OF_A_WORKFLOW = Concern.WORKFLOW.value
 
@@ -42,7 +42,9 @@ class WorkflowHead(Form):
         int | None,
         Field(ge=1, le=1_000_000, description="So many failures stop it, until somebody resumes or cancels it."),
     ] = None
-    tags: Annotated[list[Label], Field(max_length=50, description="Words to find it by.")] = Field(default_factory=list)
+    tags: Annotated[list[Label], Field(max_length=50, description="Words to find it by."), at_most(50)] = Field(
+        default_factory=list
+    )
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -68,6 +70,11 @@ def workflow_of(
     tasks = body.get("tasks")
     if not isinstance(tasks, list) or not 0 < len(tasks) <= MOST_TASKS:
         raise refusal("/tasks", "invalid-workflow", f"a workflow is a list of 1 to {MOST_TASKS} tasks")
+    lists = (task.get("depends_on") for task in tasks if isinstance(task, dict))
+    edges = sum(len(named) for named in lists if isinstance(named, list))
+    if edges > MOST_EDGES:
+        detail = f"the tasks of a workflow may have {MOST_EDGES:,} dependencies together; these have {edges:,}"
+        raise refusal("/tasks", "invalid-workflow", detail)
     head = _head(body)
     nodes, rests = [], []
     for number, task in enumerate(tasks):

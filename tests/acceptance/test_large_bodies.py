@@ -78,6 +78,7 @@ def values(size: int) -> Iterator[tuple[str, str]]:
     yield "unknown", repeated('"a#":1', size, around="{{}}").decode()
     yield "objects", repeated('{"a#":1}', size).decode()
     yield "strings", repeated('"a#"', size).decode()
+    yield "numbers", repeated("1", size).decode()
     yield "references", repeated('{"$from":"a#"}', size).decode()
     yield "nested", repeated('{"actor":"probe","key":"k#","a#":[1,{"b#":2}]}', size).decode()
 
@@ -184,6 +185,47 @@ def workflow(keys: int, unknown: int) -> bytes:
     tasks[-1]["depends_on"] = [f"{'ba' * 18}{number:04}" for number in range(min(unknown, 1000))]
     tasks[-2]["depends_on"] = [f"{'bb' * 18}{number:04}" for number in range(unknown - 1000)]
     return json.dumps({"name": "wide", "tasks": tasks}).encode()
+
+
+def dense(edges: int) -> dict[str, Any]:
+    keys = [f"k{number}" for number in range(1000)]
+    waits = [[keys[(number + each) % 1000] for each in range(1, 1 + edges // 1000)] for number in range(1000)]
+    tasks = [{"key": key, "actor": "probe", "depends_on": names} for key, names in zip(keys, waits, strict=True)]
+    return {"name": "dense", "tasks": tasks}
+
+
+TEXT = {"result": {"$text": [{"$from": "a"}] * 70_000}}
+OF_ONE_ANOTHER: dict[str, tuple[str, dict[str, Any], str]] = {
+    "dense": ("workflows", dense(200_000), "/tasks"),
+    "text": (
+        "workflows",
+        {
+            "name": "text",
+            "tasks": [
+                {"key": "a", "actor": "probe"},
+                {"key": "b", "actor": "probe", "depends_on": ["a"], "payload": TEXT},
+            ],
+        },
+        "/tasks/1/payload",
+    ),
+    "states": (
+        "tasks/bulk",
+        {"action": "cancel", "dry_run": True, "filter": {"status": ["x"] * 300_000}},
+        "/filter/status",
+    ),
+    "tags": (
+        "tasks/bulk",
+        {"action": "cancel", "dry_run": True, "filter": {"tag": [f"x{number}" for number in range(150_000)]}},
+        "/filter/tag",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OF_ONE_ANOTHER)
+def test_more_than_anybody_means_is_refused_before_each_is_looked_at(windlass: Windlass, what: str) -> None:
+    path, body, pointer = OF_ONE_ANOTHER[what]
+    response = refuse(windlass, "POST", f"/api/v1/{path}", json.dumps(body).encode(), what)
+    assert (response.status_code, [each["pointer"] for each in response.json()["errors"]]) == (422, [pointer])
 
 
 def references(count: int) -> bytes:

@@ -49,6 +49,7 @@ def test_each_event_of_a_flood_says_where_it_came_from() -> None:
 def test_a_secret_is_not_saved_by_a_cut_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scrubbing._Configured, "secrets", ())
     monkeypatch.setattr(scrubbing._Configured, "needles", ())
+    monkeypatch.setattr(scrubbing._Configured, "long", ())
     scrubbing.learn([SECRET])
     output = UnreportedOutput(most_bytes=100_000, most_event_bytes=1000)
     output.add("x" * 990 + SECRET + "y" * 990, None)

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, create_model
 from windlass.services.api.access.reasons import Reason
 from windlass.shared.actors.new_task import NewTask, UserId
 from windlass.shared.filters import Id, Label
-from windlass.shared.forms import Form
+from windlass.shared.forms import Form, at_most
 
 MOST_ITEMS = 1000
 MOST_PROJECTS = 100
@@ -69,7 +69,7 @@ class NewItems(Form):
 
     model_config = STRICT
 
-    items: Annotated[list[NewItem], Field(min_length=1, max_length=MOST_ITEMS)]
+    items: Annotated[list[NewItem], Field(min_length=1, max_length=MOST_ITEMS), at_most(MOST_ITEMS)]
 
 
 OnFailure = Annotated[
@@ -115,6 +115,6 @@ class Batch(Form):
     model_config = STRICT
 
     action: Literal["run", "stop", "force-stop"]
-    project_ids: Annotated[list[Id], Field(min_length=1, max_length=MOST_PROJECTS)]
+    project_ids: Annotated[list[Id], Field(min_length=1, max_length=MOST_PROJECTS), at_most(MOST_PROJECTS)]
     mode: Mode = "single"
     reason: Reason | None = None

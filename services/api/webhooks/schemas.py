@@ -6,7 +6,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from windlass.services.api.access.reasons import Reason
 from windlass.shared.filters import Id, Label
-from windlass.shared.forms import Form
+from windlass.shared.forms import Form, at_most
 from windlass.shared.urls import EndpointUrl
 from windlass.shared.webhook_states import EVENTS, KINDS
 
@@ -28,7 +28,9 @@ Event = Annotated[
     WithJsonSchema({"type": "string", "enum": [*EVENTS, *KINDS]}),
 ]
 Events = Annotated[
-    list[Event], Field(max_length=50, description="What it is told of, as `task.completed`; `task.*` is all of a kind.")
+    list[Event],
+    at_most(50),
+    Field(max_length=50, description="What it is told of, as `task.completed`; `task.*` is all of a kind."),
 ]
 Scope = Annotated[
     Literal["own", "all"],

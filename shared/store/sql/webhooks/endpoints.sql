@@ -275,9 +275,9 @@ BEGIN
     RETURN found;
 END $$;
 
--- Disables the endpoints of owners whose last key has expired, then settles those anew whose deliveries stand still, a page at once: there are few. At a failing one nobody tries; at an enabled or
--- deleted one something is held, since it was told of just as that was changed, and neither saw the other. Returns how
--- many there were.
+-- Disables the endpoints of owners whose last key has expired, then settles those anew whose deliveries stand still, a
+-- page at once: there are few. At a failing one nobody tries; at an enabled or deleted one something is held, since it
+-- was told of just as that was changed, and neither saw the other. Returns how many there were.
 
 CREATE FUNCTION recheck_endpoints(at_most int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE

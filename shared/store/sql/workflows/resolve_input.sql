@@ -66,15 +66,15 @@ CREATE FUNCTION too_large_with_results(at_most int) RETURNS text LANGUAGE sql IM
     SELECT 'with the results that it refers to, the payload has more than ' || at_most || ' bytes'
 $$;
 
--- Bytes of results that the references of one payload may read, also those of which they take nothing: about two seconds.
+-- Bytes of results that the references of one payload may read, also where they take nothing: about two seconds.
 CREATE FUNCTION most_read(at_most int) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT 200 * at_most::bigint
 $$;
 
 -- A part of a payload with every reference in it replaced. `place` is where the part stands, `list` the one that the
--- task has an element of, if the caller has it at hand, `room` how many bytes of results may still come, and `unread` how
--- many may still be read: each value is measured before it is added to the others, so that a small payload with many
--- references never becomes a large one, nor takes longer than a statement may.
+-- task has an element of, if the caller has it at hand, `room` how many bytes of results may still come, and `unread`
+-- how many may still be read: each value is measured before it is added to the others, so that a small payload with
+-- many references never becomes a large one, nor takes longer than a statement may.
 
 CREATE FUNCTION resolved(
     part jsonb, place text, of_workflow text, own_key text, parents uuid[], at_most int, list jsonb,
