@@ -108,7 +108,8 @@ BEGIN
         RETURN;
     ELSIF part ? '$text' THEN
         SELECT r.room, r.unread, r.value INTO room, unread, piece
-        FROM resolved(part -> '$text', place || '/$text', of_workflow, own_key, parents, at_most, list, room, unread) AS r;
+        FROM resolved(
+            part -> '$text', place || '/$text', of_workflow, own_key, parents, at_most, list, room, unread) AS r;
         value := (SELECT to_jsonb(coalesce(string_agg(e.item #>> '{}', '' ORDER BY e.number), ''))
                   FROM jsonb_array_elements(piece) WITH ORDINALITY AS e(item, number));
         RETURN;
@@ -118,7 +119,8 @@ BEGIN
     ELSIF part ? '$from' THEN
         SELECT r.unread, r.value INTO unread, value
         FROM referred(
-            of_workflow, own_key, parents, part ->> '$from', coalesce(part ->> 'path', ''), at_most, place, unread) AS r;
+            of_workflow, own_key, parents, part ->> '$from', coalesce(part ->> 'path', ''), at_most, place, unread
+        ) AS r;
     ELSIF part ? '$item' THEN
         SELECT r.unread, r.value INTO unread, value
         FROM read_at(list -> number_of(own_key), coalesce(part ->> 'path', ''), unread) AS r;
@@ -217,7 +219,8 @@ BEGIN
             RAISE EXCEPTION 'the results of % have % bytes together, and % are the most', name, size, at_most
             USING ERRCODE = 'WL422', DETAIL = place;
         END IF;
-        unread := unread - node.children * 1000 - coalesce(size, 0); -- to find a row takes as long as to read 1,000 bytes
+        -- To find a row takes as long as to read 1,000 bytes.
+        unread := unread - node.children * 1000 - coalesce(size, 0);
         value := result_of(node.node_id, true);
         RETURN;
     ELSIF node.node_id IS NOT NULL THEN
