@@ -195,7 +195,7 @@ def dense(edges: int) -> dict[str, Any]:
 
 
 TEXT = {"result": {"$text": [{"$from": "a"}] * 70_000}}
-OF_ONE_ANOTHER: dict[str, tuple[str, dict[str, Any], str]] = {
+TOO_MANY: dict[str, tuple[str, dict[str, Any], str]] = {
     "dense": ("workflows", dense(200_000), "/tasks"),
     "text": (
         "workflows",
@@ -221,9 +221,9 @@ OF_ONE_ANOTHER: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", OF_ONE_ANOTHER)
-def test_more_than_anybody_means_is_refused_before_each_is_looked_at(windlass: Windlass, what: str) -> None:
-    path, body, pointer = OF_ONE_ANOTHER[what]
+@pytest.mark.parametrize("what", TOO_MANY)
+def test_a_list_that_is_too_long_is_refused_before_its_items_are_checked(windlass: Windlass, what: str) -> None:
+    path, body, pointer = TOO_MANY[what]
     response = refuse(windlass, "POST", f"/api/v1/{path}", json.dumps(body).encode(), what)
     assert (response.status_code, [each["pointer"] for each in response.json()["errors"]]) == (422, [pointer])
 
