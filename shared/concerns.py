@@ -16,7 +16,7 @@ class Concern(IntFlag):
     REFERENCES = 64
     """Nobody is told: its payload refers to results of others, which whoever claims it asks for."""
     DELIVERY = 128
-    """It carries a delivery to an endpoint."""
+    """It carries a delivery to an endpoint. Its concurrency key is the endpoint's id."""
 
     @property
     def word(self) -> str:
@@ -25,12 +25,15 @@ class Concern(IntFlag):
         return self.name.lower()
 
 
-SUBSCRIBERS = Concern.MEMORY | Concern.SCHEDULE
+SUBSCRIBERS = Concern.MEMORY | Concern.SCHEDULE | Concern.WEBHOOK | Concern.DELIVERY
 """Features that handle moves from the outbox (`shared/features`). Every other concern has a teller
 (`shared/store/tellers.py`); a test checks that each has exactly one of the two."""
 
-SUBJECTS = MappingProxyType({Concern.SCHEDULE: "schedule_id"})
+SUBJECTS = MappingProxyType({Concern.SCHEDULE: "schedule_id", Concern.DELIVERY: "concurrency_key"})
 """The column of a task that names a feature's subject, where that is not the task itself."""
+
+LEFT_OUT_ACTORS = ("embed", "probe", "webhook")
+"""Global subscriptions do not cover the tasks of these actors: a delivery that announced itself would never end."""
 
 LEVEL_OF_A_KEY = 1
 """Functions of this level and above know what a task's concurrency key asks of its moves."""
@@ -43,9 +46,6 @@ LEVEL_OF_A_WORKFLOW = 2
 
 LEVEL_OF_A_MEMORY = 3
 """And these write down what an agent did, in the transaction of its end."""
-
-LEVEL_OF_A_WEBHOOK = 3
-"""And these what an endpoint that a task names is told, and what a delivery is of what becomes of its task."""
 
 HEARS_OF_SUBMITS = Concern.WORKFLOW
 """Whom a new task is told as well: a workflow counts it. A run is opened by whoever submits its task, a key is taken at

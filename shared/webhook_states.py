@@ -1,4 +1,4 @@
-"""What an endpoint and a delivery can be, what is told to endpoints, and whose tasks tell nobody."""
+"""The states of endpoints and deliveries, and the events that endpoints subscribe to."""
 
 from enum import StrEnum
 
@@ -45,6 +45,3 @@ EVENTS = (
 """What an endpoint can subscribe to; `task.*` takes all of a kind."""
 
 KINDS = tuple(dict.fromkeys(f"{event.partition('.')[0]}.*" for event in EVENTS))
-
-SILENT_ACTORS = ("embed", "probe", "webhook")
-"""Their tasks tell nobody, unless one names a `webhook_url`: a delivery that told of itself would never end."""

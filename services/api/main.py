@@ -38,6 +38,7 @@ from windlass.services.api.reference.serving import openapi_config
 from windlass.services.api.routes import ROUTES
 from windlass.services.api.streams.hub import Hub
 from windlass.services.api.tasks.group_commit import GroupCommit
+from windlass.services.api.webhooks.looking_up import CatchUpOnWebhooks
 from windlass.services.api.webhooks.secrets import EndpointSecrets
 from windlass.shared import db, tracing
 from windlass.shared.errors import words_of
@@ -76,6 +77,7 @@ def create_app(settings: Settings) -> Litestar:
         app.state.update({"keyring": keyring, "throttle": Throttle(), "stream_tokens": StreamTokens(pool)})
         app.state.update({"group_commit": GroupCommit(pool), "room": Room(pool)})
         app.state.catch_up_on_memory = CatchUp(features, MEMORY)
+        app.state.catch_up_on_webhooks = CatchUpOnWebhooks(features)
         app.state.registry = actors
         app.state.endpoint_secrets = EndpointSecrets(pool)
         app.state.capabilities = Capabilities(settings)

@@ -10,7 +10,7 @@ from windlass.shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount
 from windlass.shared.models.demand import SCALE_DEMAND
 from windlass.shared.models.media import Content, Generation
 from windlass.shared.models.memory import AgentEvent, Embedding, EmbeddingJob, EmbeddingModel, QuestionVector
-from windlass.shared.models.outbox import OutboxMove, OutboxSubject
+from windlass.shared.models.outbox import GlobalSubscriptions, OutboxMove, OutboxSubject
 from windlass.shared.models.processes import FunctionSet, ServiceReport, Worker
 from windlass.shared.models.projects import Project, ProjectEvent, ProjectItem, ProjectRun
 from windlass.shared.models.providers import Actor, Provider, ProviderEvent, ProviderResult, Queue, RateCounter
@@ -35,6 +35,7 @@ __all__ = [
     "EmbeddingModel",
     "FunctionSet",
     "Generation",
+    "GlobalSubscriptions",
     "OutboxMove",
     "OutboxSubject",
     "Project",

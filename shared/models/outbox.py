@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Column, Index, text
+from sqlalchemy import Boolean as SqlBoolean
+from sqlalchemy import CheckConstraint, Column, Index, text
 from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
@@ -37,6 +38,20 @@ class OutboxMove(SQLModel, table=True):
     status: str | None = None
     at: datetime = moment(optional=False)
     data: dict[str, Any] | None = document()
+
+
+class GlobalSubscriptions(SQLModel, table=True):
+    """One row: the features that receive the moves of every task, as bits of `shared/concerns.py`. A feature sets its
+    bit while it needs them. Without the row none does."""
+
+    __tablename__ = "global_subscriptions"
+    __table_args__ = (CheckConstraint("is_only", name="only"),)
+
+    is_only: bool = Field(
+        default=True, sa_column=Column(SqlBoolean, primary_key=True, server_default=text("true"), autoincrement=False)
+    )
+    bits: int = counter()
+    set_at: datetime = moment(optional=False)
 
 
 class OutboxSubject(SQLModel, table=True):

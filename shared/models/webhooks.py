@@ -21,8 +21,8 @@ def _flag() -> Any:
 
 
 class Webhook(SQLModel, table=True):
-    """An endpoint. The row is written when its state changes, and not for its deliveries; whoever locks it has locked
-    the tasks before that it waits for, and waits for none after."""
+    """An endpoint. The row is written when its state changes, and not for its deliveries. It is locked before its
+    deliveries and their tasks."""
 
     __tablename__ = "webhooks"
     __table_args__ = (
@@ -56,7 +56,7 @@ class Webhook(SQLModel, table=True):
     """Disabled after a long failure: when its oldest delivery tries once more."""
     probing: bool = _flag()
     unsettled: bool = _flag()
-    """Its deliveries are not all held, released or given up as its state asks for: the janitor goes on."""
+    """Set by older builds only: its deliveries do not all stand as its state demands."""
     created_at: datetime = moment(optional=False)
     updated_at: datetime = moment(optional=False)
     deleted_at: datetime | None = moment()
@@ -72,7 +72,7 @@ class WebhookBody(SQLModel, table=True):
 
 
 class Delivery(SQLModel, table=True):
-    """Something that one endpoint is told: its id is the `webhook-id` of every try."""
+    """Something that one endpoint receives: its id is the `webhook-id` of every try."""
 
     __tablename__ = "deliveries"
     __table_args__ = (
@@ -96,6 +96,7 @@ class Delivery(SQLModel, table=True):
     """The task named the endpoint: what it subscribes to makes no difference."""
     state: str = Field(sa_column_kwargs={"server_default": "waiting"})
     reason: str | None = None
+    """Why it failed. While it waits: why it is about to be cancelled."""
     task_id: UUID = identity()
     """The task that carries it now."""
     attempts: int = counter()
@@ -125,3 +126,5 @@ class DeliveryTry(SQLModel, table=True):
     elapsed_ms: int | None = None
     error: str | None = None
     excerpt: str | None = None
+    gone: bool = _flag()
+    """The endpoint asked for no more deliveries: 410, or the header `webhook-delivery: disable`."""

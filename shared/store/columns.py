@@ -111,6 +111,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "elapsed_ms": "integer",
         "error": "varchar",
         "excerpt": "varchar",
+        "gone": "boolean",
     },
     "embedding_jobs": {
         "job_id": "uuid",
@@ -167,6 +168,11 @@ COLUMNS: dict[str, dict[str, str]] = {
         "ended_at": "timestamp with time zone",
         "looked_at": "timestamp with time zone",
         "given_up": "boolean",
+    },
+    "global_subscriptions": {
+        "is_only": "boolean",
+        "bits": "integer",
+        "set_at": "timestamp with time zone",
     },
     "outbox": {
         "id": "bigint",

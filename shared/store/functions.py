@@ -10,9 +10,9 @@ from pathlib import Path
 
 from windlass.shared.concerns import (
     HEARS_OF_SUBMITS,
+    LEFT_OUT_ACTORS,
     LEVEL_OF_A_MEMORY,
     LEVEL_OF_A_RUN,
-    LEVEL_OF_A_WEBHOOK,
     LOCKS_A_SUBJECT,
     SUBJECTS,
     SUBSCRIBERS,
@@ -23,7 +23,6 @@ from windlass.shared.sql_fragments import due, floor, halted, startable_since, w
 from windlass.shared.states import TRANSITIONS
 from windlass.shared.store.columns import COLUMNS
 from windlass.shared.store.tellers import TELLERS, Tellers, counted_alone, telling, telling_of_one, told
-from windlass.shared.webhook_states import SILENT_ACTORS
 
 FOLDER = Path(__file__).parent / "sql"
 
@@ -32,9 +31,8 @@ LEVEL = 3
 leave out what that task's moves have to do."""
 
 
-ALL_CONCERNS = """(each.concerns | CASE
-    WHEN each.status IN ('completed', 'dead', 'cancelled', 'retrying') AND each.actor NOT IN (:silent_actors)
-         AND EXISTS (SELECT 1 FROM webhooks WHERE listens) THEN :concern_of_webhook ELSE 0 END)"""
+ALL_CONCERNS = """(each.concerns | CASE WHEN each.actor IN (:left_out_actors) THEN 0 ELSE coalesce((
+    SELECT g.bits FROM global_subscriptions g), 0) END)"""
 
 
 def files() -> list[Path]:
@@ -88,11 +86,10 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     the concerns of who is in a project or a workflow, `:hears_of_submits` those that are told of new tasks, and
     `:told`, `:telling_of_one` and `:tellers` who is told of moves, and how. `:counted_alone(m.told)` is whether these
     concerns are a workflow's and no other's, which may be told of many at once. `:all_concerns_of(m)` are the concerns
-    of a task that has just come into a state, with those who have subscribed to what becomes of tasks, and
-    `:silent_actors` those whose tasks tell nobody. `:subscribers` lists the features that handle moves from the outbox
-    with their bits, `:outbox_bits` is all of these bits, and `:subject_of(f.feature, m)` the subject of one of them.
-    `:queue_sources_of_start`, `:run_target_of_lose` and `:item_sources_of_skip` are the same for the states of
-    projects.
+    of a task with the global subscriptions, which leave out the tasks of `:left_out_actors`. `:subscribers` lists the
+    features that handle moves from the outbox with their bits, `:outbox_bits` is all of these bits, and
+    `:subject_of(f.feature, m)` the subject of one of them. `:queue_sources_of_start`, `:run_target_of_lose` and
+    `:item_sources_of_skip` are the same for the states of projects.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
     `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
@@ -123,14 +120,13 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     statement = re.sub(r":startable_since\((\w+)\)", lambda match: startable_since(match[1]), statement)
     statement = statement.replace(":level_of_a_run", str(LEVEL_OF_A_RUN))
     statement = statement.replace(":level_of_a_memory", str(LEVEL_OF_A_MEMORY))
-    statement = statement.replace(":level_of_a_webhook", str(LEVEL_OF_A_WEBHOOK))
     statement = re.sub(r":level\b", str(LEVEL), statement)
     statement = re.sub(
         r":all_concerns_of\((\w+)\)", lambda match: ALL_CONCERNS.replace("each.", f"{match[1]}."), statement
     )
     statement = re.sub(r":counted_alone\(([\w.]+)\)", lambda match: counted_alone(match[1], tellers), statement)
     statement = re.sub(r":concern_of_(\w+)", lambda match: str(Concern[match[1].upper()].value), statement)
-    statement = statement.replace(":silent_actors", words(SILENT_ACTORS)[1:-1])
+    statement = statement.replace(":left_out_actors", words(LEFT_OUT_ACTORS)[1:-1])
     statement = statement.replace(":locks_a_subject", str(int(LOCKS_A_SUBJECT)))
     statement = statement.replace(":hears_of_submits", str(int(HEARS_OF_SUBMITS)))
     subscribers = "VALUES " + ", ".join(f"('{each.word}', {each.value})" for each in SUBSCRIBERS)

@@ -79,6 +79,31 @@ LOCK_ORDER = (
         key="schedule_id",
     ),
     Lock(
+        "global subscriptions",
+        "one row",
+        "whoever subscribes an endpoint to events, before the endpoint; the janitor that unsets a bit. Moves read it "
+        "without a lock",
+        "global_subscriptions",
+        key="is_only",
+    ),
+    Lock(
+        "endpoints of webhooks",
+        "by id",
+        "a call about one, and the subscriber of its deliveries' outcomes where the endpoint may change; deliveries "
+        "that are written for endpoints that are not enabled share them (`FOR SHARE`); a submit that names a url waits "
+        "for another one that creates the same endpoint",
+        "webhooks",
+        key="webhook_id",
+    ),
+    Lock(
+        "deliveries",
+        "by id",
+        "written with their tasks; the subscriber of outcomes, before the tasks that it holds, releases or cancels; a "
+        "worker that records a try locks nothing else",
+        "deliveries",
+        key="delivery_id",
+    ),
+    Lock(
         "projects",
         "by id",
         "every move of a queue and of its backlog, before it looks at the run's task; whoever ends, cancels or revives "
@@ -123,22 +148,6 @@ LOCK_ORDER = (
         "after all that a revive locks",
         "generations",
         key="generation_id",
-    ),
-    Lock(
-        "deliveries",
-        "one",
-        "whoever moves the task that carries one, after it; who sends one again locks its task first",
-        "deliveries",
-        key="delivery_id",
-    ),
-    Lock(
-        "endpoints of webhooks",
-        "by id",
-        "the end of a delivery that changes its endpoint's state, or meets one that is not well; an owner's change; "
-        "the janitor, who skips. Whoever has locked one waits for no task: what is to be held, released or given up is "
-        "tried (`SKIP LOCKED`), and else left to the janitor. Tellers lock none",
-        "webhooks",
-        key="webhook_id",
     ),
     Lock(
         "stories of workflows",

@@ -50,6 +50,10 @@ class Move(OutboxMoveRow):
     seq: int
     status: str
 
+    @property
+    def is_of_task(self) -> bool:
+        return self["task_id"] is not None
+
 
 class OutboxState(Record):
     """How many rows wait for a feature, and how old the oldest is."""

@@ -144,6 +144,7 @@ class DeliveryTryRow(Record):
     elapsed_ms: int | None
     error: str | None
     excerpt: str | None
+    gone: bool
 
 
 class EmbeddingRow(Record):
@@ -215,6 +216,14 @@ class GenerationRow(Record):
     ended_at: datetime | None
     looked_at: datetime | None
     given_up: bool
+
+
+class GlobalSubscriptionsRow(Record):
+    """A row of `global_subscriptions`, or those of its columns that were selected."""
+
+    is_only: bool
+    bits: int
+    set_at: datetime
 
 
 class OutboxMoveRow(Record):

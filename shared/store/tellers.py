@@ -12,9 +12,7 @@ TELLERS: Tellers = MappingProxyType(
     {
         Concern.RUN: "tell_run",
         Concern.WORKFLOW: "tell_workflow",
-        Concern.WEBHOOK: "tell_webhook",
         Concern.KEY: "tell_key",
-        Concern.DELIVERY: "tell_delivery",
     }
 )
 """Each hears of the moves of its own concern alone, maybe late, and maybe in another order than that of their events:
@@ -26,6 +24,9 @@ GUARDED = "tell_or_note"
 
 OUTBOX = "write_outbox"
 """The function that writes moves for a concern that has a subscriber and no teller."""
+
+EVENTS = "publish_untold"
+"""The function that publishes the events among them that are about no task."""
 
 
 def told(tellers: Tellers) -> str:
@@ -55,7 +56,7 @@ def telling(tellers: Tellers) -> str:
     """The branches that call each teller with its moves."""
     calls = {concern: f"{teller}(moves)" for concern, teller in tellers.items()}
     # Moves that an older build left untold.
-    calls |= {concern: f"{OUTBOX}(moves, {concern.value})" for concern in SUBSCRIBERS}
+    calls |= {concern: f"{OUTBOX}(moves, {concern.value}), {EVENTS}(moves)" for concern in SUBSCRIBERS}
     return "\n    ".join(
         f"ELSIF subject = '{concern.word}' THEN\n        PERFORM {call};" for concern, call in calls.items()
     )

@@ -13,7 +13,6 @@ from windlass.shared.actors.terms import Terms
 from windlass.shared.concerns import (
     LEVEL_OF_A_KEY,
     LEVEL_OF_A_MEMORY,
-    LEVEL_OF_A_WEBHOOK,
     LEVEL_OF_A_WORKFLOW,
     Concern,
 )
@@ -124,7 +123,7 @@ def told_to(url: str | None, said: dict[str, Any], settings: Settings, below: st
     if fault := fault_of_literal(url, Allowances.for_webhooks(settings)):
         raise refusal(f"{below}/webhook_url", "invalid-task", fault)
     concerns = said.get("concerns", 0) | Concern.WEBHOOK.value
-    return {"webhook_url": url, "concerns": concerns, "level": LEVEL_OF_A_WEBHOOK}
+    return {"webhook_url": url, "concerns": concerns}
 
 
 def remembered(said: dict[str, Any], terms: Terms) -> dict[str, Any]:

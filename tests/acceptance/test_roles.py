@@ -27,9 +27,10 @@ from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import Servers
 from tests.support.things import a_bulk_job, a_failed_embedding_job
 from windlass.shared.features.schedules import changing
+from windlass.shared.features.webhooks import endpoints
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
-from windlass.shared.store import projects, tasks, webhooks
+from windlass.shared.store import projects, tasks
 from windlass.shared.store.memory import models
 from windlass.shared.store.operating import workers
 from windlass.shared.store.projects import NewProject
@@ -140,7 +141,7 @@ class World:
                 for about in ("webhook", "delivery"):
                     for _ in range(len(EVERYBODY) * sum(each.about == about for each in OPERATIONS.values())):
                         endpoint = await Endpoint.made(engine, user_id=owner, description=f"a-{whose}-prompt")
-                        sent = await webhooks.test(engine.pool, endpoint.webhook_id)
+                        sent = await endpoints.test(engine.pool, endpoint.webhook_id)
                         self.things[about, whose].append(str(endpoint.webhook_id if about == "webhook" else sent))
                 number = len(EVERYBODY) * sum(operation.about == "workflow" for operation in OPERATIONS.values())
                 self.things["workflow", whose] = [await a_finished_workflow(engine, owner) for _ in range(number)]

@@ -14,6 +14,7 @@ from tests.support.engine.memory import an_agent, catch_up, with_the_hash_model
 from tests.support.engine.projects import Project
 from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.engine.webhooks import Endpoint, ready
+from tests.support.engine.webhooks import catch_up as catch_up_on_webhooks
 from tests.support.engine.workflows import LEVEL, a_workflow
 from windlass.services.janitor.calls import Calls
 from windlass.services.janitor.premises import Premises
@@ -158,6 +159,7 @@ async def test_what_there_is_to_do_is_found_and_nothing_more_when_it_is_done(
 
     async def is_idle() -> bool:
         assert (await perform(duty_named(name), at)).error is None
+        await catch_up_on_webhooks(engine)
         return name in await idle(engine)
 
     if name in FINISHED:

@@ -146,6 +146,7 @@ GOOD_ROWS: dict[str, dict[str, Any]] = {
     "task_dependencies": {"parent_id": uuid4(), "child_id": uuid4()},
     "providers": {"name": "somebody", "actor": "probe"},
     "actors": {"name": "probe"},
+    "global_subscriptions": {"bits": 0},
     "submission_keys": {"user_id": "ann", "kind": "dedupe", "key": "k", "task_id": uuid4()},
     "generations": {
         "generation_id": uuid4(),
@@ -331,6 +332,7 @@ BAD_ROWS: list[tuple[str, dict[str, Any]]] = [
     ("schedule_runs_started_check", {"outcome": "started"}),
     ("schedule_runs_started_check", {"outcome": "waiting"}),
     ("schedule_runs_started_check", {"ended_at": NOW}),
+    ("global_subscriptions_only_check", {"is_only": False}),
 ]
 
 

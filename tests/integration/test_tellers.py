@@ -20,7 +20,7 @@ from windlass.shared.store.operating import cluster_state
 from windlass.shared.store.tasks import Claim, bulk, untold
 from windlass.shared.store.tellers import TELLERS, counted_alone
 
-WORKFLOW, WEBHOOK = Concern.WORKFLOW.value, Concern.WEBHOOK.value
+WORKFLOW, KEY = Concern.WORKFLOW.value, Concern.KEY.value
 
 Test = Callable[[Engine], Awaitable[None]]
 
@@ -28,7 +28,7 @@ Test = Callable[[Engine], Awaitable[None]]
 @pytest.fixture(scope="module")
 def telling_url(servers: Servers, migrated_template: str) -> Iterator[str]:
     with a_database_with_tellers(
-        servers.database_url, migrated_template, {Concern.WORKFLOW: GOOD, Concern.WEBHOOK: GOOD}
+        servers.database_url, migrated_template, {Concern.WORKFLOW: GOOD, Concern.KEY: GOOD}
     ) as url:
         yield url
 
@@ -39,7 +39,7 @@ def on(url: str, test: Test) -> None:
 
     async def run() -> None:
         async with an_engine(url) as engine:
-            for concern in (Concern.WORKFLOW, Concern.WEBHOOK):
+            for concern in (Concern.WORKFLOW, Concern.KEY):
                 await replace_teller(engine, concern, GOOD)
             await test(engine)
 
@@ -131,15 +131,15 @@ def test_ends_in_bulk_are_told(telling_url: str) -> None:
 
 def test_each_teller_hears_of_its_own_concern_alone(telling_url: str) -> None:
     async def test(engine: Engine) -> None:
-        both = await engine.submit(concerns=WORKFLOW | WEBHOOK)
-        one = await engine.submit(concerns=WEBHOOK)
+        both = await engine.submit(concerns=WORKFLOW | KEY)
+        one = await engine.submit(concerns=KEY)
         nobody_yet = await engine.submit(concerns=Concern.MEMORY.value)
         for each in (both, one, nobody_yet):
             await engine.cancel(each)
         rows = await engine.pool.fetch("SELECT DISTINCT teller, task_id FROM heard ORDER BY teller, task_id")
         assert [(row["teller"], row["task_id"]) for row in rows] == [
-            ("webhook", both),
-            ("webhook", one),
+            ("key", both),
+            ("key", one),
             ("workflow", both),
         ]
         assert await engine.status(nobody_yet) == "cancelled"
@@ -161,7 +161,7 @@ def test_no_end_is_changed_by_a_teller_that_fails(telling_url: str, fault: str) 
     """And what another has been told of the same moves stays."""
 
     async def test(engine: Engine) -> None:
-        ids = await engine.submit_many(200, concerns=WORKFLOW | WEBHOOK)
+        ids = await engine.submit_many(200, concerns=WORKFLOW | KEY)
         claims = [Claim(each, each) for each in ids]
         attempts = await tasks.claim(engine.pool, "worker-1", claims, 30)
         await engine.sql("DELETE FROM heard")
@@ -174,7 +174,7 @@ def test_no_end_is_changed_by_a_teller_that_fails(telling_url: str, fault: str) 
         assert {(row["subject"], row["seq"], row["move"]["status"]) for row in rows} == {("workflow", 3, "completed")}
         assert all("(" in row["error"] for row in rows), "with its SQLSTATE"
         told = await engine.pool.fetch("SELECT DISTINCT teller FROM heard")
-        assert [row["teller"] for row in told] == ["webhook"], "what the failed one had done is undone"
+        assert [row["teller"] for row in told] == ["key"], "what the failed one had done is undone"
         assert await untold.count(engine.pool) == 200
 
     on(telling_url, test)

@@ -1,11 +1,18 @@
 """An endpoint's own breaker: what waits is held and released in order, nothing is lost, and no other endpoint waits."""
 
+import asyncio
+from datetime import UTC, datetime
+from functools import partial
+
 import pytest
 
-from tests.support.engine.store import Engine, on_the_engine
-from tests.support.engine.webhooks import Endpoint, a_key, ready, told_of
+from tests.support.engine.store import Engine, on_the_engine, until
+from tests.support.engine.webhooks import Endpoint, a_key, catch_up, ready, told_of, until_one_waits
 from windlass.services.janitor.duties.endpoints import look_after_endpoints, recheck_endpoints
 from windlass.services.janitor.rhythms import UNTIL_CALLED
+from windlass.shared.features.webhooks import carrying, checks, endpoints, settling, writing
+from windlass.shared.features.webhooks.rules import Event
+from windlass.shared.features.webhooks.sessions import transaction
 from windlass.shared.settings import Settings
 from windlass.shared.store import webhooks
 from windlass.shared.store.access import keys
@@ -17,6 +24,7 @@ async def with_deliveries(engine: Engine, number: int, *events: str, **fields: s
     endpoint = await Endpoint.made(engine, *(events or ("task.*",)), **fields)
     for _ in range(number):
         await engine.completed(**told_of())
+    await catch_up(engine)
     return endpoint
 
 
@@ -84,11 +92,11 @@ async def test_those_that_waited_for_the_endpoints_key_are_not_overtaken(engine:
     running = [await endpoint.take(each) for each in (first, second)]
     assert await endpoint.is_refused(third), "two at once may be under way"
     assert (await engine.row(third.task_id)).held == ["key"]
-    await webhooks.disable(engine.pool, endpoint.webhook_id)
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
     await engine.completed(**told_of())
     for attempt in running:
         await endpoint.end(attempt, 200)
-    await webhooks.enable(engine.pool, endpoint.webhook_id, replay=True)
+    await endpoints.enable(engine.pool, endpoint.webhook_id, replay=True)
     rest = (await endpoint.deliveries())[2:]
     rows = [await engine.row(each.task_id) for each in rest]
     assert [row.held for row in rows] == [[], [], []]
@@ -104,7 +112,7 @@ async def test_a_probe_whose_schedule_is_used_up_fails_and_the_next_one_tries(en
     assert await endpoint.states() == ["failed", "waiting", "held"]
     assert await endpoint.state() == "failing"
     assert (await endpoint.deliveries())[0].reason == "the endpoint answered 500"
-    assert await webhooks.redeliver(engine.pool, oldest.delivery_id) is None
+    assert await endpoints.redeliver(engine.pool, oldest.delivery_id) is None
     (again, *_) = await endpoint.deliveries()
     assert (again.delivery_id, again.state) == (oldest.delivery_id, "waiting"), "under its own id"
     await endpoint.answer(again, 200)
@@ -122,7 +130,7 @@ async def test_one_bad_delivery_fails_alone(engine: Engine) -> None:
     await endpoint.answer(first, 500, last=True)
     assert await endpoint.states() == ["failed", "delivered", "delivered"]
     assert await endpoint.state() == "enabled"
-    assert await webhooks.redeliver(engine.pool, first.delivery_id) is None
+    assert await endpoints.redeliver(engine.pool, first.delivery_id) is None
 
 
 @on_the_engine
@@ -181,7 +189,7 @@ async def test_410_is_gone_until_a_person_says_otherwise(engine: Engine) -> None
     await endpoint.answer(first, 410)
     assert await endpoint.state() == "gone"
     assert await endpoint.states() == ["held", "held"]
-    await webhooks.enable(engine.pool, endpoint.webhook_id, replay=True)
+    await endpoints.enable(engine.pool, endpoint.webhook_id, replay=True)
     assert await endpoint.states() == ["waiting", "waiting"]
     await endpoint.answer(second, 200)
 
@@ -192,10 +200,10 @@ async def test_disabled_by_hand_and_enabled_with_or_without_what_was_held(
     engine: Engine, replay: bool, states: list[str]
 ) -> None:
     endpoint = await with_deliveries(engine, 1)
-    await webhooks.disable(engine.pool, endpoint.webhook_id)
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
     await engine.completed(**told_of())
     assert await endpoint.states() == ["held", "held"]
-    await webhooks.enable(engine.pool, endpoint.webhook_id, replay=replay)
+    await endpoints.enable(engine.pool, endpoint.webhook_id, replay=replay)
     assert await endpoint.states() == states
     assert {each.reason for each in await endpoint.deliveries()} == {None if replay else "not replayed"}
 
@@ -206,7 +214,7 @@ async def test_one_under_way_while_it_is_disabled_comes_back_and_is_held(engine:
     first, second = await endpoint.deliveries()
     under_way = await endpoint.take(first)
     delivered = await endpoint.take(second)
-    await webhooks.disable(engine.pool, endpoint.webhook_id)
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
     await endpoint.end(under_way, 500)
     await endpoint.end(delivered, 200)
     assert await endpoint.states() == ["held", "delivered"]
@@ -219,7 +227,7 @@ async def test_the_turn_is_looked_at_at_every_try(engine: Engine) -> None:
     first, second = await endpoint.deliveries()
 
     async def word(each: webhooks.DeliveryRead) -> str:
-        turn = await webhooks.begin(engine.pool, each.task_id, each.delivery_id)
+        turn = await carrying.begin(engine.pool, each.task_id, each.delivery_id)
         return "nothing" if turn is None else turn.word
 
     assert [await word(first), await word(second)] == ["send", "send"]
@@ -228,21 +236,23 @@ async def test_the_turn_is_looked_at_at_every_try(engine: Engine) -> None:
     await engine.sql("UPDATE webhooks SET state = 'disabled'")
     assert [await word(first), await word(second)] == ["held", "held"]
     await engine.sql("UPDATE webhooks SET state = 'enabled'")
-    await webhooks.alter(engine.pool, endpoint.webhook_id, {"events": ["workflow.*"], "url": "https://example.org/new"})
+    await endpoints.alter(
+        engine.pool, endpoint.webhook_id, {"events": ["workflow.*"], "url": "https://example.org/new"}
+    )
     assert [await word(first), await word(second)] == ["unsubscribed", "unsubscribed"]
-    await webhooks.alter(engine.pool, endpoint.webhook_id, {"events": ["task.completed"]})
-    turn = await webhooks.begin(engine.pool, first.task_id, first.delivery_id)
+    await endpoints.alter(engine.pool, endpoint.webhook_id, {"events": ["task.completed"]})
+    turn = await carrying.begin(engine.pool, first.task_id, first.delivery_id)
     assert turn is not None
     assert (turn.word, turn.url, turn.previous_secret) == ("send", "https://example.org/new", None)
-    await webhooks.rotate(engine.pool, endpoint.webhook_id, b"newer")
-    turn = await webhooks.begin(engine.pool, first.task_id, first.delivery_id)
+    await endpoints.rotate(engine.pool, endpoint.webhook_id, b"newer")
+    turn = await carrying.begin(engine.pool, first.task_id, first.delivery_id)
     assert turn is not None
     assert (turn.secret, turn.previous_secret) == (b"newer", b"sealed")
     await engine.sql("UPDATE webhooks SET previous_until = clock_timestamp()")
-    turn = await webhooks.begin(engine.pool, first.task_id, first.delivery_id)
+    turn = await carrying.begin(engine.pool, first.task_id, first.delivery_id)
     assert turn is not None
     assert turn.previous_secret is None, "its day is over"
-    assert await webhooks.begin(engine.pool, second.task_id, first.delivery_id) is None, "a task carries its own alone"
+    assert await carrying.begin(engine.pool, second.task_id, first.delivery_id) is None, "a task carries its own alone"
 
 
 @on_the_engine
@@ -261,15 +271,15 @@ async def test_a_delivery_that_waits_is_sent_at_once_and_its_old_task_says_nothi
     endpoint = await with_deliveries(engine, 1)
     (delivery,) = await endpoint.deliveries()
     await endpoint.answer(delivery, 500)
-    assert await webhooks.redeliver(engine.pool, delivery.delivery_id) is None
+    assert await endpoints.redeliver(engine.pool, delivery.delivery_id) is None
     (again,) = await endpoint.deliveries()
     assert again.task_id != delivery.task_id
     assert await engine.status(delivery.task_id) == "cancelled"
     assert again.state == "waiting"
     under_way = await endpoint.take(again)
-    assert await webhooks.redeliver(engine.pool, delivery.delivery_id) == "delivery-under-way"
+    assert await endpoints.redeliver(engine.pool, delivery.delivery_id) == "delivery-under-way"
     await endpoint.end(under_way, 200)
-    assert await webhooks.redeliver(engine.pool, delivery.delivery_id) is None, "also one that was delivered"
+    assert await endpoints.redeliver(engine.pool, delivery.delivery_id) is None, "also one that was delivered"
     assert await endpoint.states() == ["waiting"]
 
 
@@ -277,7 +287,8 @@ async def test_a_delivery_that_waits_is_sent_at_once_and_its_old_task_says_nothi
 async def test_a_test_goes_whatever_the_state_is_and_is_tried_once(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 1)
     await endpoint.fail(5)
-    delivery_id = await webhooks.test(engine.pool, endpoint.webhook_id)
+    delivery_id = await endpoints.test(engine.pool, endpoint.webhook_id)
+    assert delivery_id is not None
     delivery = await webhooks.delivery(engine.pool, delivery_id)
     assert delivery is not None
     assert (delivery.type, delivery.shown_state) == ("webhook.test", "waiting")
@@ -287,37 +298,50 @@ async def test_a_test_goes_whatever_the_state_is_and_is_tried_once(engine: Engin
 
 
 @on_the_engine
-async def test_what_somebody_has_locked_is_left_to_the_janitor(engine: Engine) -> None:
+async def test_a_change_waits_for_a_locked_delivery(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 3)
     _, second, _ = await endpoint.deliveries()
     async with engine.holding("SELECT 1 FROM tasks WHERE task_id = $1 FOR UPDATE", second.task_id):
-        await webhooks.disable(engine.pool, endpoint.webhook_id)
-        assert await endpoint.states() == ["held", "waiting", "held"]
-    await look_after_endpoints(engine.pool)
+        disabling = asyncio.create_task(endpoints.disable(engine.pool, endpoint.webhook_id))
+        await until_one_waits(engine)
+    await disabling
     assert await endpoint.states() == ["held"] * 3
-    assert await webhooks.look_after(engine.pool) is None
 
 
 @on_the_engine
-async def test_many_are_released_in_pages_that_the_janitor_goes_on_with(engine: Engine) -> None:
+async def test_many_are_released_in_pages(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 0)
-    await webhooks.disable(engine.pool, endpoint.webhook_id)
-    attempts = [await engine.running(**told_of()) for _ in range(3)]
-    for attempt in attempts:
-        await engine.finish(attempt)
-    for page in range(6):  # a busy machine takes its time for each
-        await engine.sql(
-            f"""
-            SELECT {named("deliver_event")}(
-                'task.completed', number::text, 1, 1, clock_timestamp(), 'ann', '{{}}', '{{}}', NULL, false)
-            FROM generate_series($1::int, $1 + 99) AS number
-            """,
-            100 * page,
-        )
-    await webhooks.enable(engine.pool, endpoint.webhook_id, replay=True)
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
+    await with_many(endpoint, 603)
+    await endpoints.enable(engine.pool, endpoint.webhook_id, replay=True)
     assert await engine.count("held = '{endpoint}'") == 103
-    await look_after_endpoints(engine.pool)
+    await catch_up(engine)
     assert await engine.count("held = '{endpoint}'") == 0
+
+
+@on_the_engine
+async def test_many_are_given_up_in_pages(engine: Engine) -> None:
+    endpoint = await with_deliveries(engine, 0)
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
+    await with_many(endpoint, 603)
+    await endpoints.enable(engine.pool, endpoint.webhook_id, replay=False)
+    await catch_up(engine)
+    assert await engine.count("status = 'cancelled'") == 603
+    given_up = await engine.pool.fetch("SELECT DISTINCT state, reason FROM deliveries")
+    assert [tuple(row) for row in given_up] == [("failed", "not replayed")]
+
+
+async def with_many(endpoint: Endpoint, number: int) -> None:
+    """In batches: a busy machine takes its time for each."""
+    row = await endpoint.row()
+    receiver = writing.Receiver(row.webhook_id, row.user_id, row.state)
+    for first in range(0, number, 100):
+        addressed = [
+            (Event("task.completed", str(each), 1, datetime.now(UTC), "ann", {}, {"user_id": "ann"}), [receiver])
+            for each in range(first, min(first + 100, number))
+        ]
+        async with transaction(endpoint.engine.pool) as session:
+            await writing.write(session, addressed)
 
 
 @on_the_engine
@@ -333,21 +357,36 @@ async def test_a_failing_endpoint_that_nobody_tries_is_found(engine: Engine) -> 
 
 @on_the_engine
 async def test_what_was_told_just_as_its_endpoint_was_enabled_or_deleted_is_found(engine: Engine) -> None:
-    """Born held, by who has not seen the change; released by nobody, for who has made it has not seen the delivery."""
-    for function, arguments, became in (
-        ("enable_endpoint", "$1, true", "waiting"),
-        ("delete_endpoint", "$1", "failed"),
+    """A delivery that is written as held waits for the change of its endpoint."""
+    for change, became in (
+        (partial(endpoints.enable, replay=True), "waiting"),
+        (endpoints.delete, "failed"),
     ):
         endpoint = await with_deliveries(engine, 0)
-        await webhooks.disable(engine.pool, endpoint.webhook_id)
+        await endpoints.disable(engine.pool, endpoint.webhook_id)
         attempt = await engine.running(**told_of())
         async with engine.pool.acquire() as other, other.transaction():
-            await other.execute(f"SELECT {named(function)}({arguments})", endpoint.webhook_id)
+            await change(other, endpoint.webhook_id)
             await engine.finish(attempt)
-        assert await endpoint.states() == ["held"]
-        await recheck_endpoints(engine.pool, Settings())
-        assert await endpoint.states() == [became]
-        await webhooks.delete(engine.pool, endpoint.webhook_id)
+            writing_it = asyncio.create_task(catch_up(engine))
+            await until_one_waits(engine)
+        await writing_it
+        assert await endpoint.states() == ([became] if became == "waiting" else [])
+        await endpoints.delete(engine.pool, endpoint.webhook_id)
+
+
+@on_the_engine
+async def test_a_change_waits_for_a_delivery_that_is_just_written(engine: Engine) -> None:
+    endpoint = await with_deliveries(engine, 0)
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
+    row = await endpoint.row()
+    event = Event("task.completed", "one", 1, datetime.now(UTC), "ann", {}, {"user_id": "ann"})
+    async with engine.pool.acquire() as other, other.transaction():
+        await writing.write(other, [(event, [writing.Receiver(row.webhook_id, row.user_id, row.state)])])
+        enabling = asyncio.create_task(endpoints.enable(engine.pool, endpoint.webhook_id, replay=True))
+        await until_one_waits(engine)
+    await enabling
+    assert await endpoint.states() == ["waiting"]
 
 
 @on_the_engine
@@ -399,7 +438,7 @@ async def test_a_right_ends_when_its_key_expires(engine: Engine) -> None:
     attempt = await everything.take(written)
 
     async def word() -> str:
-        turn = await webhooks.begin(engine.pool, attempt.task_id, written.delivery_id)
+        turn = await carrying.begin(engine.pool, attempt.task_id, written.delivery_id)
         assert turn is not None
         return turn.word
 
@@ -422,7 +461,8 @@ async def test_a_right_ends_when_its_key_expires(engine: Engine) -> None:
 async def test_a_user_reads_what_tells_of_its_own_things_alone(engine: Engine) -> None:
     everything = await with_deliveries(engine, 1, user_id="root", scope="all")
     await engine.completed(**told_of(user_id="root"))
-    tested = await webhooks.test(engine.pool, everything.webhook_id)
+    tested = await endpoints.test(engine.pool, everything.webhook_id)
+    await catch_up(engine)
     seen = await webhooks.deliveries(engine.pool, everything.webhook_id, told_user="root")
     assert [each.told_user for each in seen] == ["root", "root"]
     assert tested in {each.delivery_id for each in seen}
@@ -432,14 +472,9 @@ async def test_a_user_reads_what_tells_of_its_own_things_alone(engine: Engine) -
 @on_the_engine
 async def test_a_disabled_endpoint_holds_all_that_waits_however_much_it_is(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 1)
-    await engine.sql(
-        f"SELECT {named('make_deliveries')}(ARRAY[$1::uuid], body_id, 'task.dead', n::text, 1, n, NULL) "
-        "FROM webhook_bodies, generate_series(1, 620) AS n",
-        endpoint.webhook_id,
-    )
-    await webhooks.disable(engine.pool, endpoint.webhook_id)
-    while await webhooks.look_after(engine.pool):
-        pass
+    await with_many(endpoint, 620)
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
+    await catch_up(engine)
     waiting = await webhooks.deliveries(engine.pool, endpoint.webhook_id, state="waiting", limit=500)
     assert waiting == [], "none is claimed only to be handed back"
     assert (await endpoint.row()).held == 621
@@ -450,42 +485,46 @@ async def test_nothing_is_sent_again_to_a_disabled_endpoint_and_to_a_failing_one
     endpoint = await with_deliveries(engine, 3)
     _, _, youngest = await endpoint.deliveries()
     await endpoint.fail(5)
-    assert await webhooks.redeliver(engine.pool, youngest.delivery_id) is None
+    assert await endpoints.redeliver(engine.pool, youngest.delivery_id) is None
     assert await endpoint.states() == ["waiting", "held", "held"]
-    await webhooks.disable(engine.pool, endpoint.webhook_id)
-    assert await webhooks.redeliver(engine.pool, youngest.delivery_id) == "webhook-disabled"
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
+    assert await endpoints.redeliver(engine.pool, youngest.delivery_id) == "webhook-disabled"
     assert await endpoint.states() == ["held", "held", "held"]
 
 
-THREE_HELD = Settings(webhook_held_most=3, webhook_held_days=30)
-
-
 @on_the_engine
-async def test_a_disabled_endpoint_holds_no_more_however_fast_they_come(engine: Engine) -> None:
-    endpoint = await with_deliveries(engine, 1)
-    await webhooks.disable(engine.pool, endpoint.webhook_id)
-    await engine.sql(
-        f"SELECT {named('make_deliveries')}(ARRAY[$1::uuid], body_id, 'task.dead', n::text, 1, n, NULL) "
-        "FROM webhook_bodies, generate_series(1, 1200) AS n",
-        endpoint.webhook_id,
-    )
-    await recheck_endpoints(engine.pool, THREE_HELD)
-    assert (await endpoint.row()).held == 3
+async def test_a_disabled_endpoint_gives_up_all_that_it_holds_beyond_its_limit_page_by_page(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settling, "PAGE", 5)
+    endpoint = await with_deliveries(engine, 0)
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
+    for _ in range(23):
+        await engine.completed(**told_of())
+    await catch_up(engine)
+    await checks.check(engine.pool, held_most=3, held_days=30)
+
+    async def holds_three() -> bool:
+        return (await endpoint.row()).held == 3
+
+    await until(holds_three)
+    assert await endpoint.states() == ["failed"] * 20 + ["held"] * 3
 
 
 @on_the_engine
 async def test_a_disabled_endpoint_holds_so_many_deliveries_for_so_long(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 1)
-    await webhooks.disable(engine.pool, endpoint.webhook_id)
+    await endpoints.disable(engine.pool, endpoint.webhook_id)
     for _ in range(4):
         await engine.completed(**told_of())
-    await recheck_endpoints(engine.pool, THREE_HELD)
+    await catch_up(engine)
+    await checks.check(engine.pool, held_most=3, held_days=30)
     assert await endpoint.states() == ["failed", "failed", "held", "held", "held"]
     third = (await endpoint.deliveries())[2]
     await engine.sql(
         "UPDATE deliveries SET created_at = created_at - interval '31 days' WHERE delivery_id = $1", third.delivery_id
     )
-    await recheck_endpoints(engine.pool, THREE_HELD)
+    await checks.check(engine.pool, held_most=3, held_days=30)
     assert await endpoint.states() == ["failed", "failed", "failed", "held", "held"]
     assert (await endpoint.deliveries())[2].reason == "held for too long at a disabled webhook"
     assert (await endpoint.row()).held == 2

@@ -12,9 +12,9 @@ from tests.support.engine.webhooks import Endpoint
 from tests.support.engine.workflows import a_workflow
 from tests.support.installation import Client, Windlass
 from windlass.shared.features.schedules import changing
+from windlass.shared.features.webhooks import endpoints
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
-from windlass.shared.store import webhooks
 from windlass.shared.store.memory import models
 from windlass.shared.store.operating import workers
 
@@ -97,7 +97,7 @@ class Things:
         return (await Endpoint.made(self._engine, user_id=OWNER)).webhook_id
 
     async def _delivery(self) -> object:
-        return await webhooks.test(self._engine.pool, await self._webhook())
+        return await endpoints.test(self._engine.pool, await self._webhook())
 
     async def _content(self) -> UUID:
         storage = open_storage(Settings(media_storage=self._windlass.environment["WINDLASS_MEDIA_STORAGE"]))

@@ -12,7 +12,7 @@ from tests.support.engine.submissions import ACTORS, ADMIN, DRILLS, SETTINGS, US
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.submission import check_idempotency_key, read, under_idempotency_key
-from windlass.shared.concerns import LEVEL_OF_A_WEBHOOK, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.settings import Settings
 from windlass.shared.store.tasks import Submission
 
@@ -216,7 +216,7 @@ def test_a_user_depends_on_own_tasks_and_an_admin_on_everybody_s() -> None:
 def test_a_webhook_url_concerns_those_who_tell() -> None:
     submission = accepted({"actor": "probe", "webhook_url": "https://example.org/hook"})
     assert submission.webhook_url == "https://example.org/hook"
-    assert (submission.concerns, submission.level) == (Concern.WEBHOOK.value, LEVEL_OF_A_WEBHOOK)
+    assert submission.concerns == Concern.WEBHOOK.value
 
 
 @pytest.mark.parametrize("url", ["ftp://example.org", "https://ann:secret@example.org/", "https://a.org/#b", "hook"])

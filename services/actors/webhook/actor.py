@@ -1,4 +1,4 @@
-"""The webhook actor: sends one delivery to its endpoint, and leaves word of what was answered."""
+"""The webhook actor: sends one delivery to its endpoint and records the answer."""
 
 from typing import Any
 from uuid import UUID
@@ -12,13 +12,13 @@ from windlass.services.actors.worker.ending.refusals import HandedBack
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.actors.payloads import WebhookPayload
 from windlass.shared.errors import DeliveryDropped, DeliveryFailed
+from windlass.shared.features.webhooks import carrying
+from windlass.shared.features.webhooks.carrying import Try, Turn
 from windlass.shared.metrics.webhooks import DELIVERIES, DELIVERY_SECONDS
 from windlass.shared.providers.http.addresses import Allowances
 from windlass.shared.sealing import WEBHOOK_SECRETS, unseal
 from windlass.shared.settings import Settings
-from windlass.shared.store import webhooks
 from windlass.shared.store.access import secrets
-from windlass.shared.store.webhooks import Turn
 
 DROPPED = {
     "deleted": "the webhook was deleted",
@@ -53,7 +53,7 @@ class Webhook:
             owner=context.task.user_id,
         )
         self._failpoints.reach("webhook-answered")
-        context.save({"try": {"attempt": context.attempt, **answer.as_try()}})
+        await context.ask(carrying.record, try_of(context, answer))
         DELIVERIES.labels(answer.outcome).inc()
         DELIVERY_SECONDS.labels(answer.outcome).observe(answer.seconds)
         return result_of(answer)
@@ -64,7 +64,7 @@ class Webhook:
             delivery_id = UUID(payload.delivery_id)
         except ValueError:
             raise DeliveryDropped("the task names no delivery") from None
-        turn = await context.ask(webhooks.begin, context.task_id, delivery_id)
+        turn = await context.ask(carrying.begin, context.task_id, delivery_id)
         if turn is None:
             raise DeliveryDropped("the task carries no delivery")
         if turn.word in DROPPED:
@@ -72,6 +72,20 @@ class Webhook:
         if turn.word != "send":
             raise HandedBack
         return turn
+
+
+def try_of(context: AsyncAttempt, answer: Answer) -> Try:
+    return Try(
+        task_id=context.task_id,
+        attempt=context.attempt,
+        claim_token=context.task.claim_token,
+        delivered=answer.is_delivered,
+        gone=answer.wants_no_more,
+        status_code=answer.status_code,
+        elapsed_ms=round(answer.seconds * 1000),
+        error=answer.error,
+        excerpt=answer.excerpt,
+    )
 
 
 def result_of(answer: Answer) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 import httpx
@@ -43,17 +43,6 @@ class Answer:
     @property
     def is_delivered(self) -> bool:
         return self.outcome == "delivered"
-
-    def as_try(self) -> dict[str, Any]:
-        """As the store keeps it."""
-        return {
-            "delivered": self.is_delivered,
-            "status_code": self.status_code,
-            "elapsed_ms": round(self.seconds * 1000),
-            "error": self.error,
-            "excerpt": self.excerpt,
-            "gone": self.wants_no_more,
-        }
 
 
 def headers_of(delivery_id: UUID, body: str, secrets: Sequence[str], now: datetime) -> dict[str, str]:

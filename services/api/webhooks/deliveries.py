@@ -16,6 +16,7 @@ from windlass.services.api.projects.handlers import Cursor, Limit
 from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.webhooks.documents import delivery_document, whole_delivery
 from windlass.services.api.webhooks.looking_up import visible_delivery, visible_webhook
+from windlass.shared.features.webhooks import endpoints
 from windlass.shared.store import webhooks
 from windlass.shared.webhook_states import DeliveryState
 
@@ -62,7 +63,7 @@ async def redeliver(request: Asked, state: State, delivery_id: FromPath[UUID]) -
     row = await visible_delivery(state, request.user, delivery_id)
     if row.user_id != request.user.user_id:
         await audit(request, "delivery.redeliver", delivery_id, {"owner": row.user_id}, reason=reason)
-    refusal = await webhooks.redeliver(state.pool, delivery_id)
+    refusal = await endpoints.redeliver(state.features, delivery_id)
     if refusal is not None:
         raise Problem(409, refusal, REFUSALS[refusal])
     return delivery_document(await visible_delivery(state, request.user, delivery_id))

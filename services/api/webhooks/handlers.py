@@ -18,6 +18,7 @@ from windlass.services.api.tasks.handlers import Asked
 from windlass.services.api.webhooks.documents import delivery_document, webhook_document
 from windlass.services.api.webhooks.looking_up import changeable_webhook, visible_delivery, visible_webhook
 from windlass.services.api.webhooks.schemas import Enabling, NewWebhook, WebhookChange
+from windlass.shared.features.webhooks import endpoints
 from windlass.shared.providers.http.addresses import Allowances, fault_of_literal
 from windlass.shared.store import webhooks
 from windlass.shared.webhook_states import Scope
@@ -34,9 +35,9 @@ async def create_webhook(request: Asked, state: State) -> Response[dict[str, Any
     refuse_foreign_events(request.user, wanted.events)
     refuse_private_url(state, wanted.url)
     secret = await state.endpoint_secrets.new(uuid7())
-    made = await webhooks.create(
-        state.pool,
-        webhooks.NewWebhook(
+    made = await endpoints.create(
+        state.features,
+        endpoints.NewWebhook(
             webhook_id=secret.webhook_id,
             user_id=request.user.user_id,
             url=wanted.url,
@@ -60,6 +61,7 @@ async def list_webhooks(
     request: Asked, state: State, cursor: Cursor = None, limit: Limit = 50
 ) -> Response[dict[str, Any]]:
     """Endpoints, newest first."""
+    await state.catch_up_on_webhooks.before_read()
 
     async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
         rows = await webhooks.newest(state.pool, owner=request.user.own, before=position, limit=number)
@@ -87,7 +89,7 @@ async def change_webhook(request: Asked, state: State, webhook_id: WebhookId) ->
     said = wanted.model_dump(exclude_unset=True, exclude={"reason"})
     if wanted.filter is not None:
         said["filter"] = wanted.filter.model_dump(exclude_none=True)
-    if not await webhooks.alter(state.pool, webhook_id, said):
+    if not await endpoints.alter(state.features, webhook_id, said):
         raise url_taken()
     return await document_of(request, state, webhook_id)
 
@@ -96,14 +98,15 @@ async def change_webhook(request: Asked, state: State, webhook_id: WebhookId) ->
 async def delete_webhook(request: Asked, state: State, webhook_id: WebhookId, reason: AskedReason = None) -> None:
     """Nothing more is sent there; its deliveries are kept, and what waits is given up."""
     await changeable_webhook(request, state, webhook_id, "delete", reason=reason)
-    await webhooks.delete(state.pool, webhook_id)
+    await endpoints.delete(state.features, webhook_id)
 
 
 @post("/webhooks/{webhook_id:uuid}/test", status_code=202)
 async def test_webhook(request: Asked, state: State, webhook_id: WebhookId) -> dict[str, Any]:
     """Sends it `webhook.test`, once, however it is."""
     await changeable_webhook(request, state, webhook_id, "test", reason=await read_reason(request))
-    delivery_id = await webhooks.test(state.pool, webhook_id)
+    delivery_id = await endpoints.test(state.features, webhook_id)
+    assert delivery_id is not None, "endpoints are kept"
     return delivery_document(await visible_delivery(state, request.user, delivery_id))
 
 
@@ -113,7 +116,7 @@ async def rotate_webhook(request: Asked, state: State, webhook_id: WebhookId) ->
     row = await changeable_webhook(request, state, webhook_id, "rotate", reason=await read_reason(request))
     scope_for(request.user, row.scope)
     secret = await state.endpoint_secrets.new(webhook_id)
-    await webhooks.rotate(state.pool, webhook_id, secret.stored)
+    await endpoints.rotate(state.features, webhook_id, secret.stored)
     return {**await document_of(request, state, webhook_id), "secret": secret.shown}
 
 
@@ -121,7 +124,7 @@ async def rotate_webhook(request: Asked, state: State, webhook_id: WebhookId) ->
 async def disable_webhook(request: Asked, state: State, webhook_id: WebhookId) -> dict[str, Any]:
     """What it would be told is held until it is enabled."""
     await changeable_webhook(request, state, webhook_id, "disable", reason=await read_reason(request))
-    await webhooks.disable(state.pool, webhook_id)
+    await endpoints.disable(state.features, webhook_id)
     return await document_of(request, state, webhook_id)
 
 
@@ -132,7 +135,7 @@ async def enable_webhook(request: Asked, state: State, webhook_id: WebhookId) ->
     wanted = checked(Enabling, await read_json(request, optional=True), code="invalid-webhook")
     row = await changeable_webhook(request, state, webhook_id, "enable", reason=wanted.reason)
     scope_for(request.user, row.scope)  # its owner may have been an admin once
-    await webhooks.enable(state.pool, webhook_id, replay=wanted.replay == "held")
+    await endpoints.enable(state.features, webhook_id, replay=wanted.replay == "held")
     return await document_of(request, state, webhook_id)
 
 

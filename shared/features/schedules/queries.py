@@ -8,6 +8,8 @@ from uuid import UUID
 import asyncpg
 
 from windlass.shared.db import Database, as_json
+from windlass.shared.features.webhooks.bodies import utc
+from windlass.shared.features.webhooks.publishing import publish
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import fetchrow
 from windlass.shared.store.rows import ScheduleEventRow
@@ -159,27 +161,43 @@ async def note(db: Database, row: Read, kind: str, data: Mapping[str, Any]) -> t
 
 async def publish_failure(db: Database, schedule_id: UUID, due_at: datetime, seq: int) -> None:
     """`schedule.failed`, for webhooks. Their filters match what the schedule starts."""
-    await db.execute(
-        f"""
-        SELECT {named("tell_event")}(
-            'schedule.failed', s.schedule_id::text, e.seq, e.at, s.user_id,
-            jsonb_build_object(
-                'project_id', r.project_id, 'workflow_id', r.workflow_id, 'actor', s.prepared -> 'actor',
-                'tags', coalesce(s.prepared -> 'tags', s.prepared #> '{{workflow,tags}}', '[]')),
-            jsonb_build_object(
-                'schedule_id', s.schedule_id, 'name', s.name, 'user_id', s.user_id, 'kind', s.kind,
-                'due_at', {named("utc")}(r.due_at), 'outcome', r.outcome, 'reason', left(r.reason, 1000),
-                'ended_as', r.ended_as, 'task_id', r.task_id, 'workflow_id', r.workflow_id,
-                'project_id', r.project_id, 'run_id', r.run_id, 'failures', s.failures, 'state', s.state,
-                'pause_reason', s.pause_reason, 'seq', e.seq))
+    row = await db.fetchrow(
+        """
+        SELECT s.name, s.user_id, s.kind, s.prepared, s.failures, s.state, s.pause_reason, r.due_at, r.outcome,
+               left(r.reason, 1000) AS reason, r.ended_as, r.task_id, r.workflow_id, r.project_id, r.run_id, e.at
         FROM schedules s
         JOIN schedule_runs r ON r.schedule_id = s.schedule_id AND r.due_at = $2
         JOIN schedule_events e ON e.schedule_id = s.schedule_id AND e.seq = $3
         WHERE s.schedule_id = $1
-        """,  # noqa: S608 - names of our own
+        """,
         schedule_id,
         due_at,
         seq,
+    )
+    assert row is not None, "they were just written"
+    prepared = row["prepared"]
+    started = {name: row[name] for name in ("task_id", "workflow_id", "project_id", "run_id")}
+    await publish(
+        db,
+        "schedule.failed",
+        schedule_id,
+        seq=seq,
+        at=row["at"],
+        owner=row["user_id"],
+        about={
+            "project_id": row["project_id"],
+            "workflow_id": row["workflow_id"],
+            "actor": prepared.get("actor"),
+            "tags": prepared.get("tags") or prepared.get("workflow", {}).get("tags") or [],
+        },
+        data={
+            "schedule_id": schedule_id,
+            **{name: row[name] for name in ("name", "user_id", "kind", "outcome", "reason", "ended_as")},
+            "due_at": utc(row["due_at"]),
+            **started,
+            **{name: row[name] for name in ("failures", "state", "pause_reason")},
+            "seq": seq,
+        },
     )
 
 

@@ -4,7 +4,6 @@ from datetime import datetime
 from uuid import UUID
 
 from windlass.shared.db import Database
-from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import DeliveryRow, DeliveryTryRow, WebhookRow
 
@@ -100,12 +99,6 @@ async def delivery(db: Database, delivery_id: UUID) -> DeliveryRead | None:
 async def tries(db: Database, delivery_id: UUID) -> list[DeliveryTryRow]:
     query = "SELECT * FROM delivery_tries WHERE delivery_id = $1 ORDER BY try_id"
     return await fetch(db, DeliveryTryRow, query, delivery_id)
-
-
-async def redeliver(db: Database, delivery_id: UUID) -> str | None:
-    """Sends it again, under its id; returns why not, if it does not."""
-    refusal: str | None = await db.fetchval(f"SELECT {named('redeliver')}($1)", delivery_id)
-    return refusal
 
 
 async def count_endpoints(db: Database) -> list[Endpoints]:

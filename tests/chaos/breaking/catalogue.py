@@ -118,8 +118,8 @@ MUTATIONS = (
     Mutation(
         "delivery-not-written",
         NOT_DELIVERED,
-        "a task ends, and nothing is written for the endpoints that had subscribed to it",
-        FunctionChange("deliver_event", "IF cardinality(hearing) = 0 THEN", "IF true THEN"),
+        "a task ends, and its move is handled without writing a delivery",
+        SourceChange("windlass.shared.features.webhooks.fan_out", "    await writing.write(db, addressed)\n", ""),
     ),
     Mutation(
         "due-time-fired-twice",

@@ -38,6 +38,7 @@ BY_HIGH_WATER_ID = """o.id > $1::text::bigint AND ($3::text IS NULL OR o.feature
 """
 
 OUTBOX = "tests/integration/test_outbox.py"
+WEBHOOKS = "tests/integration/test_webhook_outbox.py"
 PIPELINE = "tests/acceptance/test_pipeline.py::test_with_somebody_at_every_place"
 
 
@@ -239,6 +240,40 @@ def small_mutations() -> tuple[SmallMutation, ...]:
                 "WHERE o.xid >= pg_snapshot_xmin(pg_current_snapshot()) AND (o.feature, o.subject) > ($1, $2) AND",
             ),
             f"{OUTBOX}::test_a_full_look_finds_rows_that_looks_for_new_ones_skip",
+        ),
+        SmallMutation(
+            "subscription-without-its-bit",
+            "an endpoint is created, and the engine is not told to write moves for webhooks",
+            SourceChange(
+                "windlass.shared.features.webhooks.endpoints",
+                "        if webhook.events:\n            await listen(session)\n",
+                "",
+            ),
+            f"{WEBHOOKS}::test_while_an_endpoint_subscribes_each_move_writes_a_row",
+        ),
+        SmallMutation(
+            "bit-unset-without-a-look",
+            "the bit of webhooks is unset while an endpoint is being created",
+            SourceChange(
+                "windlass.shared.features.webhooks.listening",
+                "          AND NOT EXISTS (SELECT 1 FROM webhooks WHERE listens)\n",
+                "",
+            ),
+            f"{WEBHOOKS}::test_a_subscription_that_is_being_created_keeps_the_bit",
+        ),
+        SmallMutation(
+            "held-delivery-without-a-lock",
+            "a delivery is written as held without locking its endpoint, whose state changes meanwhile",
+            SourceChange("windlass.shared.features.webhooks.queries", " ORDER BY webhook_id FOR SHARE", ""),
+            "tests/integration/test_webhook_endpoints.py::test_a_change_waits_for_a_delivery_that_is_just_written",
+        ),
+        SmallMutation(
+            "try-without-a-fence",
+            "an attempt that has lost its task records its try",
+            SourceChange(
+                "windlass.shared.features.webhooks.carrying", "AND t.claim_token = $3", "AND $3::uuid IS NOT NULL"
+            ),
+            f"{WEBHOOKS}::test_an_attempt_that_has_lost_its_task_records_no_try",
         ),
         SmallMutation(
             "read-without-catching-up",

@@ -58,15 +58,19 @@ class Failpoint:
 
 def failpoints() -> list[Failpoint]:
     """The list, as it is printed."""
-    told, tried = Place("deliveries", "INSERT", "true"), Place("delivery_tries", "INSERT", "true")
-    cancelled = Place("deliveries", "INSERT", "NEW.type = 'task.cancelled'")
+    moved = Place("outbox", "INSERT", "NEW.feature = 'webhook' AND NEW.status = 'completed'")
+    cancelled = Place("outbox", "INSERT", "NEW.feature = 'webhook' AND NEW.status = 'cancelled'")
+    written, tried = Place("deliveries", "INSERT", "true"), Place("delivery_tries", "INSERT", "true")
+    recorded = Place("deliveries", "UPDATE", "NEW.state = 'delivered'")
     found = [Failpoint(name, "actors") for name in OF_THE_WORKER]
     for undone in (True, False):
         became = UNDONE if undone else UNHEARD
         found += [
-            Failpoint(f"worker ends a task with its deliveries, {became}", "actors", told, undone),
-            Failpoint(f"worker writes down what was answered, {became}", "actors", tried, undone),
-            Failpoint(f"api cancels a task with its deliveries, {became}", "api", cancelled, undone, is_cancelled=True),
+            Failpoint(f"worker ends a task, {became}", "actors", moved, undone),
+            Failpoint(f"orchestrator writes its delivery, {became}", "orchestrator", written, undone),
+            Failpoint(f"worker records the answer, {became}", "actors", tried, undone),
+            Failpoint(f"orchestrator records the outcome, {became}", "orchestrator", recorded, undone),
+            Failpoint(f"api cancels a task, {became}", "api", cancelled, undone, is_cancelled=True),
         ]
     return [
         *found,

@@ -14,7 +14,7 @@ from tests.chaos.webhooks.books import Books
 
 @dataclass(frozen=True)
 class Subscribed:
-    """An endpoint, and a move that it had subscribed to when that was written and when it was committed."""
+    """An endpoint, and a move that it had subscribed to when the move was written, committed and handled."""
 
     webhook_id: str
     task_id: str
@@ -40,6 +40,7 @@ class DeliveryRow:
     body: str
     endpoint: str = "enabled"
     """The state of its endpoint."""
+    written_at: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Release:
 class WebhookRows:
     subscribed: Sequence[Subscribed] = ()
     surmised: frozenset[tuple[str, str, int]] = frozenset()
-    """Endpoint, task and seq of those that had subscribed at one of the two moments at least."""
+    """Endpoint, task and seq of those that had subscribed at one of these moments at least."""
     deliveries: Sequence[DeliveryRow] = ()
     entries: Sequence[Entry] = ()
     releases: Sequence[Release] = ()
@@ -79,12 +80,14 @@ class WebhookRows:
 
 SUBSCRIBED = """
     SELECT webhook_id::text, task_id::text, seq, max(life) AS life, max(type) AS type,
-           extract(epoch FROM max(at))::float AS at, count(DISTINCT moment) = 2 AS both
+           extract(epoch FROM max(at))::float AS at,
+           count(DISTINCT moment) FILTER (WHERE moment <> 'handled') = 3 AS always
     FROM storm_heard GROUP BY webhook_id, task_id, seq
 """
 DELIVERIES = """
     SELECT d.delivery_id::text, d.webhook_id::text, d.type, d.subject, d.life, d.seq, d.state, d.reason,
-           d.task_id::text, d.attempts, b.body, w.state AS endpoint
+           d.task_id::text, d.attempts, b.body, w.state AS endpoint,
+           extract(epoch FROM d.created_at)::float AS written_at
     FROM deliveries d JOIN webhook_bodies b USING (body_id) JOIN webhooks w USING (webhook_id) ORDER BY d.delivery_id
 """
 RELEASES = """
@@ -120,7 +123,7 @@ async def _read(database_url: str, directory: Path | None) -> WebhookRows:
     # Read last: what a row says has come is in the books by then.
     entries = [] if directory is None else [_entry(each) for each in Books(directory).read()]
     return WebhookRows(
-        [Subscribed(**each) for each in heard if each.pop("both")],
+        [Subscribed(**each) for each in heard if each.pop("always")],
         frozenset((each["webhook_id"], each["task_id"], each["seq"]) for each in heard),
         deliveries,
         entries,

@@ -6,8 +6,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from tests.support.engine.store import Engine
-from windlass.shared.concerns import LEVEL_OF_A_WEBHOOK, Concern
+from tests.support.engine.store import Engine, until
+from windlass.shared.concerns import Concern
+from windlass.shared.features.catching_up import CatchUp
+from windlass.shared.features.webhooks import carrying, endpoints
+from windlass.shared.features.webhooks.carrying import Try
+from windlass.shared.features.webhooks.fan_out import WEBHOOKS
+from windlass.shared.features.webhooks.turn import DELIVERIES
 from windlass.shared.store import webhooks
 from windlass.shared.store.rows import DeliveryRow
 from windlass.shared.store.tasks import Claimed, Refused
@@ -30,20 +35,28 @@ def told_of(**fields: Any) -> dict[str, Any]:
 def by_name(url: str = "https://example.org/hook") -> dict[str, Any]:
     """What a task is submitted with that names a url."""
     offered = {"webhook_owner": "ann", "new_webhook_id": uuid7(), "new_webhook_secret": b"sealed".hex()}
-    return {"concerns": Concern.WEBHOOK.value, "level": LEVEL_OF_A_WEBHOOK, "webhook_url": url, **offered}
+    return {"concerns": Concern.WEBHOOK.value, "webhook_url": url, **offered}
 
 
-def answered(attempt: Claimed, status_code: int, *, last: bool = False) -> tuple[str, dict[str, Any]]:
-    """How a try ends that is answered so, and what it leaves."""
+async def answered(
+    engine: Engine, attempt: Claimed, status_code: int, *, last: bool = False
+) -> tuple[str, dict[str, Any]]:
+    """Records a try that was answered so, and returns how its attempt ends."""
     delivered = 200 <= status_code < 300
-    said = {
-        "attempt": attempt.attempt, "delivered": delivered, "status_code": status_code, "elapsed_ms": 3,
-        "error": None if delivered else f"the endpoint answered {status_code}", "excerpt": "words",
-        "gone": status_code == 410,
-    }  # fmt: skip
-    error: dict[str, Any] = {"type": "DeliveryFailed", "kind": "transient", "message": said["error"], "details": {}}
-    fields: dict[str, Any] = {} if delivered else {"error": error}
-    return "complete" if delivered else "bury" if last else "retry", {"checkpoint": {"try": said}, **fields}
+    message = None if delivered else f"the endpoint answered {status_code}"
+    made = Try(
+        task_id=attempt.task_id, attempt=attempt.attempt, claim_token=attempt.claim_token, delivered=delivered,
+        gone=status_code == 410, status_code=status_code, elapsed_ms=3, error=message, excerpt="words",
+    )  # fmt: skip
+    await carrying.record(engine.pool, made)
+    error: dict[str, Any] = {"type": "DeliveryFailed", "kind": "transient", "message": message, "details": {}}
+    return "complete" if delivered else "bury" if last else "retry", {} if delivered else {"error": error}
+
+
+async def catch_up(engine: Engine) -> None:
+    """As the api does before each read of endpoints and deliveries."""
+    for feature in (WEBHOOKS, DELIVERIES, WEBHOOKS):
+        await CatchUp(engine.pool, feature)()
 
 
 async def a_key(engine: Engine, user_id: str, role: str = "user") -> None:
@@ -52,6 +65,15 @@ async def a_key(engine: Engine, user_id: str, role: str = "user") -> None:
         "INSERT INTO api_keys (key_id, secret_hash, role, user_id) VALUES ($1, '', $2, $3) ON CONFLICT DO NOTHING",
         f"{user_id}{role}", role, user_id,
     )  # fmt: skip
+
+
+async def until_one_waits(engine: Engine) -> None:
+    """For a lock that another transaction of this database has."""
+    waits = """
+        SELECT EXISTS (
+            SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')
+    """
+    await until(lambda: engine.pool.fetchval(waits))
 
 
 class Endpoint:
@@ -68,11 +90,12 @@ class Endpoint:
         is_admins = fields.get("scope") == "all" or any(each.startswith("provider.") for each in events)
         await a_key(engine, user_id, "admin" if is_admins else "user")
         usual = {"url": f"https://example.org/{webhook_id}", "secret": b"sealed"}
-        new = webhooks.NewWebhook(webhook_id=webhook_id, user_id=user_id, events=events, **{**usual, **fields})
-        assert await webhooks.create(engine.pool, new) == webhook_id
+        new = endpoints.NewWebhook(webhook_id=webhook_id, user_id=user_id, events=events, **{**usual, **fields})
+        assert await endpoints.create(engine.pool, new) == webhook_id
         return cls(engine, webhook_id, new.url)
 
     async def row(self) -> webhooks.WebhookRead:
+        await catch_up(self.engine)
         found = await webhooks.get(self.engine.pool, self.webhook_id)
         assert found is not None
         return found
@@ -82,6 +105,7 @@ class Endpoint:
 
     async def deliveries(self) -> list[webhooks.DeliveryRead]:
         """The oldest first."""
+        await catch_up(self.engine)
         return (await webhooks.deliveries(self.engine.pool, self.webhook_id, limit=500))[::-1]
 
     async def states(self) -> list[str]:
@@ -106,8 +130,9 @@ class Endpoint:
         await self.end(attempt, status_code, last=last)
 
     async def end(self, attempt: Claimed, status_code: int, *, last: bool = False) -> None:
-        transition, fields = answered(attempt, status_code, last=last)
+        transition, fields = await answered(self.engine, attempt, status_code, last=last)
         await self.engine.finish(attempt, transition, **fields)
+        await catch_up(self.engine)
 
     async def fail(self, times: int) -> None:
         """That often in a row, each a delivery's own try."""

@@ -258,7 +258,7 @@ CREATE FUNCTION move_children(children uuid[], OUT buried uuid[], OUT moves json
 DECLARE
     moment  timestamptz := clock_timestamp();
     settled uuid[];
-    asked   uuid[];
+    asked   jsonb;
     served  text[];
 BEGIN
     WITH moved AS (
@@ -311,13 +311,14 @@ BEGIN
     SELECT array_agg(m.task_id), array_agg(m.task_id) FILTER (WHERE m.status = 'dead'),
            jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, 'bury', m.status, moment))
            FILTER (WHERE m.status = 'dead' AND m.told <> 0),
-           array_agg(m.task_id) FILTER (WHERE m.via = 'ask'), array_agg(m.provider)
+           jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, 'ask', m.status, moment))
+           FILTER (WHERE m.via = 'ask' AND m.told & :outbox_bits <> 0), array_agg(m.provider)
     INTO settled, buried, moves, asked, served
     FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m WHERE m.via IS NOT NULL;
 
     PERFORM tally_tasks(buried) WHERE buried IS NOT NULL;
     IF asked IS NOT NULL THEN
-        PERFORM tell_asked(asked, moment);
+        PERFORM write_outbox(asked);
     END IF;
     PERFORM wake_streams(settled), wake_dispatcher(served) WHERE settled IS NOT NULL;
 END $$;

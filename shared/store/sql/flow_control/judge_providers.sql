@@ -137,8 +137,23 @@ DECLARE
 BEGIN
     INSERT INTO provider_events (provider, type, at, reason, data) VALUES (name_of, kind, moment, why, facts)
     RETURNING event_id INTO number;
-    PERFORM tell_of_provider(name_of, kind, moment, why, facts, number)
+    PERFORM publish_provider(name_of, kind, moment, why, facts, number)
     WHERE kind IN ('pause', 'resume', 'open', 'close');
+END $$;
+
+-- About no user's object. A provider has a name and no id: the subject is derived from the name.
+
+CREATE FUNCTION publish_provider(
+    name_of text, kind text, moment timestamptz, why text, facts jsonb, number bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM publish_event(
+        md5(name_of)::uuid,
+        CASE kind WHEN 'pause' THEN 'provider.paused' WHEN 'resume' THEN 'provider.resumed'
+                  WHEN 'open' THEN 'provider.breaker-opened' ELSE 'provider.breaker-closed' END,
+        moment, jsonb_build_object(
+            'subject', name_of, 'seq', number,
+            'data', jsonb_build_object('provider', name_of, 'reason', why, 'until', facts -> 'until')));
 END $$;
 
 -- Two results that came at the same moment may each have missed the other; the janitor looks once more.

@@ -70,9 +70,9 @@ BEGIN
             GROUP BY m.user_id, m.provider, m.actor, m.status
         )
         SELECT array_agg(m.task_id),
-               jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.concerns, 'revive', m.status, moment))
-               FILTER (WHERE m.concerns <> 0)
-        INTO revived, moves FROM moved m;
+               jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, 'revive', m.status, moment))
+               FILTER (WHERE m.told <> 0)
+        INTO revived, moves FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m;
 
         told := told || coalesce(moves, '[]');
         PERFORM wake_streams(revived), wake_dispatcher(providers_of(revived)) WHERE revived IS NOT NULL;

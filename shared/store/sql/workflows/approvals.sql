@@ -7,6 +7,7 @@ RETURNS TABLE (refusal text, ended jsonb, :columns_of_tasks) LANGUAGE plpgsql AS
 #variable_conflict use_column
 DECLARE
     refused text;
+    moves   jsonb;
     over    uuid[];
 BEGIN
     PERFORM lock_subjects(ARRAY[wanted]);
@@ -22,13 +23,21 @@ BEGIN
                     'decision', decision, 'decided_at', clock_timestamp(), 'decided_by', decider, 'comment', said)),
                 updated_at = clock_timestamp(), last_seq = t.last_seq + 1
             WHERE t.task_id = wanted
-            RETURNING t.task_id, t.last_seq, t.attempt, t.status, t.updated_at
+            RETURNING t.task_id, t.last_seq, t.attempt, t.status, t.updated_at, t.life, t.actor, t.concerns,
+                      CASE decision WHEN 'approved' THEN 'approve' ELSE 'reject' END AS via
+        ), events AS (
+            INSERT INTO task_events (task_id, seq, type, at, attempt, data)
+            SELECT d.task_id, d.last_seq, d.via, d.updated_at,
+                   d.attempt, jsonb_strip_nulls(jsonb_build_object(
+                       'status', d.status, 'decision', decision, 'decided_by', decider, 'comment', said))
+            FROM decided d
         )
-        INSERT INTO task_events (task_id, seq, type, at, attempt, data)
-        SELECT d.task_id, d.last_seq, CASE decision WHEN 'approved' THEN 'approve' ELSE 'reject' END, d.updated_at,
-               d.attempt, jsonb_strip_nulls(jsonb_build_object(
-                   'status', d.status, 'decision', decision, 'decided_by', decider, 'comment', said))
-        FROM decided d;
+        SELECT jsonb_agg(move_of(d.task_id, d.last_seq, d.life, d.told, d.via, d.status, d.updated_at))
+        INTO moves FROM (SELECT decided.*, :all_concerns_of(decided) AS told FROM decided) AS d
+        WHERE d.told & :outbox_bits <> 0;
+        IF moves IS NOT NULL THEN
+            PERFORM write_outbox(moves);
+        END IF;
         IF decision = 'approved' THEN
             PERFORM settle_children(ARRAY[wanted]);
         ELSE

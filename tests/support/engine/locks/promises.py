@@ -1,6 +1,7 @@
 """What holds after all that happened in a yard, once the janitor has told the dependents that were left to it."""
 
 from tests.support.engine.locks.yard import KEY_LIMITS, PROVIDERS, Yard
+from tests.support.engine.webhooks import catch_up
 from tests.support.engine.workflows import tidy_up
 from windlass.shared.store.flow_control import keys
 from windlass.shared.store.operating import queues
@@ -87,6 +88,7 @@ SELECT t.task_id FROM tasks t WHERE t.webhook_id IS NOT NULL AND t.completed_at 
 
 async def check_promises(yard: Yard) -> None:
     await tidy_up(yard.engine)
+    await catch_up(yard.engine)
     assert await yard.pool.fetch(DISAGREEING) == [], "every delivery is what its task is"
     assert await yard.pool.fetch(UNDELIVERED) == [], "every end is told to whom it names"
     stored = {row["task_id"] for row in await yard.pool.fetch(SUBMITTED)}
