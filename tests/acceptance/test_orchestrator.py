@@ -94,7 +94,7 @@ async def test_a_subscriber_that_is_frozen_at_any_call_holds_up_no_end_and_its_s
 
 
 def a_frozen_one(engine: Engine, task_id: UUID, place: int) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "tests.support.freezing_subscriber", str(task_id), str(place)]
+    command = [sys.executable, "-m", "tests.support.freezing_subscriber", "memory", str(task_id), str(place)]
     environment = {**os.environ, "WINDLASS_DATABASE_URL": engine.database_url}
     return subprocess.Popen(command, cwd=PROJECT, env=environment)
 

@@ -1,4 +1,4 @@
-"""Handles the moves of one task of memory, and freezes itself before a certain call to Postgres."""
+"""Handles the moves of one subject of a feature, and freezes itself before a certain call to Postgres."""
 
 import asyncio
 import os
@@ -11,39 +11,45 @@ import asyncpg
 
 from windlass.shared import db
 from windlass.shared.features.handling import handle_pending
-from windlass.shared.features.memory.subscriber import MEMORY
+from windlass.shared.features.registry import FEATURES
 from windlass.shared.settings import Settings
 
 
-def freeze_before(place: int) -> None:
-    """Before the call of this number, counted from the beginning of the transaction."""
-    calls = 0
+class Freezing:
+    """Before the call of this number, counted from the beginning of a transaction."""
 
-    def counted(name: str) -> None:
+    def __init__(self, place: int) -> None:
+        self._place = place
+        self._calls = 0
+        self.is_over = False
+        for name in ("execute", "executemany", "fetch", "fetchrow", "fetchval"):
+            self._count(name)
+
+    def _count(self, name: str) -> None:
         original = getattr(asyncpg.Connection, name)
 
-        async def call(self: asyncpg.Connection, statement: str, *arguments: Any, **options: Any) -> Any:
-            nonlocal calls
-            if calls or statement.startswith("BEGIN"):
-                calls += 1
-                if calls == place:
-                    os.kill(os.getpid(), signal.SIGSTOP)
-            return await original(self, statement, *arguments, **options)
+        async def call(connection: asyncpg.Connection, statement: str, *arguments: Any, **options: Any) -> Any:
+            begins = statement.startswith("BEGIN")
+            self._calls = 1 if begins else self._calls + bool(self._calls)
+            if self._calls == self._place and not self.is_over:
+                self.is_over = True
+                os.kill(os.getpid(), signal.SIGSTOP)
+            return await original(connection, statement, *arguments, **options)
 
         setattr(asyncpg.Connection, name, call)
 
-    for name in ("execute", "executemany", "fetch"):
-        counted(name)
 
-
-async def main(subject: UUID, place: int) -> None:
+async def main(name: str, subject: UUID, place: int) -> None:
+    (feature,) = [each for each in FEATURES if each.name == name]
     pool = await db.open_feature_pool(Settings(), "orchestrator", most=1)
-    freeze_before(place)
+    freezing, rows = Freezing(place), 0
     try:
-        await handle_pending(pool, MEMORY, [subject])
+        # On a busy machine a transaction may be idle for too long before it comes to the call.
+        while not freezing.is_over and not rows:
+            rows = (await handle_pending(pool, feature, [subject])).rows
     finally:
         pool.terminate()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(UUID(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(main(sys.argv[1], UUID(sys.argv[2]), int(sys.argv[3])))
