@@ -312,7 +312,7 @@ async def test_a_change_waits_for_a_locked_delivery(engine: Engine) -> None:
 async def test_many_are_released_in_pages(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 0)
     await endpoints.disable(engine.pool, endpoint.webhook_id)
-    await with_many(endpoint, 603)
+    await with_many(endpoint, 303)
     await endpoints.enable(engine.pool, endpoint.webhook_id, replay=True)
     assert await engine.count("held = '{endpoint}'") == 103
     await catch_up(engine)
@@ -323,10 +323,10 @@ async def test_many_are_released_in_pages(engine: Engine) -> None:
 async def test_many_are_given_up_in_pages(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 0)
     await endpoints.disable(engine.pool, endpoint.webhook_id)
-    await with_many(endpoint, 603)
+    await with_many(endpoint, 303)
     await endpoints.enable(engine.pool, endpoint.webhook_id, replay=False)
     await catch_up(engine)
-    assert await engine.count("status = 'cancelled'") == 603
+    assert await engine.count("status = 'cancelled'") == 303
     given_up = await engine.pool.fetch("SELECT DISTINCT state, reason FROM deliveries")
     assert [tuple(row) for row in given_up] == [("failed", "not replayed")]
 
@@ -472,12 +472,12 @@ async def test_a_user_reads_what_tells_of_its_own_things_alone(engine: Engine) -
 @on_the_engine
 async def test_a_disabled_endpoint_holds_all_that_waits_however_much_it_is(engine: Engine) -> None:
     endpoint = await with_deliveries(engine, 1)
-    await with_many(endpoint, 620)
+    await with_many(endpoint, 320)
     await endpoints.disable(engine.pool, endpoint.webhook_id)
     await catch_up(engine)
     waiting = await webhooks.deliveries(engine.pool, endpoint.webhook_id, state="waiting", limit=500)
     assert waiting == [], "none is claimed only to be handed back"
-    assert (await endpoint.row()).held == 621
+    assert (await endpoint.row()).held == 321
 
 
 @on_the_engine
