@@ -11,7 +11,8 @@ from uuid_utils.compat import uuid7
 from windlass.shared.db import Database
 from windlass.shared.features.schedules import queries, reporting
 from windlass.shared.features.schedules.queries import NameTaken
-from windlass.shared.features.schedules.turn import Turn, in_turn, transaction
+from windlass.shared.features.schedules.turn import Turn, in_turn
+from windlass.shared.features.transactions import transaction
 from windlass.shared.schedules.planner import Plan, Planned, due, first
 from windlass.shared.schedules.times import Rule
 from windlass.shared.schedules.words import PauseReason, ScheduleState

@@ -10,7 +10,8 @@ from windlass.shared import db as postgres
 from windlass.shared.db import Database
 from windlass.shared.features.schedules import queries
 from windlass.shared.features.schedules.reporting import Decision
-from windlass.shared.features.schedules.turn import FEATURE, Turn, in_turn, transaction
+from windlass.shared.features.schedules.turn import FEATURE, Turn, in_turn
+from windlass.shared.features.transactions import transaction
 from windlass.shared.metrics.schedules import LATE_SECONDS
 from windlass.shared.schedules.planner import Plan, due
 from windlass.shared.schedules.words import Cause, Outcome

@@ -1,7 +1,6 @@
 """One transaction about one schedule, under its lock: what ended is recorded, then what is due is decided."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -14,6 +13,7 @@ from windlass.shared.features.handling import REPEATED, ROWS_AT_ONCE
 from windlass.shared.features.schedules import operations, queries, reporting, rules, runs
 from windlass.shared.features.schedules.reporting import Decision
 from windlass.shared.features.schedules.rules import Occurrence, Verdict
+from windlass.shared.features.transactions import TRIES, Session, transaction
 from windlass.shared.metrics.outbox import HANDLED
 from windlass.shared.schedules.planner import Plan, Planned
 from windlass.shared.schedules.targets import fresh
@@ -29,23 +29,7 @@ FEATURE = "schedule"
 KEY_REVOKED = "revoke"
 """The outbox row that a revoked key of the owner writes."""
 
-TRIES = 20
-
 Answer = TypeVar("Answer")
-
-Session = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
-"""A connection that is in a transaction."""
-
-
-@asynccontextmanager
-async def transaction(db: Database) -> AsyncIterator[Session]:
-    """Of a pool, on a connection of its own; a connection's own transaction, or a savepoint in it."""
-    if isinstance(db, asyncpg.Pool):
-        async with db.acquire() as connection, connection.transaction():
-            yield connection
-    else:
-        async with db.transaction():
-            yield db
 
 
 async def in_turn(
