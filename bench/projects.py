@@ -29,7 +29,7 @@ MOVES = 50
 ITEMS_AT_ONCE = 1000
 DRAIN_SECONDS = 300
 SETTLE_SECONDS = 5
-OF_A_HAND_OFF = 2.0
+OF_A_HAND_OFF = 2.5
 SINGLE = '[providers.single]\nactor = "probe"\nlimit = 1\n'
 
 SPANS = "SELECT started_at, completed_at FROM tasks WHERE tags @> $1::text[] ORDER BY started_at"

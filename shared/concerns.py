@@ -25,11 +25,13 @@ class Concern(IntFlag):
         return self.name.lower()
 
 
-SUBSCRIBERS = Concern.MEMORY | Concern.SCHEDULE | Concern.WEBHOOK | Concern.DELIVERY
+SUBSCRIBERS = Concern.RUN | Concern.MEMORY | Concern.SCHEDULE | Concern.WEBHOOK | Concern.DELIVERY
 """Features that handle moves from the outbox (`shared/features`). Every other concern has a teller
 (`shared/store/tellers.py`); a test checks that each has exactly one of the two."""
 
-SUBJECTS = MappingProxyType({Concern.SCHEDULE: "schedule_id", Concern.DELIVERY: "concurrency_key"})
+SUBJECTS = MappingProxyType(
+    {Concern.RUN: "project_id", Concern.SCHEDULE: "schedule_id", Concern.DELIVERY: "concurrency_key"}
+)
 """The column of a task that names a feature's subject, where that is not the task itself."""
 
 LEFT_OUT_ACTORS = ("embed", "probe", "webhook")
@@ -38,9 +40,6 @@ LEFT_OUT_ACTORS = ("embed", "probe", "webhook")
 LEVEL_OF_A_KEY = 1
 """Functions of this level and above know what a task's concurrency key asks of its moves."""
 
-LEVEL_OF_A_RUN = 2
-"""Functions of this level and above tell a project what has become of its runs."""
-
 LEVEL_OF_A_WORKFLOW = 2
 """And these what a workflow, a person's approval, a reference and a dependency on any end ask of them."""
 
@@ -48,8 +47,11 @@ LEVEL_OF_A_MEMORY = 3
 """And these write down what an agent did, in the transaction of its end."""
 
 HEARS_OF_SUBMITS = Concern.WORKFLOW
-"""Whom a new task is told as well: a workflow counts it. A run is opened by whoever submits its task, a key is taken at
-the start, and all others hear of ends alone."""
+"""Whom a new task is told as well: a workflow counts it. A key is taken at the start, and all others hear of ends
+alone."""
 
-LOCKS_A_SUBJECT = Concern.RUN | Concern.WORKFLOW
-"""Whoever ends such a task waits for the project or the workflow that it is of, which may be busy."""
+LOCKS_A_SUBJECT = Concern.WORKFLOW
+"""Whoever ends such a task waits for the workflow that it is of, which may be busy."""
+
+OWNERS = Concern.RUN
+"""Features that own their tasks: the engine revives such a task only for its owner."""

@@ -12,6 +12,7 @@ import msgspec
 from windlass.shared import db
 from windlass.shared.db import Database
 from windlass.shared.errors import words_of
+from windlass.shared.features.projects import operations as projects
 from windlass.shared.features.schedules import changing
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
@@ -20,7 +21,6 @@ from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store.access import audit
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import restoring
-from windlass.shared.store.projects import looking_after
 from windlass.shared.store.workflows import controlling
 
 log = logging.getLogger("after-restore")
@@ -124,7 +124,7 @@ async def rewrite(connection: Database, settings: Settings, report: Report) -> N
     await tell_what_to_check(connection, report)
     if report.is_needed:
         report.numbers_advanced = await restoring.advance_numbers(connection)
-        report.lost_runs = await looking_after.restore(connection, step=restoring.SEQ_STEP)
+        report.lost_runs = await projects.restore(connection, step=restoring.SEQ_STEP)
         await controlling.restore(connection, step=restoring.SEQ_STEP)
         await changing.miss_all(connection, "restored", step=restoring.SEQ_STEP)
         await record(connection, report)

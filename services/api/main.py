@@ -44,6 +44,7 @@ from windlass.shared import db, tracing
 from windlass.shared.errors import words_of
 from windlass.shared.features.catching_up import CatchUp
 from windlass.shared.features.memory.subscriber import MEMORY
+from windlass.shared.features.projects.subscriber import PROJECTS
 from windlass.shared.process import logs
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
@@ -78,6 +79,7 @@ def create_app(settings: Settings) -> Litestar:
         app.state.update({"group_commit": GroupCommit(pool), "room": Room(pool)})
         app.state.catch_up_on_memory = CatchUp(features, MEMORY)
         app.state.catch_up_on_webhooks = CatchUpOnWebhooks(features)
+        app.state.catch_up_on_projects = CatchUp(features, PROJECTS)
         app.state.registry = actors
         app.state.endpoint_secrets = EndpointSecrets(pool)
         app.state.capabilities = Capabilities(settings)

@@ -10,7 +10,7 @@ from windlass.services.janitor.duties.endpoints import look_after_endpoints, rec
 from windlass.services.janitor.duties.expired import bury_expired
 from windlass.services.janitor.duties.keys import recheck_keys
 from windlass.services.janitor.duties.memory import forget_questions, gather_memory
-from windlass.services.janitor.duties.projects import look_after_projects, recheck_projects
+from windlass.services.janitor.duties.projects import look_after_projects
 from windlass.services.janitor.duties.rates import forget_expired_rates
 from windlass.services.janitor.duties.reconciler import count_unaccounted
 from windlass.services.janitor.duties.stale import recover_stale
@@ -66,13 +66,12 @@ DUTIES = (
     Duty("dependents", Rhythm.CALL, lambda at: settle_dependents(at.listening)),
     Duty("workflows", Rhythm.CALL, lambda at: look_after_workflows(at.listening)),
     Duty("keys", Rhythm.CALL, keys),
-    Duty("projects", Rhythm.CALL, lambda at: look_after_projects(at.listening)),
+    Duty("projects", Rhythm.CALL, lambda at: look_after_projects(at.pool)),
     Duty("endpoints", Rhythm.CALL, lambda at: look_after_endpoints(at.listening)),
     Duty("bulk", Rhythm.CALL, lambda at: at.bulk_runner.do_a_round()),
     Duty("memory", Rhythm.CALL, lambda at: gather_memory(at.pool, at.settings)),
     Duty("vector_indexes", Rhythm.CALL, lambda at: look_after_indexes(at.pool, at.settings)),
     Duty("blocked", Rhythm.MINUTE, blocked),
-    Duty("projects_check", Rhythm.MINUTE, lambda at: recheck_projects(at.pool)),
     Duty("endpoints_check", Rhythm.MINUTE, lambda at: recheck_endpoints(at.pool, at.settings)),
     Duty("workers", Rhythm.MINUTE, lambda at: lose_silent_workers(at.pool, at.settings)),
     Duty("breakers", Rhythm.MINUTE, lambda at: look_after_breakers(at.pool, at.settings)),

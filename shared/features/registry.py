@@ -2,8 +2,9 @@
 
 from windlass.shared.features.feature import Feature
 from windlass.shared.features.memory.subscriber import MEMORY
+from windlass.shared.features.projects.subscriber import PROJECTS
 from windlass.shared.features.schedules.subscriber import SCHEDULES
 from windlass.shared.features.webhooks.fan_out import WEBHOOKS
 from windlass.shared.features.webhooks.turn import DELIVERIES
 
-FEATURES: tuple[Feature, ...] = (MEMORY, SCHEDULES, WEBHOOKS, DELIVERIES)
+FEATURES: tuple[Feature, ...] = (MEMORY, PROJECTS, SCHEDULES, WEBHOOKS, DELIVERIES)

@@ -72,7 +72,7 @@ ACTOR_VERSIONS = gauge(
 )
 PROJECT_ORPHANS = gauge(
     "windlass_project_orphans",
-    "Projects whose queue runs or stops and whose run has ended: nobody would move them. Must be 0",
+    "Projects that are not idle, whose run has ended, and that have no pending outbox row about it. Must be 0",
     [],
     of=[API],
 )

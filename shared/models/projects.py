@@ -20,8 +20,7 @@ def identity(*, primary: bool = False, optional: bool = False) -> Any:
 
 
 class Project(SQLModel, table=True):
-    """A run queue. `state` is moved by the functions in `shared/store/sql`, under this row's lock, and by nothing
-    else."""
+    """A run queue. `state` is changed by `shared/features/projects`, under this row's lock, and by nothing else."""
 
     __tablename__ = "projects"
     __table_args__ = (
@@ -110,15 +109,12 @@ class ProjectEvent(SQLModel, table=True):
     """One row of a project's history; `seq` is gap-free per project, in the order of commit."""
 
     __tablename__ = "project_events"
-    __table_args__ = (
-        CheckConstraint("seq >= 1", name="seq"),
-        Index("project_events_unsaid", "project_id", "seq", postgresql_where=text("NOT said")),
-    )
+    __table_args__ = (CheckConstraint("seq >= 1", name="seq"),)
 
     project_id: UUID = identity(primary=True)
     seq: int = Field(primary_key=True)
     type: str
     at: datetime = moment(optional=False)
     data: dict[str, Any] = document(optional=False)
-    said: bool = Field(sa_column=Column(Boolean, nullable=False, server_default=text("false")))
-    """A janitor has written it to its log and counted it."""
+    said: bool = Field(sa_column=Column(Boolean, nullable=False, server_default=text("true")))
+    """Janitors of the edition before read it. Drop it when they cannot run beside this one any more."""

@@ -12,13 +12,12 @@ from windlass.shared.concerns import (
     HEARS_OF_SUBMITS,
     LEFT_OUT_ACTORS,
     LEVEL_OF_A_MEMORY,
-    LEVEL_OF_A_RUN,
     LOCKS_A_SUBJECT,
+    OWNERS,
     SUBJECTS,
     SUBSCRIBERS,
     Concern,
 )
-from windlass.shared.project_states import ITEM, QUEUE, RUN
 from windlass.shared.sql_fragments import due, floor, halted, startable_since, words
 from windlass.shared.states import TRANSITIONS
 from windlass.shared.store.columns import COLUMNS
@@ -83,13 +82,13 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     of this set, `:due_at(moment)` what makes task `t` one that it may start at that moment, `:floor(floors, queue,
     lane, priority)` where a probe for these begins, `:is_halted(t)` whether its workflow keeps it from that,
     `:startable_since(t)` since when it could have started, `:concern_of_key` the bit of a concern, `:locks_a_subject`
-    the concerns of who is in a project or a workflow, `:hears_of_submits` those that are told of new tasks, and
-    `:told`, `:telling_of_one` and `:tellers` who is told of moves, and how. `:counted_alone(m.told)` is whether these
+    the concerns of who is in a workflow, `:owners` the bits of features that own their tasks, `:hears_of_submits` those
+    that are told of new tasks, and `:told`, `:telling_of_one` and `:tellers` who is told of moves, and how.
+    `:counted_alone(m.told)` is whether these
     concerns are a workflow's and no other's, which may be told of many at once. `:all_concerns_of(m)` are the concerns
     of a task with the global subscriptions, which leave out the tasks of `:left_out_actors`. `:subscribers` lists the
     features that handle moves from the outbox with their bits, `:outbox_bits` is all of these bits, and
-    `:subject_of(f.feature, m)` the subject of one of them. `:queue_sources_of_start`, `:run_target_of_lose` and
-    `:item_sources_of_skip` are the same for the states of projects.
+    `:subject_of(f.feature, m)` the subject of one of them.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
     `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
@@ -108,17 +107,12 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     def each(match: re.Match[str]) -> str:
         return ", ".join(f"{match[2]}.{name}" for name in COLUMNS[match[1]])
 
-    for machine, changes in (("queue", QUEUE), ("run", RUN), ("item", ITEM)):
-        for name, change in changes.items():
-            statement = re.sub(rf":{machine}_sources_of_{name}\b", words(change.sources), statement)
-            statement = re.sub(rf":{machine}_target_of_{name}\b", f"'{change.target}'", statement)
     statement = re.sub(r":columns_of_(\w+)", columns, statement)
     statement = re.sub(r":each_of_(\w+)\((\w+)\)", each, statement)
     statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]) + " AND t.level <= :level", statement)
     statement = re.sub(r":floor\(([^,]+), ([^,]+), ([^,]+), ([^)]+)\)", lambda match: floor(*match.groups()), statement)
     statement = re.sub(r":is_halted\((\w+)\)", lambda match: halted(match[1]), statement)
     statement = re.sub(r":startable_since\((\w+)\)", lambda match: startable_since(match[1]), statement)
-    statement = statement.replace(":level_of_a_run", str(LEVEL_OF_A_RUN))
     statement = statement.replace(":level_of_a_memory", str(LEVEL_OF_A_MEMORY))
     statement = re.sub(r":level\b", str(LEVEL), statement)
     statement = re.sub(
@@ -128,6 +122,7 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     statement = re.sub(r":concern_of_(\w+)", lambda match: str(Concern[match[1].upper()].value), statement)
     statement = statement.replace(":left_out_actors", words(LEFT_OUT_ACTORS)[1:-1])
     statement = statement.replace(":locks_a_subject", str(int(LOCKS_A_SUBJECT)))
+    statement = statement.replace(":owners", str(int(OWNERS)))
     statement = statement.replace(":hears_of_submits", str(int(HEARS_OF_SUBMITS)))
     subscribers = "VALUES " + ", ".join(f"('{each.word}', {each.value})" for each in SUBSCRIBERS)
     statement = statement.replace(":subscribers", subscribers).replace(":outbox_bits", str(int(SUBSCRIBERS)))

@@ -52,7 +52,8 @@ LOCK_ORDER = (
         "subjects of the outbox",
         "advisory, by hash of feature and subject",
         "the orchestrator that handles their moves takes those that are free; a read that catches up waits for them in "
-        "order, and has locked nothing before. The rows of the outbox are locked by their deletion alone",
+        "order, and has locked nothing before but a bulk job. A schedule's turn takes those of its projects after the "
+        "schedule's row, for which no project waits. The rows of the outbox are locked by their deletion alone",
         "outbox",
     ),
     Lock(
@@ -106,8 +107,8 @@ LOCK_ORDER = (
     Lock(
         "projects",
         "by id",
-        "every move of a queue and of its backlog, before it looks at the run's task; whoever ends, cancels or revives "
-        "the task of a run, before the task; a sweep skips what is locked, with its tasks; so does the re-check",
+        "each turn of a project, after its subject and before the run's task; a chunk of a bulk job takes several, "
+        "before any task; ends, cancels, revivals and sweeps of the engine lock none and write to the outbox",
         "projects",
         key="project_id",
     ),
@@ -162,7 +163,7 @@ LOCK_ORDER = (
     Lock(
         "histories of projects",
         "none",
-        "appended under the project's lock; whoever writes them to a log skips",
+        "appended under the project's lock",
         "project_events",
         key="seq",
     ),

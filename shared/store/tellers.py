@@ -10,7 +10,6 @@ Tellers = Mapping[Concern, str]
 
 TELLERS: Tellers = MappingProxyType(
     {
-        Concern.RUN: "tell_run",
         Concern.WORKFLOW: "tell_workflow",
         Concern.KEY: "tell_key",
     }

@@ -15,11 +15,14 @@ import pytest
 from tests.chaos.faults.batches import in_a_batch
 from tests.chaos.memory.ledger import as_unit, install_ledger
 from tests.support.engine.memory import REMEMBERED
+from tests.support.engine.projects import Project
 from tests.support.engine.store import Engine, an_engine, on_the_engine, until
 from tests.support.installation import PROJECT, Process, Windlass
 from tests.support.waiting import wait_until
 from windlass.shared.features.catching_up import CatchUp
+from windlass.shared.features.feature import Feature
 from windlass.shared.features.memory.subscriber import MEMORY
+from windlass.shared.features.projects.subscriber import PROJECTS
 
 CALLS = 8
 """Of the subscriber's transaction: begin, lock, rows, tasks, events, notify, delete, commit."""
@@ -72,7 +75,7 @@ async def test_a_subscriber_that_is_frozen_at_any_call_holds_up_no_end_and_its_s
     attempts = [await engine.running(**REMEMBERED) for _ in range(CALLS)]
     for attempt in attempts:
         await engine.finish(attempt, "bury")
-    frozen = [a_frozen_one(engine, attempt.task_id, place) for place, attempt in enumerate(attempts, 1)]
+    frozen = [a_frozen_one(engine, MEMORY, attempt.task_id, place) for place, attempt in enumerate(attempts, 1)]
     try:
         for process in frozen:
             await asyncio.to_thread(wait_until, "it is frozen", lambda process=process: is_stopped(process.pid))
@@ -93,8 +96,74 @@ async def test_a_subscriber_that_is_frozen_at_any_call_holds_up_no_end_and_its_s
     assert await engine.pool.fetchval("SELECT count(*) FROM outbox_subjects") == 0
 
 
-def a_frozen_one(engine: Engine, task_id: UUID, place: int) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "tests.support.freezing_subscriber", "memory", str(task_id), str(place)]
+CALLS_OF_AN_ADVANCE = 7
+"""Begin, lock, rows, project, changes, delete, commit."""
+CALLS_OF_A_REBIND = 9
+"""The same, with the backlog and the lock of the run's task before the changes."""
+
+
+@on_the_engine
+async def test_a_project_that_is_frozen_between_two_runs_holds_up_no_end_and_goes_on(engine: Engine) -> None:
+    projects = [await Project.made(engine, "one", "two", "three") for _ in range(CALLS_OF_AN_ADVANCE)]
+    former = []
+    for project in projects:
+        await project.start("loop")
+        former.append(await project.finish())
+    frozen = [a_frozen_one(engine, PROJECTS, each.project_id, place) for place, each in enumerate(projects, 1)]
+    async with thawed_at_the_end(frozen):
+        for task_id in former:
+            began = time.monotonic()
+            assert await engine.cancel(task_id) == "completed"
+            assert time.monotonic() - began < 2.5
+        for project in projects:
+            assert await project.running() == "two"
+            attempt = await project.claimed()
+            began = time.monotonic()
+            await engine.finish(attempt)
+            assert time.monotonic() - began < 2.5
+    for project in projects:
+        assert await project.running() == "three"
+        assert await project.ends() == ["completed", "completed", "running"]
+    assert await engine.pool.fetchval("SELECT count(*) FROM outbox_subjects") == 0
+
+
+@on_the_engine
+async def test_a_project_that_is_frozen_while_it_chooses_another_item_holds_up_no_end(engine: Engine) -> None:
+    projects = [await Project.made(engine, "one", "two") for _ in range(CALLS_OF_A_REBIND)]
+    bound = []
+    for project in projects:
+        await project.start("loop")
+        bound.append(await project.task())
+        await engine.sql(
+            "UPDATE project_items SET position = -1 WHERE project_id = $1 AND title = 'two'", project.project_id
+        )
+        await engine.sql("INSERT INTO outbox (feature, subject, move) VALUES ('run', $1, 'choose')", project.project_id)
+    frozen = [a_frozen_one(engine, PROJECTS, each.project_id, place) for place, each in enumerate(projects, 1)]
+    async with thawed_at_the_end(frozen):
+        for task_id in bound:
+            began = time.monotonic()
+            await engine.cancel(task_id)
+            assert time.monotonic() - began < 2.5
+    for project in projects:
+        assert await project.state() == ("idle", "stopped")
+        assert await project.ends() == ["cancelled"]
+
+
+@asynccontextmanager
+async def thawed_at_the_end(frozen: "list[subprocess.Popen[bytes]]") -> AsyncIterator[None]:
+    try:
+        for process in frozen:
+            await asyncio.to_thread(wait_until, "it is frozen", lambda process=process: is_stopped(process.pid))
+        yield
+    finally:
+        for process in frozen:
+            process.send_signal(signal.SIGCONT)
+        for process in frozen:
+            await asyncio.to_thread(process.wait, 20)
+
+
+def a_frozen_one(engine: Engine, feature: Feature, subject: UUID, place: int) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "tests.support.freezing_subscriber", feature.name, str(subject), str(place)]
     environment = {**os.environ, "WINDLASS_DATABASE_URL": engine.database_url}
     return subprocess.Popen(command, cwd=PROJECT, env=environment)
 
@@ -142,6 +211,40 @@ def test_reads_are_up_to_date_while_no_orchestrator_runs_and_health_says_so(stop
         "it has said goodbye",
         lambda: client.http.get("/health").json()["components"]["orchestrator"]["status"] == "unhealthy",
     )
+
+
+def test_projects_need_no_orchestrator_to_be_read_and_stopped(stopped_windlass: Windlass) -> None:
+    windlass = stopped_windlass
+    windlass.start("api")
+    windlass.wait_until_answering()
+    http = windlass.client.http
+
+    async def run() -> None:
+        async with engine_of(windlass) as engine:
+            for path in ("", "/queue/status", "/runs"):
+                project = await Project.made(engine, "one", "two")
+                await project.start("loop")
+                await project.finish()
+                found = await asyncio.to_thread(http.get, f"/api/v1/projects/{project.project_id}{path}")
+                assert found.status_code == 200
+                runs = await engine.pool.fetchval(
+                    "SELECT count(*) FROM project_runs WHERE project_id = $1", project.project_id
+                )
+                assert runs == 2, f"GET {path} has closed the run and opened the next"
+            project = await Project.made(engine, "one")
+            await project.start()
+            await project.finish()
+            listed = (await asyncio.to_thread(http.get, "/api/v1/projects")).json()["items"]
+            assert listed[0]["queue"]["state"] == "idle"
+            project = await Project.made(engine, "one", "two")
+            await project.start("loop")
+            await project.finish()
+            path = f"/api/v1/projects/{project.project_id}/queue/stop"
+            stopped = (await asyncio.to_thread(http.post, path)).json()
+            assert (stopped["state"], stopped["stop_reason"]) == ("idle", "stopped")
+            assert await project.ends() == ["completed", "withdrawn"]
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("frozen", [False, True], ids=["away", "frozen"])

@@ -276,8 +276,12 @@ def test_what_happens_is_logged_and_counted(windlass: Windlass, client: Client) 
     project.post("/run", status=202)
     project.until("idle")
     (run,) = project.get("/runs")["items"]
-    ours = f"project {project.document['project_id']}: "
-    lines = [ours + what for what in (f"run {run['run_id']} open", f"run {run['run_id']} complete", "finish: idle fin")]
+    ours = f"project={project.document['project_id']}"
+    lines = [
+        f"project_run_open {ours} run={run['run_id']}",
+        f"project_run_complete {ours} run={run['run_id']}",
+        f"project_finish {ours} state=idle reason=finished",
+    ]
     wait_until("each is a line of the log", lambda: all(line in windlass.log() for line in lines))
     figures = client.http.get("/metrics").text
     assert "windlass_project_orphans 0.0" in figures

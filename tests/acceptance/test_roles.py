@@ -26,14 +26,15 @@ from tests.support.operations import OPERATIONS, expected
 from tests.support.servers.databases import ask
 from tests.support.servers.private_servers import Servers
 from tests.support.things import a_bulk_job, a_failed_embedding_job
+from windlass.shared.features.projects import operations
+from windlass.shared.features.projects.operations import NewProject
 from windlass.shared.features.schedules import changing
 from windlass.shared.features.webhooks import endpoints
 from windlass.shared.settings import Settings
 from windlass.shared.storage import open_storage
-from windlass.shared.store import projects, tasks
+from windlass.shared.store import tasks
 from windlass.shared.store.memory import models
 from windlass.shared.store.operating import workers
-from windlass.shared.store.projects import NewProject
 from windlass.shared.store.tasks import Claim, Claimed, Ending
 
 ROLES = ("nobody", "user", "viewer", "admin")
@@ -131,7 +132,7 @@ class World:
                 self.things["task", whose] = [str(task_id) for task_id in ids]
                 for _ in range(len(EVERYBODY) * sum(each.about == "project" for each in OPERATIONS.values())):
                     wanted = NewProject(task_id=uuid4(), user_id=owner, name=f"a-{whose}-prompt", on_failure="stop")
-                    self.things["project", whose].append(str((await projects.create(engine.pool, wanted)).project_id))
+                    self.things["project", whose].append(str((await operations.create(engine.pool, wanted)).project_id))
                 for number in range(len(EVERYBODY) * sum(each.about == "schedule" for each in OPERATIONS.values())):
                     hourly = a_schedule(f"number {number}", user_id=owner, target={"task": {"actor": "probe"}})
                     self.things["schedule", whose].append(str(await changing.create(engine.pool, hourly)))

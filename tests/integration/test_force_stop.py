@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.engine.projects import Project
 from tests.support.engine.store import Engine, a_submission, on_the_engine
-from windlass.shared.store import projects, tasks
+from windlass.shared.features.projects import operations
+from windlass.shared.store import tasks
 from windlass.shared.store.projects import RunRead
 from windlass.shared.store.tasks import ParentCancelled, children
 
@@ -108,13 +109,13 @@ async def test_everything_that_came_of_the_run_is_stopped_level_by_level(engine:
     assert not await project.force_stop()
     await engine.finish(attempt, "interrupt")
     assert await project.state() == ("stopping", None), "the run has ended; what came of it has not"
-    assert not await projects.prove_stopped(engine.pool, project.project_id)
+    assert not await operations.prove_stopped(engine.pool, project.project_id)
     status = await project.status()
     assert status.remains is not None
     assert [each["task_id"] for each in status.remains["still_running"]] == [str(grandchild.task_id)]
     assert await project.start() == "queue-already-running"
     await engine.finish(grandchild, "interrupt")
-    assert await projects.prove_stopped(engine.pool, project.project_id)
+    assert await operations.prove_stopped(engine.pool, project.project_id)
     assert await project.state() == ("idle", "forced")
     assert proofs(await receipt_of(project)) == {
         attempt.task_id: "returned",

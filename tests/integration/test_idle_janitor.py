@@ -20,6 +20,7 @@ from windlass.services.janitor.calls import Calls
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.table import DUTIES, duty_named
 from windlass.services.janitor.wall import perform
+from windlass.shared.features.projects import operations
 from windlass.shared.filters import Filter
 from windlass.shared.store.memory import jobs, models
 from windlass.shared.store.operating.looks import look
@@ -57,7 +58,10 @@ async def keys(engine: Engine) -> None:
 
 
 async def projects(engine: Engine) -> None:
-    await (await Project.made(engine, "one")).start()
+    """One that is being force-stopped."""
+    project = await Project.made(engine, "one")
+    await project.start()
+    await operations.force_stop(engine.pool, project.project_id)
 
 
 async def endpoints(engine: Engine) -> None:

@@ -16,14 +16,13 @@ SELECT relname FROM pg_stat_xact_user_tables
 WHERE relname LIKE 'project%' AND seq_scan + coalesce(idx_scan, 0) + n_tup_ins + n_tup_upd > 0
 """
 END = f"SELECT * FROM {named('end_tasks')}($1::text::jsonb, $2::text::jsonb)"
-OF_A_RUN = END.replace("end_tasks", "end_tasks_of_subjects")
 
 
-async def what_it_takes(engine: Engine, attempt: Claimed, statement: str = END) -> tuple[set[str], set[str], int]:
+async def what_it_takes(engine: Engine, attempt: Claimed) -> tuple[set[str], set[str], int]:
     """The functions that an end calls, the tables of projects that it touches, and how many pages it reads."""
     connection = await asyncpg.connect(engine.database_url, server_settings={"track_functions": "all"})
     ending = (db.as_json([an_ending(attempt, "complete")]), db.as_json(RULES))
-    explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}"
+    explain = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {END}"
     pages = []
     try:
         for _ in range(6):  # when plans and pages are where they belong
@@ -54,9 +53,21 @@ async def test_a_plain_end_reads_nothing_of_projects_however_many_there_are(engi
 
 
 @on_the_engine
-async def test_the_end_of_a_run_is_seen_by_the_same_measure(engine: Engine) -> None:
+async def test_the_end_of_a_run_writes_one_row_and_reads_nothing_of_projects(engine: Engine) -> None:
     project = await Project.made(engine, "one", "two")
     await project.start("loop")
-    called, touched, _ = await what_it_takes(engine, await project.claimed(), OF_A_RUN)
-    assert {"tell_run", "close_run", "advance_run"} <= called
-    assert {"projects", "project_runs", "project_items", "project_events"} <= touched
+    called, touched, _ = await what_it_takes(engine, await project.claimed())
+    assert "write_outbox" in called
+    assert touched == set()
+
+
+@on_the_engine
+async def test_a_look_at_projects_is_seen_by_the_same_measure(engine: Engine) -> None:
+    project = await Project.made(engine, "one")
+    connection = await asyncpg.connect(engine.database_url)
+    try:
+        async with connection.transaction():
+            await connection.execute(f"SELECT {named('lock_project')}($1)", project.project_id)
+            assert {"projects", "project_items"} <= {row["relname"] for row in await connection.fetch(READ)}
+    finally:
+        await connection.close()

@@ -1,4 +1,4 @@
-"""The task of an item: stored by a shorter way than others, and no different from them."""
+"""The task of an item is submitted as any other task is."""
 
 import asyncio
 import json
@@ -9,10 +9,7 @@ import asyncpg
 
 from tests.support.engine.projects import Project
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.services.api.projects.schemas import NOT_OF_AN_ITEM
-from windlass.services.api.projects.writing_items import PER_RUN
 from windlass.shared.concerns import LEVEL_OF_A_MEMORY, LEVEL_OF_A_WORKFLOW, Concern
-from windlass.shared.store.tasks import Submission
 from windlass.shared.store.workflows import approvals
 from windlass.shared.store.workflows.approvals import Decision
 
@@ -35,15 +32,7 @@ GIVEN: dict[str, Any] = {
     "concurrency_key": "book",
     "request_id": "request-1",
 }
-"""Whatever of a submission is read from an item, each of it other than its default."""
-
-TRIED_BELOW = {"run_at", "approval"}
-OF_OTHERS = {
-    "idempotency_key", "idempotency_ttl_seconds", "body_hash",
-    "workflow_key", "after_end", "depends_on_nodes", "concurrency_parts",
-    "webhook_owner", "new_webhook_id", "new_webhook_secret",
-}  # fmt: skip
-"""What belongs to a request, to a workflow, or to an endpoint of the task's own."""
+"""What an item can have, each field other than its default."""
 
 OF_ONE_TASK = ("task_id", "created_at", "updated_at", "available_at", "expires_at", "project_id", "concerns", "level")
 
@@ -82,11 +71,6 @@ async def test_it_is_what_a_submit_of_the_same_would_be(engine: Engine) -> None:
     assert run["level"] == plain["level"]
     tallies = [tuple(row) for row in await engine.pool.fetch(TALLIES)]
     assert tallies.count(("ann", "probe", "probe", "submitted", 1)) == 3
-
-
-def test_nothing_that_an_item_may_say_is_left_out() -> None:
-    """Whoever gives submissions a field says here whether items have it, and then `submit_item` must."""
-    assert set(Submission.__struct_fields__) == {*GIVEN, *TRIED_BELOW, *NOT_OF_AN_ITEM, *PER_RUN, *OF_OTHERS}
 
 
 @on_the_engine

@@ -8,7 +8,8 @@ import pytest
 
 from tests.support.engine.projects import Project
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
-from windlass.shared.store import projects, tasks
+from windlass.shared.features.projects import operations
+from windlass.shared.store import tasks
 from windlass.shared.store.projects import looking_after
 from windlass.shared.store.tasks import Claimed
 
@@ -84,15 +85,15 @@ class Walk:
     async def revive(self) -> None:
         runs = await self.project.runs()
         if runs:
-            await tasks.revive(self.engine.pool, self.chance.choice(runs).task_id)
+            await self.engine.revive(self.chance.choice(runs).task_id)
 
     async def stall(self) -> None:
         await tasks.stall(self.engine.pool, expired_for_seconds=None, dead_workers=["worker-1"])
 
     async def look_after(self) -> None:
         for project_id in await looking_after.unproven(self.engine.pool):
-            await projects.prove_stopped(self.engine.pool, project_id)
-        assert await looking_after.recheck(self.engine.pool) == 0
+            await operations.prove_stopped(self.engine.pool, project_id)
+        assert await looking_after.count_orphans(self.engine.pool) == 0
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -8,12 +8,12 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from tests.support.engine.projects import Project
-from tests.support.engine.store import A_FAILURE, RULES, Engine, an_ending, on_the_engine
-from windlass.services.janitor.duties.projects import look_after_projects
-from windlass.shared import db
+from tests.support.engine.store import A_FAILURE, Engine, on_the_engine
+from windlass.shared.features.projects import bulk as bulk_of_projects
+from windlass.shared.features.projects import operations
+from windlass.shared.features.projects.subscriber import PROJECTS
 from windlass.shared.filters import Filter
-from windlass.shared.store import projects, tasks
-from windlass.shared.store.functions import named
+from windlass.shared.store import outbox, tasks
 from windlass.shared.store.projects import looking_after
 from windlass.shared.store.tasks import bulk
 
@@ -39,7 +39,7 @@ async def test_a_single_run_is_one_task_and_the_project_is_idle_after_it(engine:
 
 
 @on_the_engine
-async def test_a_loop_goes_on_in_the_transaction_that_ended_the_run_until_the_backlog_is_empty(engine: Engine) -> None:
+async def test_a_loop_goes_on_until_the_backlog_is_empty(engine: Engine) -> None:
     project = await Project.made(engine, "one", "two", "three")
     await project.start("loop")
     for title in ("one", "two", "three"):
@@ -51,20 +51,20 @@ async def test_a_loop_goes_on_in_the_transaction_that_ended_the_run_until_the_ba
 
 
 @on_the_engine
-async def test_an_advance_writes_the_projects_row_once_and_tells_nobody_of_the_new_task(engine: Engine) -> None:
-    """Four things happen between two runs, and the next cannot start before all of them are written."""
+async def test_an_advance_takes_two_statements_and_writes_the_projects_row_once(engine: Engine) -> None:
+    """They lie between two runs, with those that find, lock and delete the outbox rows."""
     project = await Project.made(engine, "one", "two")
     await project.start("loop")
-    attempt = await project.claimed()
-    connection = await asyncpg.connect(engine.database_url, server_settings={"track_functions": "all"})
-    try:
-        async with connection.transaction():
-            await tasks.end(connection, [an_ending(attempt, "complete")], RULES)
-            written = "SELECT n_tup_upd::int FROM pg_stat_xact_user_tables WHERE relname = 'projects'"
-            told = "SELECT sum(calls)::int FROM pg_stat_xact_user_functions WHERE funcname = 'tell_run'"
-            assert (await connection.fetchval(written), await connection.fetchval(told)) == (1, 1)
-    finally:
-        await connection.close()
+    await project.status()
+    await engine.finish(await project.claimed())
+    async with engine.pool.acquire() as connection, connection.transaction():
+        written = "SELECT n_tup_upd::int FROM pg_stat_xact_user_tables WHERE relname = 'projects'"
+        before = await connection.fetchval(written)
+        moves = await outbox.rows(connection, PROJECTS.name, [project.project_id], at_most=10)
+        statements: list[str] = []
+        with connection.query_logger(lambda record: statements.append(record.query)):
+            await PROJECTS.handle(connection, moves)
+        assert (await connection.fetchval(written) - before, len(statements)) == (1, 2)
     history = [(event.seq, event.type) for event in (await project.history())[-4:]]
     assert history == [(5, "complete"), (6, "fulfil"), (7, "advance"), (8, "open")]
 
@@ -176,8 +176,8 @@ async def test_what_cannot_start_says_why(engine: Engine) -> None:
     assert await project.start(item="one") == "item-not-waiting"
     project.ids["gone"] = uuid7()
     assert await project.start(item="gone") == "item-not-found"
-    assert await projects.archive(engine.pool, project.project_id) is None
-    assert await projects.archive(engine.pool, project.project_id) is None
+    assert await operations.archive(engine.pool, project.project_id) is None
+    assert await operations.archive(engine.pool, project.project_id) is None
     assert await project.start() == "project-archived"
     assert await project.skip("two") == "project-archived"
 
@@ -186,7 +186,7 @@ async def test_what_cannot_start_says_why(engine: Engine) -> None:
 async def test_what_runs_is_not_archived(engine: Engine) -> None:
     project = await Project.made(engine, "one")
     await project.start()
-    assert await projects.archive(engine.pool, project.project_id) == "project-running"
+    assert await operations.archive(engine.pool, project.project_id) == "project-running"
 
 
 @on_the_engine
@@ -231,35 +231,59 @@ async def test_two_open_runs_of_one_project_cannot_be_written(engine: Engine) ->
 
 
 @on_the_engine
-async def test_an_end_of_an_earlier_life_closes_nothing(engine: Engine) -> None:
-    """It is told again when the task has been revived: only the run of that life would be its."""
+async def test_a_late_row_about_an_earlier_life_closes_nothing(engine: Engine) -> None:
     project = await Project.made(engine, "one", "two")
     await project.start("loop")
     task_id = await project.finish("bury")
     await engine.revive(task_id)
-    await tell(engine, task_id, life=1, status="dead", move="bury")
+    await write_row(engine, project, task_id, life=1, status="dead", move="bury")
     assert await project.state() == ("running", None)
     assert await project.ends() == ["dead", "running"]
 
 
 @on_the_engine
-async def test_a_revival_that_is_told_too_late_opens_nothing(engine: Engine) -> None:
-    """The life that it began has ended, or another has begun since, in which its project stands still."""
+async def test_rows_in_any_order_and_more_than_once_change_nothing(engine: Engine) -> None:
+    project = await Project.made(engine, "one", "two", on_failure="continue")
+    await project.start("loop")
+    task_id = await project.finish("bury")
+    for _ in range(2):
+        await write_row(engine, project, task_id, life=1, status="dead", move="bury")
+        await write_row(engine, project, task_id, life=1, status="retrying", move="retry")
+    assert await project.running() == "two"
+    assert await project.ends() == ["dead", "running"]
+
+
+@on_the_engine
+async def test_a_life_that_an_older_build_began_without_a_run_gets_one(engine: Engine) -> None:
+    """If the project is idle and that life has not ended since."""
     project = await Project.made(engine, "one")
     await project.start()
     task_id = await project.finish("bury")
-    await engine.sql("UPDATE tasks SET concerns = 0")  # its moves are told to nobody
-    await engine.revive(task_id)
-    await engine.finish(await engine.start(task_id), "bury")
-    await engine.sql("UPDATE tasks SET concerns = 1")
-    await tell(engine, task_id, life=2, status="queued", move="revive")
     assert await project.state() == ("idle", "failed")
-    assert await project.ends() == ["dead"]
+    await engine.sql("UPDATE tasks SET concerns = 0")  # its moves write no rows
+    await engine.revive(task_id)
+    await engine.sql("UPDATE tasks SET concerns = 1")
+    await write_row(engine, project, task_id, life=2, status="queued", move="revive")
+    assert await project.state() == ("running", None)
+    assert await project.task() == task_id
+    await project.finish("bury")
+    assert await project.ends() == ["dead", "dead"]
+    await write_row(engine, project, task_id, life=2, status="queued", move="revive")
+    assert await project.state() == ("idle", "failed")
+    assert await project.ends() == ["dead", "dead"]
 
 
-async def tell(engine: Engine, task_id: UUID, **move: object) -> None:
-    moves = [{"task_id": str(task_id), **move}]
-    await engine.pool.execute(f"SELECT {named('tell_run')}($1::text::jsonb)", db.as_json(moves))
+async def write_row(engine: Engine, project: Project, task_id: UUID, *, life: int, status: str, move: str) -> None:
+    await engine.sql(
+        """
+        INSERT INTO outbox (feature, subject, task_id, life, seq, move, status) VALUES ('run', $1, $2, $3, 1, $4, $5)
+        """,
+        project.project_id,
+        task_id,
+        life,
+        move,
+        status,
+    )
 
 
 @on_the_engine
@@ -285,18 +309,21 @@ async def test_a_run_that_is_too_old_to_start_has_failed(engine: Engine) -> None
 
 
 @on_the_engine
-async def test_a_sweep_does_not_wait_for_a_project_that_somebody_holds(engine: Engine) -> None:
-    project = await Project.made(engine, "one")
-    await project.start()
-    await engine.outlive(await project.task())
-    plain = await engine.submit(max_age_seconds=1)
-    await engine.outlive(plain)
+async def test_no_end_and_no_sweep_waits_for_a_project_that_another_process_has_locked(engine: Engine) -> None:
+    projects_of_one = [await Project.made(engine, "one") for _ in range(3)]
+    for project in projects_of_one:
+        await project.start()
+    aged, ended, cancelled = projects_of_one
+    await engine.outlive(await aged.task())
+    attempt = await ended.claimed()
+    task_id = await cancelled.task()
     async with engine.holding("SELECT 1 FROM projects FOR NO KEY UPDATE"):
         await tasks.expire(engine.pool)
-        assert await engine.status(plain) == "dead"
-        assert await project.state() == ("running", None)
-    await tasks.expire(engine.pool)
-    assert await project.state() == ("idle", "failed")
+        await engine.finish(attempt)
+        await engine.cancel(task_id)
+    assert [await project.state() for project in projects_of_one] == [
+        ("idle", "failed"), ("idle", "finished"), ("idle", "stopped"),
+    ]  # fmt: skip
 
 
 # Revivals
@@ -321,10 +348,40 @@ async def test_revived_by_hand_while_it_runs_is_refused(engine: Engine) -> None:
     project = await Project.made(engine, "one", "two", on_failure="continue")
     await project.start("loop")
     task_id = await project.finish("bury")
+    refused = await operations.revive(engine.pool, project.project_id, task_id)
+    assert refused is not None
+    assert (refused.reason, refused.open_run_id) == (
+        "queue-already-running", (await project.status()).current_run_id
+    )  # fmt: skip
+    assert await engine.status(task_id) == "dead"
+
+
+@on_the_engine
+async def test_the_engine_returns_the_task_of_a_run_to_its_owner(engine: Engine) -> None:
+    project = await Project.made(engine, "one")
+    await project.start()
+    task_id = await project.finish("bury")
     row = await tasks.revive(engine.pool, task_id)
     assert row is not None
-    assert (row.status, row.bar) == ("dead", "queue-already-running")
-    assert row.open_run_id == (await project.status()).current_run_id
+    assert (row.status, row.is_owned, row.revived) == ("dead", True, [])
+    job = await bulk.accept(engine.pool, uuid7(), "retry", Filter(), matched=1, user_id="ann", scope_user_id=None)
+    after = await bulk.advance(engine.pool, job, [task_id])
+    assert after is not None
+    assert (after.changed, await engine.status(task_id)) == (0, "dead")
+
+
+@on_the_engine
+async def test_a_revival_and_a_start_at_once_are_one_or_the_other(engine: Engine) -> None:
+    for _ in range(5):
+        project = await Project.made(engine, "one", "two")
+        await project.start()
+        task_id = await project.finish("bury")
+        await asyncio.gather(
+            operations.revive(engine.pool, project.project_id, task_id), project.start(item="two")
+        )  # fmt: skip
+        assert len([run for run in await project.runs() if run.ended_at is None]) == 1
+        live = "project_id = $1::text AND completed_at IS NULL"
+        assert await engine.pool.fetchval(f"SELECT count(*) FROM tasks WHERE {live}", str(project.project_id)) == 1
 
 
 @on_the_engine
@@ -334,7 +391,7 @@ async def test_revived_in_bulk_the_item_goes_to_the_head(engine: Engine) -> None
     dead = await project.finish("bury")
     plain = await engine.dead()
     job = await bulk.accept(engine.pool, uuid7(), "retry", Filter(), matched=2, user_id="ann", scope_user_id=None)
-    after = await bulk.advance(engine.pool, job, sorted([dead, plain]))
+    after = await bulk_of_projects.advance(engine.pool, job, sorted([dead, plain]))
     assert after is not None
     assert (after.changed, after.requeued) == (1, 1)
     assert await engine.statuses([dead, plain]) == ["dead", "queued"]
@@ -344,17 +401,16 @@ async def test_revived_in_bulk_the_item_goes_to_the_head(engine: Engine) -> None
 
 @on_the_engine
 async def test_after_a_bulk_requeue_the_item_at_the_head_is_what_runs(engine: Engine) -> None:
-    """The bulk job leaves the choice to the janitor, who hears of it; what a worker has by then runs on."""
+    """The bulk job leaves the choice to whoever handles the project's rows; what a worker has by then runs on."""
     project = await Project.made(engine, "one", "two", "three", on_failure="continue")
     await project.start("loop")
     dead = await project.finish("bury")
     assert await project.running() == "two"
+    former = await project.task()
     job = await bulk.accept(engine.pool, uuid7(), "retry", Filter(), matched=1, user_id="ann", scope_user_id=None)
-    after = await bulk.advance(engine.pool, job, [dead])
+    after = await bulk_of_projects.advance(engine.pool, job, [dead])
     assert after is not None
     assert (after.changed, after.requeued) == (0, 1)
-    former = await project.task()
-    await look_after_projects(engine.pool)
     assert await project.running() == "one"
     assert await engine.status(former) == "cancelled"
     assert (await project.items())["two"] == "waiting"
@@ -362,7 +418,6 @@ async def test_after_a_bulk_requeue_the_item_at_the_head_is_what_runs(engine: En
     await project.finish()
     assert await project.running() == "two"
     await project.claimed()
-    await look_after_projects(engine.pool)
     assert await project.running() == "two"
 
 
@@ -395,17 +450,18 @@ async def test_a_revived_run_that_nobody_has_taken_is_withdrawn(engine: Engine) 
 
 
 @on_the_engine
-async def test_the_recheck_finds_nothing_and_mends_what_it_should_never_find(engine: Engine) -> None:
+async def test_an_end_without_a_row_is_an_orphan_until_the_project_is_looked_at(engine: Engine) -> None:
     project = await Project.made(engine, "one", "two")
     await project.start("loop")
-    assert (await looking_after.count_orphans(engine.pool), await looking_after.recheck(engine.pool)) == (0, 0)
     attempt = await project.claimed()
+    assert await looking_after.count_orphans(engine.pool) == 0
     await engine.sql("UPDATE tasks SET concerns = 0 WHERE task_id = $1", attempt.task_id)
     await engine.finish(attempt)
     assert await looking_after.count_orphans(engine.pool) == 1
-    assert await looking_after.recheck(engine.pool) == 1
+    await operations.settle(engine.pool, project.project_id)
     assert await project.running() == "two"
-    assert await looking_after.count_orphans(engine.pool) == 0
+    await engine.finish(await project.claimed())
+    assert await looking_after.count_orphans(engine.pool) == 0, "its row is pending"
 
 
 @on_the_engine
@@ -414,7 +470,7 @@ async def test_after_a_restore_a_run_without_its_task_is_lost(engine: Engine) ->
     await project.start("loop")
     await engine.sql("DELETE FROM tasks")
     seen = (await project.status()).last_seq
-    assert await looking_after.restore(engine.pool, step=1000) == 1
+    assert await operations.restore(engine.pool, step=1000) == 1
     status = await project.status()
     assert (status.state, status.stop_reason) == ("idle", "failed")
     assert status.last_error is not None
@@ -424,12 +480,18 @@ async def test_after_a_restore_a_run_without_its_task_is_lost(engine: Engine) ->
 
 
 @on_the_engine
-async def test_everything_that_happens_is_said_once(engine: Engine) -> None:
-    project = await Project.made(engine, "one")
-    await project.start()
-    said = await looking_after.say_events(engine.pool)
-    assert [event.type for event in said] == await project.story()
-    assert await looking_after.say_events(engine.pool) == []
+async def test_each_event_is_logged_once_by_the_process_that_commits_it(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="projects"):
+        project = await Project.made(engine, "one")
+        await project.start()
+        await engine.finish(await project.claimed())
+        await asyncio.gather(*(project.status() for _ in range(3)))
+    names = {"add": "item", "start": "", "open": "run", "complete": "run", "fulfil": "item", "finish": ""}
+    logged = [record.getMessage().split()[0] for record in caplog.records]
+    expected = [f"project_{names[event]}_{event}".replace("__", "_") for event in await project.story()]
+    assert logged == expected
 
 
 @on_the_engine

@@ -416,6 +416,7 @@ async def test_ends_of_tasks_workflows_and_projects_reach_the_schedule_through_t
     assert workflow_id is not None
     await controlling.cancel(engine.pool, workflow_id)
     await project.finish()
+    assert await project.state() == ("idle", "finished"), "the project follows its run, and the schedule its project"
     schedules = {task.schedule_id, workflow.schedule_id, queue.schedule_id}
     assert await pending(engine) == schedules
     for schedule_id in schedules:
@@ -423,6 +424,25 @@ async def test_ends_of_tasks_workflows_and_projects_reach_the_schedule_through_t
     ends = [(await schedule.last()).ended_as for schedule in (task, workflow, queue)]
     assert ends == ["completed", "cancelled", "finished"]
     assert await pending(engine) == set()
+
+
+@on_the_engine
+async def test_a_schedule_follows_its_projects_before_it_decides(engine: Engine) -> None:
+    """The run's end is committed, and no orchestrator has handled it."""
+    project = await Project.made(engine, "one", "two", "three")
+    of_project = {"project_id": str(project.project_id), "mode": "single"}
+    queue = await Schedule.made(engine, "project", kind="project", prepared=of_project, overlap="skip")
+    await queue.after(HOUR)
+    await project.finish()
+    await queue.after(HOUR)
+    await queue.after(HOUR)
+    assert await queue.told() == [(1, "started", None), (2, "started", None), (3, "skipped", "previous-live")]
+    await project.finish()
+    assert await firing.is_behind(engine.pool, await queue.row())
+    row = await firing.caught_up(engine.pool, await queue.row())
+    assert row is not None
+    assert not await firing.is_behind(engine.pool, row)
+    assert (await queue.runs())[1].ended_as == "finished"
 
 
 async def pending(engine: Engine) -> set[UUID]:

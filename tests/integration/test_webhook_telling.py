@@ -173,6 +173,7 @@ async def test_projects_workflows_and_providers_are_told_of(engine: Engine) -> N
     project = await Project.made(engine, "one")
     await project.start()
     await engine.finish(await project.claimed())
+    assert await project.state() == ("idle", "finished")
     flow = await a_workflow(engine, {"a": []})
     await engine.finish(await flow.start("a"), "bury")
     for change in ({"paused": True}, {"paused": False}, {"breaker": "open"}, {"breaker": "auto"}):

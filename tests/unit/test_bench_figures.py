@@ -130,10 +130,10 @@ def test_the_blocked_are_shared_among_parents() -> None:
 
 
 def test_a_loop_is_measured_by_a_slot_s_hand_off() -> None:
-    _, within = projects.of_hand_overs(0.010, 0.019)
+    _, within = projects.of_hand_overs(0.010, 0.024)
     assert within.reached
-    assert within.numbers["times"] == pytest.approx(1.9)
-    assert reached(projects.of_hand_overs(0.010, 0.021)) == [False]
+    assert within.numbers["times"] == pytest.approx(2.4)
+    assert reached(projects.of_hand_overs(0.010, 0.026)) == [False]
 
 
 def test_idle_projects_may_cause_no_statement() -> None:

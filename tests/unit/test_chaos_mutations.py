@@ -38,12 +38,14 @@ def test_each_has_its_scene_and_all_promises_but_two_have_one() -> None:
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 def test_the_piece_is_there_once(mutation: Mutation) -> None:
-    change = mutation.change
-    if isinstance(change, FunctionChange):
-        (text,) = [each for each in statements() if each.startswith(f"CREATE FUNCTION {named(change.function)}(")]
-    else:
-        text = change.text()
-    assert change.changed(text) != text
+    change: SourceChange | FunctionChange | None = mutation.change
+    while change is not None:
+        if isinstance(change, FunctionChange):
+            (text,) = [each for each in statements() if each.startswith(f"CREATE FUNCTION {named(change.function)}(")]
+        else:
+            text = change.text()
+        assert change.changed(text) != text
+        change = change.also
 
 
 def test_the_pieces_of_the_small_ones_are_there_once_and_their_tests_as_well() -> None:

@@ -17,7 +17,6 @@ from windlass.shared.project_states import (
     StopReason,
     allows,
 )
-from windlass.shared.store import functions
 from windlass.shared.store.projects import EVENT_NAMES
 
 CONTRACT: dict[str, dict[str, tuple[set[str], str]]] = {
@@ -79,9 +78,3 @@ def test_every_end_of_a_task_is_an_end_of_its_run() -> None:
 def test_every_change_has_a_name_in_the_stream() -> None:
     assert {*QUEUE, *RUN, *ITEM} <= set(EVENT_NAMES)
     assert set(EVENT_NAMES.values()) == {"status", "run", "item"}
-
-
-def test_the_functions_guards_are_filled_in() -> None:
-    filled = functions.fill_in("p.state IN :queue_sources_of_force, :run_target_of_lose, :item_sources_of_skip")
-    assert filled == "p.state IN ('running', 'stopping'), 'lost', ('waiting', 'failed', 'skipped')"
-    assert not [text for text in functions.definitions() if "_sources_of_" in text or "_target_of_" in text]

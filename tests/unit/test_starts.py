@@ -218,9 +218,7 @@ async def test_a_call_that_was_rolled_back_leaves_its_places_and_its_credit(post
     await asyncio.wait_for(process.starts.close(), 60)
 
 
-@pytest.mark.parametrize(
-    ("concerns", "asks"), [(Concern.RUN, {"probe.a": 1}), (Concern.WORKFLOW, {"probe.a": 1}), (0, None)]
-)
+@pytest.mark.parametrize(("concerns", "asks"), [(Concern.WORKFLOW, {"probe.a": 1}), (Concern.RUN, None), (0, None)])
 def test_what_the_end_of_a_subjects_task_makes_may_start_in_the_same_call(
     concerns: int, asks: dict[str, int] | None
 ) -> None:

@@ -178,9 +178,9 @@ def projects() -> tuple[Alert, ...]:
             TICKET,
             f"{of_the_cluster('windlass_project_orphans')} > 0",
             "5m",
-            "Projects that nobody is going to move",
-            "{{ $value }} projects run or stop, and their runs have ended. The janitor moves them on every minute; for "
-            "minutes it has not.",
+            "Projects whose run has ended unnoticed",
+            "{{ $value }} projects are not idle, their runs have ended, and no outbox row says so. The next call "
+            "about each of them closes its run.",
             view=PROJECTS,
         ),
     )

@@ -22,6 +22,8 @@ from windlass.services.api.projects.looking_up import changeable_project, refuse
 from windlass.services.api.projects.schemas import NewProject, ProjectChange
 from windlass.services.api.tasks.handlers import REPLAYED, Asked, IdempotencyKey, refusals_explained
 from windlass.services.api.tasks.submission import check_idempotency_key
+from windlass.shared.features.projects import operations
+from windlass.shared.features.projects.operations import NewProject as StoredProject
 from windlass.shared.project_states import QueueState
 from windlass.shared.scrubbing import withhold
 from windlass.shared.store import projects
@@ -49,9 +51,9 @@ async def create_project(
         await audit(request, "project.create", project_id, {"owner": owner})
     said = wanted.model_dump(mode="json", exclude_unset=True)
     with refusals_explained([]):
-        created = await projects.create(
+        created = await operations.create(
             state.pool,
-            projects.NewProject(
+            StoredProject(
                 task_id=project_id,
                 user_id=owner,
                 name=wanted.name,
@@ -83,6 +85,7 @@ async def list_projects(  # noqa: PLR0917 - Litestar passes them by name
     """Projects, newest first, each with its queue."""
     if "\0" in (q or ""):
         raise Problem(422, "unstorable-value", "a value cannot be compared: it contains a NUL character")
+    await state.catch_up_on_projects.before_read()
 
     async def read(position: Any, number: int) -> list[tuple[Any, Any]]:
         rows = await projects.newest(
@@ -114,7 +117,7 @@ async def change_project(request: Asked, state: State, project_id: ProjectId) ->
     said = wanted.model_dump(mode="json", exclude_unset=True)
     if "defaults" in said:
         said["defaults"] = withhold(said["defaults"] or {})
-    if not await projects.alter(state.pool, project_id, said):
+    if not await operations.alter(state.features, project_id, said):
         refuse("project-archived", project_id)
     return await get_document(request, state, project_id)
 
@@ -125,7 +128,7 @@ async def archive_project(
 ) -> dict[str, Any]:
     """Archives it: it is kept, and read, and nothing else. Again is fine."""
     await changeable_project(request, state, project_id, "archive", reason=reason)
-    refuse(await projects.archive(state.pool, project_id), project_id)
+    refuse(await operations.archive(state.features, project_id), project_id)
     return await get_document(request, state, project_id)
 
 

@@ -18,6 +18,7 @@ from windlass.services.api.projects.looking_up import changeable_project, item_n
 from windlass.services.api.projects.schemas import ItemChange
 from windlass.services.api.projects.writing_items import fields_of, new_item, read_items, written
 from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.features.projects import backlog
 from windlass.shared.project_states import ItemState
 from windlass.shared.store import projects
 
@@ -37,7 +38,7 @@ async def add_items(request: Asked, state: State, project_id: ProjectId) -> dict
         new_item(item.title, written(fields_of(item), project.defaults, below=below, **checking))
         for below, item in wanted
     ]
-    refuse(await projects.add(state.pool, project_id, items), project_id)
+    refuse(await backlog.add(state.features, project_id, items), project_id)
     rows = await projects.some_items(state.pool, project_id, [item["item_id"] for item in items])
     return {"items": [item_document(row) for row in rows]}
 
@@ -87,7 +88,9 @@ async def change_item(request: Asked, state: State, project_id: ProjectId, item_
         changes |= written(
             given, project.defaults, caller=request.user, settings=state.settings, actors=state.registry.actors
         )
-    refusal = await projects.change(state.pool, project_id, item_id, changes, before=wanted.before, after=wanted.after)
+    refusal = await backlog.change(
+        state.features, project_id, item_id, changes, before=wanted.before, after=wanted.after
+    )
     refuse(refusal, project_id, item_id)
     return await item_now(state, project_id, item_id)
 
@@ -96,7 +99,7 @@ async def change_item(request: Asked, state: State, project_id: ProjectId, item_
 async def delete_item(request: Asked, state: State, project_id: ProjectId, item_id: ItemId) -> None:
     """Takes it out of the backlog; its runs and their tasks are kept."""
     await changeable_project(request, state, project_id, "delete-item")
-    refuse(await projects.delete(state.pool, project_id, item_id), project_id, item_id)
+    refuse(await backlog.delete(state.features, project_id, item_id), project_id, item_id)
 
 
 @post("/projects/{project_id:uuid}/items/{item_id:uuid}/skip", status_code=200)
@@ -104,7 +107,7 @@ async def skip_item(request: Asked, state: State, project_id: ProjectId, item_id
     """It is passed over until somebody requeues it."""
     require_writer(request.user)
     await changeable_project(request, state, project_id, "skip-item", reason=await read_reason(request))
-    refuse(await projects.skip(state.pool, project_id, item_id), project_id, item_id)
+    refuse(await backlog.skip(state.features, project_id, item_id), project_id, item_id)
     return await item_now(state, project_id, item_id)
 
 
@@ -113,7 +116,7 @@ async def requeue_item(request: Asked, state: State, project_id: ProjectId, item
     """It waits again, where it stands."""
     require_writer(request.user)
     await changeable_project(request, state, project_id, "requeue-item", reason=await read_reason(request))
-    refuse(await projects.requeue(state.pool, project_id, item_id), project_id, item_id)
+    refuse(await backlog.requeue(state.features, project_id, item_id), project_id, item_id)
     return await item_now(state, project_id, item_id)
 
 

@@ -10,6 +10,7 @@ from windlass.services.api.access.auth import Caller, require_writer
 from windlass.services.api.http.errors import Problem
 from windlass.services.api.projects.documents import run_document
 from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.features.projects import operations
 from windlass.shared.store import projects
 from windlass.shared.store.projects import Status
 
@@ -24,8 +25,8 @@ REFUSALS = {
 
 
 async def visible_project(state: State, caller: Caller, project_id: UUID) -> Status:
-    """A foreign project is as if it did not exist."""
-    row = await projects.get(state.pool, project_id)
+    """The project after everything that has happened to it until now. A foreign project is as if it did not exist."""
+    row = await operations.caught_up(state.pool, state.features, project_id)
     if row is None or not caller.may_see(row.user_id):
         raise Problem(404, "project-not-found", f"there is no project {project_id}")
     return row

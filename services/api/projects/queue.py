@@ -18,6 +18,7 @@ from windlass.services.api.projects.handlers import ProjectId, checked
 from windlass.services.api.projects.looking_up import already_running, changeable_project, refuse, visible_project
 from windlass.services.api.projects.schemas import Batch, Run
 from windlass.services.api.tasks.handlers import Asked
+from windlass.shared.features.projects import operations
 from windlass.shared.store import projects
 from windlass.shared.store.projects import Status
 
@@ -94,7 +95,7 @@ def answered(project_id: UUID, status: int, queue: dict[str, Any]) -> dict[str, 
 
 
 async def run(request: Asked, state: State, project_id: UUID, mode: str, item_id: UUID | None = None) -> dict[str, Any]:
-    started = await projects.start(state.pool, project_id, mode=mode, item_id=item_id)
+    started = await operations.start(state.features, project_id, mode=mode, item_id=item_id)
     if started.refusal == "queue-already-running" and started.run_id is not None:
         raise await already_running(state, request.user, started.run_id)
     refuse(started.refusal, project_id, item_id)
@@ -102,12 +103,13 @@ async def run(request: Asked, state: State, project_id: UUID, mode: str, item_id
 
 
 async def stop(request: Asked, state: State, project_id: UUID) -> dict[str, Any]:
-    await projects.stop(state.pool, project_id)
+    await operations.stop(state.features, project_id)
     return {"success": True, **await status_now(state, request.user, project_id)}
 
 
 async def force_stop(request: Asked, state: State, project_id: UUID, wait: float) -> dict[str, Any]:
-    run_id = await projects.force_stop(state.pool, project_id)
+    run_id = await operations.force_stop(state.features, project_id)
+    await operations.cancel_descendants(state.pool, project_id)
     row = await wait_for_proof(state, project_id, wait)
     killed = None if run_id is None else await projects.run(state.pool, run_id)
     is_proven = row.current_run_id is None or row.current_run_id != run_id
@@ -126,7 +128,7 @@ async def wait_for_proof(state: State, project_id: UUID, seconds: float) -> Stat
     """The project as it is then."""
     until = time.monotonic() + seconds
     while True:
-        is_proven = await projects.prove_stopped(state.pool, project_id)
+        is_proven = await operations.prove_stopped(state.features, project_id)
         row = await projects.get(state.pool, project_id)
         assert row is not None, "projects are never deleted"
         left = until - time.monotonic()
@@ -134,7 +136,7 @@ async def wait_for_proof(state: State, project_id: UUID, seconds: float) -> Stat
             return row
         still = [UUID(each["task_id"]) for each in (row.remains or {}).get("still_running", [])]
         with state.hub.subscribe([project_id, *still]) as subscription:
-            await projects.cancel_descendants(state.pool, project_id)
+            await operations.cancel_descendants(state.pool, project_id)
             subscription.seen = 0
             await subscription.news(min(left, LOOK_AGAIN_SECONDS))
 

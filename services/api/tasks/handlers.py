@@ -30,6 +30,7 @@ from windlass.services.api.tasks.submission import (
 from windlass.shared import tracing
 from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
+from windlass.shared.features.projects import operations as projects
 from windlass.shared.states import REVIVE
 from windlass.shared.states import State as TaskState
 from windlass.shared.store import functions, tasks
@@ -43,7 +44,6 @@ from windlass.shared.store.tasks import (
     UnknownDependency,
     WorkflowCancelled,
 )
-from windlass.shared.store.tasks.changing import Revived
 from windlass.shared.store.tasks.steps import finished_steps
 from windlass.shared.store.workflows import reading as workflows
 from windlass.shared.store.workflows.inputs import resolve
@@ -164,8 +164,8 @@ async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> d
     before = await visible_task(state.pool, request.user, task_id)
     await audit_foreign_task(request, "task.retry", before, reason=reason)
     row = await tasks.revive(state.pool, task_id)
-    if row is not None and row.bar is not None:
-        raise barred_by_project(row)
+    if row is not None and row.is_owned:
+        return await retry_run(request, state, before)
     if row is not None and row.duplicate_of is not None:
         detail = f"the task {row.duplicate_of} lives under the same dedupe_key, {row.dedupe_key}"
         raise Problem(409, "duplicate", detail)
@@ -291,12 +291,22 @@ async def cancel(request: Asked, state: State, task_id: UUID, reason: str | None
     return Response(document, status_code=202 if stopping else 200)
 
 
-def barred_by_project(row: Revived) -> Problem:
-    """It is the task of a project's run, and the project has something else to do, or nothing any more."""
-    if row.bar == "project-archived":
-        return Problem(409, "project-archived", f"its project {row.project_id} is archived")
-    detail = f"its project {row.project_id} is at the run {row.open_run_id}; requeue the item, and it comes in its turn"
-    return Problem(409, "queue-already-running", detail, more={"run_id": str(row.open_run_id)})
+async def retry_run(request: Asked, state: State, before: TaskRow) -> dict[str, Any]:
+    """Revives the task of a project's run, which only its project does, and only while it is idle."""
+    refused = await projects.revive(state.features, UUID(before.project_id), before.task_id)
+    if refused is not None and refused.reason == "project-archived":
+        raise Problem(409, "project-archived", f"its project {before.project_id} is archived")
+    if refused is not None:
+        run_id = refused.open_run_id
+        detail = f"its project {before.project_id} is at the run {run_id}; requeue the item, and it comes in its turn"
+        raise Problem(409, "queue-already-running", detail, more={"run_id": str(run_id)})
+    row = await visible_task(state.pool, request.user, before.task_id)
+    if row.last_seq == before.last_seq:
+        if row.status in REVIVE.sources:
+            refuse_a_newer_level(row)
+        detail = f"only a dead or cancelled task can be revived; this one is {before.status}"
+        raise Problem(409, "not-revivable", detail)
+    return task_document(row, request.user, state.media_links)
 
 
 def refuse_a_newer_level(row: TaskRow) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared import db
 from windlass.shared.errors import words_of
+from windlass.shared.features.projects import bulk as projects
 from windlass.shared.metrics.services import JANITOR_DUTY_FAILURES
 from windlass.shared.settings import Settings
 from windlass.shared.store.rows import BulkJobRow
@@ -46,7 +47,7 @@ class BulkRunner:
             if job.state == "waiting-for-canary":
                 after = await bulk.judge_canaries(self._pool, job.bulk_id)
             else:
-                after = await bulk.advance(self._pool, job, await bulk.next_chunk(self._pool, job))
+                after = await projects.advance(self._pool, job, await bulk.next_chunk(self._pool, job))
         except db.CONTENDED as error:
             log.warning("bulk %s: trying again later (%s)", job.bulk_id, words_of(error))
             return False

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from windlass.shared import db as postgres
 from windlass.shared.db import Database
+from windlass.shared.features.projects.queries import pending_of_schedule
 from windlass.shared.features.schedules import queries
 from windlass.shared.features.schedules.reporting import Decision
 from windlass.shared.features.schedules.turn import FEATURE, Turn, in_turn
@@ -72,6 +73,7 @@ async def fire(db: Database, planned: Planned, now: datetime | None = None) -> l
         if row is None:
             return []
         turn = Turn(connection, row)
+        await turn.settle_projects()
         # Its outbox rows are left to the relay, which finds everything settled.
         await turn.settle()
         settled = len(turn.decisions)
@@ -105,7 +107,9 @@ async def settle(db: Database, schedule_id: UUID) -> list[Decision]:
 
 async def is_behind(db: Database, row: Read) -> bool:
     """Whether something has happened to what the schedule started, and was not handled yet."""
-    return await queries.has_pending(db, FEATURE, row.schedule_id)
+    return await queries.has_pending(db, FEATURE, row.schedule_id) or bool(
+        await pending_of_schedule(db, row.schedule_id)
+    )
 
 
 async def caught_up(db: Database, row: Read) -> Read | None:

@@ -5,6 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from windlass.shared.db import Database, as_json
+from windlass.shared.features.projects import operations as projects
+from windlass.shared.features.projects.queries import pending_of_schedule
+from windlass.shared.features.projects.turn import Turn
 from windlass.shared.features.schedules.runs import OpenRun
 from windlass.shared.store.functions import named
 
@@ -23,22 +26,27 @@ async def store_workflow(db: Database, start: dict[str, Any]) -> None:
     )
 
 
-async def start_project(db: Database, owner: str, start: dict[str, Any]) -> tuple[str | None, UUID | None]:
+async def settle_projects(db: Database, schedule_id: UUID, reports: list[Turn]) -> None:
+    for project_id in await pending_of_schedule(db, schedule_id):
+        await projects.settle(db, project_id, reports=reports)
+
+
+async def start_project(
+    db: Database, owner: str, start: dict[str, Any], reports: list[Turn]
+) -> tuple[str | None, UUID | None]:
     """Why it was not started, or else its run. A project of another user is left alone."""
     project_id = UUID(start["project_id"])
     is_theirs = "SELECT EXISTS (SELECT 1 FROM projects WHERE project_id = $1 AND ($2 = 'system' OR user_id = $2))"
     if not await db.fetchval(is_theirs, project_id, owner):
         return "project-not-found", None
-    query = f"SELECT refusal, run_id FROM {named('start_project')}($1, $2, NULL)"  # noqa: S608 - a name of our own
-    found = await db.fetchrow(query, project_id, start["mode"])
-    assert found is not None, "one row, whatever became of it"
-    return found["refusal"], None if found["refusal"] else found["run_id"]
+    started = await projects.start(db, project_id, mode=start["mode"], reports=reports)
+    return started.refusal, None if started.refusal else started.run_id
 
 
-async def cancel(db: Database, runs: Sequence[OpenRun]) -> None:
+async def cancel(db: Database, runs: Sequence[OpenRun], reports: list[Turn]) -> None:
     """In the order of locks: projects, workflows, tasks."""
     for project_id in sorted({run.project_id for run in runs if run.project_id is not None}):
-        await db.execute(f"SELECT {named('force_stop_project')}($1)", project_id)
+        await projects.force_stop(db, project_id, reports=reports)
     for workflow_id in sorted(run.workflow_id for run in runs if run.workflow_id is not None):
         await db.execute(f"SELECT 1 FROM {named('cancel_workflow')}($1)", workflow_id)  # noqa: S608
     task_ids = sorted(run.task_id for run in runs if run.task_id is not None)

@@ -10,6 +10,7 @@ import asyncpg
 from windlass.shared import db as postgres
 from windlass.shared.db import Database
 from windlass.shared.features.handling import REPEATED, ROWS_AT_ONCE
+from windlass.shared.features.projects.turn import Turn as ProjectTurn
 from windlass.shared.features.schedules import operations, queries, reporting, rules, runs
 from windlass.shared.features.schedules.reporting import Decision
 from windlass.shared.features.schedules.rules import Occurrence, Verdict
@@ -75,22 +76,31 @@ class Turn:
         self._events: list[ScheduleEventRow] = []
         self._runs: list[runs.OpenRun] | None = None
         self._handled = 0
+        self._projects: list[ProjectTurn] = []
+        """What was done to projects in the same transaction."""
 
     def report(self) -> None:
         """Writes the log and counts."""
         HANDLED.labels(FEATURE).inc(self._handled)
         reporting.report(self.row, self.decisions, self._started, self._events)
+        for each in self._projects:
+            each.report()
 
     # What ended
 
     async def catch_up(self) -> None:
         """Handles the schedule's outbox rows, under their subject's lock. They are only marks: what counts are the runs
         as they are now."""
+        await self.settle_projects()
         pending = await outbox.rows(self._db, FEATURE, [self.row.schedule_id], at_most=ROWS_AT_ONCE)
         await self.settle(pending)
         if pending:
             await outbox.delete(self._db, FEATURE, [self.row.schedule_id], pending)
         self._handled = len(pending)
+
+    async def settle_projects(self) -> None:
+        """Handles what has happened to the projects that this schedule started: their ends are its own."""
+        await operations.settle_projects(self._db, self.row.schedule_id, self._projects)
 
     async def settle(self, moves: Sequence[Move] = ()) -> None:
         """Records the runs that ended, and starts the one that waited for them. A schedule whose owner has no key left
@@ -168,6 +178,7 @@ class Turn:
         verdict = await self._verdict(occurrence, has_key=has_key)
         run_id = None
         changed = None
+        projects = len(self._projects)
         try:
             if verdict.outcome == Outcome.STARTED or verdict.cancels_previous:
                 async with self._db.transaction():
@@ -181,6 +192,7 @@ class Turn:
             raise
         except asyncpg.PostgresError as error:
             verdict, changed = Verdict(Outcome.REFUSED, error.message or str(error)), None
+            del self._projects[projects:]
         self._runs = None
         if changed is not None:
             self.row = changed
@@ -209,7 +221,7 @@ class Turn:
     async def _cancel_previous(self, verdict: Verdict) -> Verdict:
         """Starts at once only if the previous runs have verifiably ended."""
         await runs.give_up_waiting(self._db, self.row.schedule_id, Outcome.SKIPPED, "superseded")
-        await operations.cancel(self._db, [run for run in await self._open_runs() if run.is_live])
+        await operations.cancel(self._db, [run for run in await self._open_runs() if run.is_live], self._projects)
         left = await runs.open_runs(self._db, self.row)
         return verdict if any(run.is_live for run in left) else rules.START
 
@@ -221,7 +233,7 @@ class Turn:
         elif kind == Kind.WORKFLOW:
             await operations.store_workflow(self._db, start)
         else:
-            refusal, run_id = await operations.start_project(self._db, self.row.user_id, start)
+            refusal, run_id = await operations.start_project(self._db, self.row.user_id, start, self._projects)
         return (rules.START if refusal is None else rules.refused(refusal)), run_id
 
     def occurrences(self, times: Sequence[datetime], cause: Cause) -> list[Occurrence]:

@@ -1,22 +1,19 @@
-"""What janitors see to: proofs that are waited for, events to be logged and counted, and queues that stand still."""
+"""Projects that wait for a proof, that are busy, and whose run has ended."""
 
-from typing import Any
 from uuid import UUID
 
+from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
-from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch
 
-AT_ONCE = 200
-
-
-class Said(Record):
-    """Something that happened to a project, said once."""
-
-    project_id: UUID
-    seq: int
-    type: str
-    data: dict[str, Any]
+ORPHANS = """
+    SELECT p.project_id FROM projects p LEFT JOIN project_runs r ON r.run_id = p.current_run_id
+    LEFT JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = r.task_id OFFSET 0) AS t ON true
+    WHERE p.state <> 'idle'
+      AND (r.run_id IS NULL OR (r.ended_at IS NOT NULL AND p.forced_at IS NULL)
+           OR (r.ended_at IS NULL AND (t.task_id IS NULL OR t.life <> r.life OR t.completed_at IS NOT NULL)))
+"""
+"""Projects that are not idle, whose run has ended, and that wait for no proof."""
 
 
 class Forced(Record):
@@ -34,31 +31,18 @@ class Busy(Record):
     stopping_seconds: float
 
 
-async def say_events(db: Database, *, at_most: int = AT_ONCE) -> list[Said]:
-    """What happened since somebody asked last; no two are given the same."""
-    query = f"SELECT * FROM {named('say_project_events')}($1)"  # noqa: S608 - a name of our own
-    rows = await fetch(db, Said, query, at_most)
-    return sorted(rows, key=lambda row: (row.project_id, row.seq))
-
-
-async def choose_anew(db: Database, project_id: UUID) -> None:
-    """After items were put back in bulk: the first one is what runs, if nobody has claimed another yet."""
-    await db.execute(f"SELECT {named('choose_anew')}($1)", project_id)
-
-
 async def unproven(db: Database) -> list[UUID]:
     query = "SELECT project_id FROM projects WHERE state <> 'idle' AND forced_at IS NOT NULL ORDER BY project_id"
     return [row.project_id for row in await fetch(db, Forced, query)]
 
 
-async def recheck(db: Database, *, at_most: int = AT_ONCE) -> int:
-    """Moves on the queues that nobody would move any more, and returns how many there were: there must be none."""
-    mended: int = await db.fetchval(f"SELECT {named('recheck_projects')}($1)", at_most)
-    return mended
-
-
 async def count_orphans(db: Database) -> int:
-    number: int = await db.fetchval(f"SELECT cardinality({named('orphans')}($1))", AT_ONCE)
+    """Projects that have an ended run and no pending row about it. There must be none."""
+    query = f"""
+        SELECT count(*)::int FROM ({ORPHANS}) AS orphans WHERE NOT EXISTS (
+            SELECT 1 FROM outbox o WHERE o.feature = '{Concern.RUN.word}' AND o.subject = orphans.project_id)
+    """  # noqa: S608 - texts of our own
+    number: int = await db.fetchval(query)
     return number
 
 
@@ -81,9 +65,3 @@ async def count_busy(db: Database) -> list[Busy]:
         GROUP BY p.state, p.forced_at IS NOT NULL
         """,
     )
-
-
-async def restore(db: Database, *, step: int) -> int:
-    """After a restore: returns how many runs were lost, or found to have ended."""
-    gone: int = await db.fetchval(f"SELECT {named('restore_projects')}($1)", step)
-    return gone

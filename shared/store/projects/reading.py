@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
 from uuid import UUID
 
+from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
 from windlass.shared.project_states import ITEM, QUEUE, RUN
-from windlass.shared.store.functions import named
+from windlass.shared.store.projects.families import remains
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import ProjectEventRow, ProjectRow, ProjectRunRow
 
@@ -27,6 +27,8 @@ class Status(ProjectRow):
     counts: dict[str, int]
     remains: dict[str, Any] | None
     """After a force-stop, until its proof: what still runs, and the open jobs."""
+    is_behind: bool
+    """A task of the project has moved, and the move was not handled yet."""
     read_at: datetime
 
 
@@ -62,12 +64,12 @@ ITEMS = f"""
 """  # noqa: S608 - names of our own
 
 
-@cache
-def status_query() -> str:
-    return f"""
+STATUS = f"""
     SELECT p.*, current.task_id AS current_task_id, clock_timestamp() AS read_at,
            CASE WHEN p.forced_at IS NOT NULL
-                THEN (SELECT to_jsonb(found) FROM {named("remains_of")}(current.task_id) AS found) END AS remains,
+                THEN {remains("current.task_id")} END AS remains,
+           EXISTS (
+               SELECT 1 FROM outbox o WHERE o.feature = '{Concern.RUN.word}' AND o.subject = p.project_id) AS is_behind,
            (SELECT coalesce(jsonb_object_agg(counted.state, counted.items), '{{}}') FROM (
                SELECT shown.state, count(*) AS items FROM (
                    SELECT i.state FROM project_items i
@@ -88,11 +90,11 @@ def status_query() -> str:
 
 
 async def get(db: Database, project_id: UUID) -> Status | None:
-    return await fetchrow(db, Status, f"{status_query()} WHERE p.project_id = $1", project_id)
+    return await fetchrow(db, Status, f"{STATUS} WHERE p.project_id = $1", project_id)
 
 
 async def several(db: Database, project_ids: Sequence[UUID]) -> dict[UUID, Status]:
-    rows = await fetch(db, Status, f"{status_query()} WHERE p.project_id = ANY ($1)", list(project_ids))
+    rows = await fetch(db, Status, f"{STATUS} WHERE p.project_id = ANY ($1)", list(project_ids))
     return {row.project_id: row for row in rows}
 
 
@@ -111,7 +113,7 @@ async def newest(
         db,
         Status,
         f"""
-        {status_query()}
+        {STATUS}
         WHERE ($1::text IS NULL OR p.user_id = $1) AND ($2::text[] IS NULL OR p.state = ANY ($2))
           AND (p.archived_at IS NOT NULL) = $3 AND ($4::text IS NULL OR strpos(lower(p.name), lower($4)) > 0)
           AND ($5::uuid IS NULL OR p.project_id < $5)

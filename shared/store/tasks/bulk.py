@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from windlass.shared.concerns import OWNERS
 from windlass.shared.db import Database
 from windlass.shared.filters import Filter
 from windlass.shared.metrics import counting
@@ -141,13 +142,45 @@ async def next_chunk(db: Database, job: BulkJobRow) -> list[UUID]:
 
 
 async def advance(db: Database, job: BulkJobRow, chunk: list[UUID]) -> Advanced | None:
-    """Does a chunk and moves the job on; none when somebody else has moved it meanwhile."""
-    query = f"SELECT * FROM {named('advance_bulk')}($1, $2, $3)"  # noqa: S608 - a name of our own
-    row = await fetchrow(db, Advanced, query, job.bulk_id, job.last_task_id, chunk)
+    """Does a chunk and moves the job on; none when somebody else has moved it meanwhile. Tasks that a feature owns are
+    not revived."""
+    row = await advance_in(db, job, chunk)
     if row is not None:
-        counting.revived(row.revived)
-        counting.ended(row.ended)
+        count_advanced(row)
     return row
+
+
+async def advance_in(db: Database, job: BulkJobRow, chunk: list[UUID], *, put_back: int = 0) -> Advanced | None:
+    """The same within a transaction, in which the owners of so many tasks put them back. Count the row after the
+    commit."""
+    query = f"SELECT * FROM {named('advance_bulk')}($1, $2, $3, $4)"  # noqa: S608 - a name of our own
+    return await fetchrow(db, Advanced, query, job.bulk_id, job.last_task_id, chunk, put_back)
+
+
+def count_advanced(row: Advanced) -> None:
+    counting.revived(row.revived)
+    counting.ended(row.ended)
+
+
+async def owned(db: Database, chunk: Sequence[UUID]) -> list[UUID]:
+    """Those of the tasks that a feature owns."""
+    query = f"""
+        SELECT t.task_id FROM unnest($1::uuid[]) AS one(task_id)
+        CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
+        WHERE t.concerns & {int(OWNERS)} <> 0
+    """  # noqa: S608 - a number
+    return [row["task_id"] for row in await db.fetch(query, list(chunk))]
+
+
+async def lock(db: Database, job: BulkJobRow, chunk: Sequence[UUID]) -> bool:
+    """Locks what `advance_bulk` locks before any task: keys, then the job. Returns whether the chunk is still to be
+    done."""
+    await db.execute(f"SELECT {named('lock_keys_of')}($1)", list(chunk))
+    query = (
+        "SELECT state = 'running' AND last_task_id IS NOT DISTINCT FROM $2 FROM bulk_jobs WHERE bulk_id = $1 FOR UPDATE"
+    )
+    found: bool | None = await db.fetchval(query, job.bulk_id, job.last_task_id)
+    return bool(found)
 
 
 async def stop(db: Database, bulk_id: UUID, *, reason: str) -> None:

@@ -19,13 +19,12 @@ class Cancelled(TaskRow):
 
 
 class Revived(Cancelled):
-    """The same, and the tasks that were revived; or the live task that has its key, so that it was left as it is."""
+    """The same, and the tasks that were revived. If it was not revived, a live task may have its key, or a feature may
+    own it."""
 
     revived: list[Counts]
     duplicate_of: UUID | None
-    bar: str | None
-    """`queue-already-running` or `project-archived`: it is the task of a project's run, and was left as it is."""
-    open_run_id: UUID | None
+    is_owned: bool
 
 
 async def cancel(db: Database, task_id: UUID) -> Cancelled | None:

@@ -25,12 +25,6 @@ from tests.chaos.judge.violation import (
     UNTRUE,
 )
 
-WHATEVER_ITS_STATE = FunctionChange("begin_run", " AND p.state IN ('idle') RETURNING", " RETURNING")
-"""A run begins in a project of any state: what the lock keeps is looked at there once more."""
-
-THOUGH_IT_STOPS = FunctionChange("advance_run", " AND p.state IN ('running')", "")
-"""The next run begins in a project of any state: the same for what the stop keeps."""
-
 MUTATIONS = (
     Mutation(
         "no-fence",
@@ -84,19 +78,32 @@ MUTATIONS = (
         "no-lock-at-start",
         TWO_OPEN_RUNS,
         "two may start a project at the same time, and no index stands behind it",
-        FunctionChange(
-            "start_project",
-            "WHERE p.project_id = wanted FOR NO KEY UPDATE;\n    IF project.state NOT IN ('idle')",
-            "WHERE p.project_id = wanted;\n    IF project.state NOT IN ('idle')",
-            beforehand="DROP INDEX project_runs_open",
-            also=WHATEVER_ITS_STATE,
+        SourceChange(
+            "windlass.shared.features.projects.turn",
+            "        await outbox.lock(db, FEATURE, [project_id])\n",
+            "",
+            also=FunctionChange(
+                "lock_project",
+                "WHERE p.project_id = wanted FOR NO KEY UPDATE;",
+                "WHERE p.project_id = wanted;",
+                beforehand="DROP INDEX project_runs_open",
+            ),
         ),
     ),
     Mutation(
         "next-run-ignores-the-stop",
         RUN_AFTER_A_STOP,
         "a loop goes on whether it was asked to stop or not",
-        FunctionChange("close_run", "project.state = 'stopping' OR status", "status", also=THOUGH_IT_STOPS),
+        SourceChange(
+            "windlass.shared.features.projects.rules",
+            "if state == QueueState.STOPPING or end == RunState.CANCELLED:",
+            "if end == RunState.CANCELLED:",
+            also=SourceChange(
+                "windlass.shared.features.projects.turn",
+                "        assert self.queue.state in QUEUE[change].sources",
+                "        assert self.queue.state in QUEUE[change].sources or change == 'advance'",
+            ),
+        ),
     ),
     Mutation(
         "list-expanded-twice",
@@ -166,9 +173,9 @@ MUTATIONS = (
         UNTRUE,
         "a project starts, and its history does not have it",
         FunctionChange(
-            "write_notes",
-            "FROM unnest(notes) WITH ORDINALITY AS n(note, place);",
-            "FROM unnest(notes) WITH ORDINALITY AS n(note, place) WHERE n.note ->> 'type' <> 'start';",
+            "write_project",
+            "WITH ORDINALITY AS e(event, place);",
+            "WITH ORDINALITY AS e(event, place) WHERE e.event ->> 'type' <> 'start';",
         ),
     ),
     Mutation(

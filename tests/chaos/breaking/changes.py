@@ -26,6 +26,8 @@ class SourceChange:
     module: str
     old: str
     new: str
+    also: "SourceChange | FunctionChange | None" = None
+    """A second place that keeps the same promise."""
 
     def changed(self, text: str) -> str:
         return _replaced(self.module, text, self.old, self.new)
@@ -66,10 +68,11 @@ class Mutation:
 def prepare(mutation: Mutation | None, directory: Path) -> dict[str, str]:
     """What has to be in the environment of the processes that are to run the changed source."""
     changes: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    if mutation is not None and isinstance(mutation.change, SourceChange):
-        change = mutation.change
+    change = None if mutation is None else mutation.change
+    while isinstance(change, SourceChange):
         change.changed(change.text())
         changes[change.module].append((change.old, change.new))
+        change = change.also
     if not changes:
         return {}
     path = directory / "source_changes.json"
@@ -79,8 +82,11 @@ def prepare(mutation: Mutation | None, directory: Path) -> dict[str, str]:
 
 def alter(mutation: Mutation | None, database_url: str) -> None:
     """Replaces the changed function in the database; in force with the next call."""
-    if mutation is not None and isinstance(mutation.change, FunctionChange):
-        asyncio.run(_alter(mutation.change, database_url))
+    change = None if mutation is None else mutation.change
+    while isinstance(change, SourceChange):
+        change = change.also
+    if change is not None:
+        asyncio.run(_alter(change, database_url))
 
 
 async def _alter(change: FunctionChange, database_url: str) -> None:

@@ -284,6 +284,38 @@ def small_mutations() -> tuple[SmallMutation, ...]:
             "tests/acceptance/test_orchestrator.py"
             "::test_reads_are_up_to_date_while_no_orchestrator_runs_and_health_says_so",
         ),
+        SmallMutation(
+            "project-read-without-catching-up",
+            "a GET of a project does not handle its pending rows first",
+            SourceChange(
+                "windlass.shared.features.projects.operations",
+                "    if row is None or not row.is_behind:\n        return row\n",
+                "    if row is not None:\n        return row\n",
+            ),
+            "tests/acceptance/test_orchestrator.py::test_projects_need_no_orchestrator_to_be_read_and_stopped",
+        ),
+        SmallMutation(
+            "project-decides-without-catching-up",
+            "a stop of a project does not close the run whose task has ended",
+            SourceChange("windlass.shared.features.projects.turn", "        await turn.settle(handled)\n", ""),
+            "tests/integration/test_project_walks.py::test_after_a_stop_has_answered_nothing_starts",
+        ),
+        SmallMutation(
+            "late-choice-ignores-the-claim",
+            "an edit of the backlog replaces a run's task though a worker has claimed it",
+            SourceChange(
+                "windlass.shared.features.projects.queries",
+                "life = $2 AND attempt = $3 AND status IN ('blocked', 'queued', 'retrying') FROM",
+                "life = $2 AND $3::int >= 0 FROM",
+            ),
+            "tests/integration/test_project_backlogs.py::test_what_a_worker_has_claimed_is_left_alone",
+        ),
+        SmallMutation(
+            "revived-behind-its-owner",
+            "the engine revives the task of a run, and no run is opened",
+            in_sql("              AND t.concerns & :owners & ~for_owner = 0\n", ""),
+            "tests/integration/test_projects.py::test_the_engine_returns_the_task_of_a_run_to_its_owner",
+        ),
     )
 
 

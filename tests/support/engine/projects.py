@@ -7,8 +7,10 @@ import msgspec
 from uuid_utils.compat import uuid7
 
 from tests.support.engine.store import Engine, a_submission
+from windlass.shared.features.projects import backlog, operations
+from windlass.shared.features.projects.operations import NewProject
 from windlass.shared.store import projects
-from windlass.shared.store.projects import ItemRead, NewProject, RunRead, Status
+from windlass.shared.store.projects import ItemRead, RunRead, Status
 from windlass.shared.store.rows import ProjectEventRow
 from windlass.shared.store.tasks import Claimed
 
@@ -34,7 +36,7 @@ class Project:
     @classmethod
     async def made(cls, engine: Engine, *titles: str, on_failure: str = "stop", **fields: Any) -> "Project":
         wanted = NewProject(task_id=uuid7(), user_id="ann", name="site", on_failure=on_failure)
-        created = await projects.create(engine.pool, wanted)
+        created = await operations.create(engine.pool, wanted)
         project = cls(engine, created.project_id)
         await project.add(*titles, **fields)
         return project
@@ -42,37 +44,39 @@ class Project:
     async def add(self, *titles: str, **fields: Any) -> None:
         items = [an_item(title, **fields) for title in titles]
         self.ids |= {item["title"]: item["item_id"] for item in items}
-        assert await projects.add(self.engine.pool, self.project_id, items) is None
+        assert await backlog.add(self.engine.pool, self.project_id, items) is None
 
     async def start(self, mode: str = "single", item: str | None = None) -> str | None:
         item_id = None if item is None else self.ids[item]
-        return (await projects.start(self.engine.pool, self.project_id, mode=mode, item_id=item_id)).refusal
+        return (await operations.start(self.engine.pool, self.project_id, mode=mode, item_id=item_id)).refusal
 
     async def stop(self) -> None:
-        await projects.stop(self.engine.pool, self.project_id)
+        await operations.stop(self.engine.pool, self.project_id)
 
     async def force_stop(self) -> bool:
-        await projects.force_stop(self.engine.pool, self.project_id)
-        return await projects.prove_stopped(self.engine.pool, self.project_id)
+        await operations.force_stop(self.engine.pool, self.project_id)
+        await operations.cancel_descendants(self.engine.pool, self.project_id)
+        return await operations.prove_stopped(self.engine.pool, self.project_id)
 
     async def move(self, item: str, *, before: str) -> str | None:
-        return await projects.change(self.engine.pool, self.project_id, self.ids[item], {}, before=self.ids[before])
+        return await backlog.change(self.engine.pool, self.project_id, self.ids[item], {}, before=self.ids[before])
 
     async def edit(self, item: str, **fields: Any) -> str | None:
         changes = {"given": {}, "task": an_item(item, **fields)["task"]}
-        return await projects.change(self.engine.pool, self.project_id, self.ids[item], changes)
+        return await backlog.change(self.engine.pool, self.project_id, self.ids[item], changes)
 
     async def skip(self, item: str) -> str | None:
-        return await projects.skip(self.engine.pool, self.project_id, self.ids[item])
+        return await backlog.skip(self.engine.pool, self.project_id, self.ids[item])
 
     async def requeue(self, item: str) -> str | None:
-        return await projects.requeue(self.engine.pool, self.project_id, self.ids[item])
+        return await backlog.requeue(self.engine.pool, self.project_id, self.ids[item])
 
     async def delete(self, item: str) -> str | None:
-        return await projects.delete(self.engine.pool, self.project_id, self.ids[item])
+        return await backlog.delete(self.engine.pool, self.project_id, self.ids[item])
 
     async def status(self) -> Status:
-        row = await projects.get(self.engine.pool, self.project_id)
+        """As the api reads it: after everything that has happened until now."""
+        row = await operations.caught_up(self.engine.pool, self.engine.pool, self.project_id)
         assert row is not None
         return row
 
@@ -100,6 +104,7 @@ class Project:
         return {str(row.title): row.state for row in await self.rows()}
 
     async def rows(self) -> list[ItemRead]:
+        await self.status()
         return await projects.items(self.engine.pool, self.project_id, limit=1000)
 
     async def running(self) -> str | None:
@@ -110,12 +115,14 @@ class Project:
 
     async def runs(self) -> list[RunRead]:
         """The oldest first."""
+        await self.status()
         return (await projects.runs(self.engine.pool, self.project_id, limit=1000))[::-1]
 
     async def ends(self) -> list[str]:
         return [run.state for run in await self.runs()]
 
     async def history(self) -> list[ProjectEventRow]:
+        await self.status()
         return await projects.events(self.engine.pool, self.project_id, after=0, limit=10_000)
 
     async def story(self) -> list[str]:

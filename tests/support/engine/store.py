@@ -18,6 +18,7 @@ import windlass.shared.models  # noqa: F401 - declares the tables
 from tests.support.servers.databases import create_database, execute
 from tests.support.servers.private_servers import Servers
 from windlass.shared import db
+from windlass.shared.features.projects import operations as projects
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control.flow import Rules
@@ -113,9 +114,12 @@ class Engine:
         return str(row["status"])
 
     async def revive(self, task_id: UUID) -> str:
+        """As the api does: the task of a run is revived through its project."""
         row = await tasks.revive(self.pool, task_id)
         assert row is not None
-        return str(row["status"])
+        if row.is_owned:
+            await projects.revive(self.pool, UUID(row.project_id), task_id)
+        return await self.status(task_id)
 
     async def provide(self, name: str, *, limit: int | None, actors: Sequence[str] = ("probe",)) -> None:
         """A provider for probes, or for these actors' tasks, or another limit for it."""

@@ -185,8 +185,8 @@ class Starts:
         return self._epoch
 
     def _keep_credit_of_subjects(self, ending: Sequence[Claimed]) -> None:
-        """A run's end, or a graph's, may make its next task in the same call: the doorbell that the one was started by
-        is good for the other."""
+        """The end of a workflow's task may start the next one in the same call: the doorbell that the one was started
+        by is good for the other."""
         for attempt in ending:
             queue = queue_of(attempt)
             if attempt.concerns & LOCKS_A_SUBJECT and self._ring.of(queue) == 0:

@@ -27,9 +27,8 @@ BEGIN
                 OR EXISTS (SELECT 1 FROM workflow_events e WHERE NOT e.said))),
             ('keys', NOT EXISTS (
                 SELECT 1 FROM tasks t WHERE t.concurrency_key IS NOT NULL AND t.held = '{key}')),
-            ('projects', NOT (
-                EXISTS (SELECT 1 FROM project_events e WHERE NOT e.said)
-                OR EXISTS (SELECT 1 FROM projects p WHERE p.state <> 'idle' AND p.forced_at IS NOT NULL))),
+            ('projects', NOT EXISTS (
+                SELECT 1 FROM projects p WHERE p.state <> 'idle' AND p.forced_at IS NOT NULL)),
             ('endpoints', NOT (
                 EXISTS (SELECT 1 FROM webhooks w WHERE w.unsettled)
                 OR EXISTS (SELECT 1 FROM webhooks w WHERE w.probe_at <= moment))),

@@ -1,8 +1,9 @@
 -- Does the next chunk of a bulk job and moves its progress, in one transaction. The job's row is locked and must be
 -- where the runner believes it to be: of several runners one does the chunk, and the others read on. `wanted` are the
--- next tasks after `expected`; an empty chunk is the end. The first chunk of a job with canaries is the canaries.
+-- next tasks after `expected`; an empty chunk is the end. The first chunk of a job with canaries is the canaries. Tasks
+-- that a feature owns are not revived: the caller has handed them to their owner, which put so many back.
 
-CREATE FUNCTION advance_bulk(bulk uuid, expected uuid, wanted uuid[])
+CREATE FUNCTION advance_bulk(bulk uuid, expected uuid, wanted uuid[], put_back int DEFAULT 0)
 RETURNS TABLE (:columns_of_bulk_jobs, revived jsonb, ended jsonb) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -11,8 +12,6 @@ DECLARE
     back    uuid[];
     over    uuid[];
     alike   jsonb := '{}';
-    plain   uuid[];
-    put_back int := 0;
 BEGIN
     PERFORM lock_keys_of(wanted) FROM bulk_jobs b WHERE b.bulk_id = bulk AND b.action = 'retry';
     SELECT * INTO found FROM bulk_jobs b WHERE b.bulk_id = bulk FOR UPDATE;
@@ -29,10 +28,8 @@ BEGIN
     IF found.action = 'cancel' THEN
         SELECT c.changed, c.ended INTO altered, over FROM cancel_tasks(wanted) AS c;
     ELSE
-        -- Of a project's run the item is put back, and a person decides what becomes of the queue.
-        SELECT q.others, q.requeued INTO plain, put_back FROM requeue_items_of(wanted) AS q;
         SELECT r.changed, r.everybody, r.ended, r.duplicates INTO altered, back, over, alike
-        FROM revive_tasks(plain) AS r;
+        FROM revive_tasks(wanted) AS r;
     END IF;
     RETURN QUERY
     UPDATE bulk_jobs b SET

@@ -1,9 +1,10 @@
 -- Cancels tasks: at once while they wait; while they run their workers are asked, and the end is written when the work
 -- has stopped. Asking twice changes nothing. Returns the tasks that it changed, and those that have ended by it: of the
--- wanted, and of those that depend on them. Whoever cancels for a reason of its own has it kept with the event.
+-- wanted, and of those that depend on them. Whoever cancels for a reason of its own has it kept with the event. A
+-- feature that has no more use for its tasks gives up their subscriptions (`frees`) and gets no row about this end.
 
 CREATE FUNCTION cancel_tasks(
-    wanted uuid[], because text DEFAULT NULL, OUT changed uuid[], OUT ended uuid[]
+    wanted uuid[], because text DEFAULT NULL, frees int DEFAULT 0, OUT changed uuid[], OUT ended uuid[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
     moment  timestamptz;
@@ -17,7 +18,7 @@ BEGIN
     WITH moved AS (
         UPDATE tasks t SET
             status = CASE t.status WHEN 'running' THEN t.status ELSE :target_of_cancel END,
-            cancel_requested = true,
+            cancel_requested = true, concerns = t.concerns & ~frees,
             completed_at = CASE t.status WHEN 'running' THEN NULL ELSE moment END,
             held = '{}', held_at = NULL, due_at = NULL, available_at = coalesce(t.due_at, t.available_at),
             updated_at = moment, last_seq = t.last_seq + 1

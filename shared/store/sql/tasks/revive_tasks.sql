@@ -3,10 +3,11 @@
 -- ones that it had to bury again, and by id which live tasks have the keys of those that it left as they are. Who wants
 -- to wait for keys calls `lock_keys_of` before anything else is locked, and who has other tasks to move afterwards has
 -- them locked with these (`beside`), for all are waited for in one order. Who is concerned is told at the end: a teller
--- locks what it finds free, and after that nobody may be waited for.
+-- locks what it finds free, and after that nobody may be waited for. A task that a feature owns is left as it is,
+-- unless its owner asks (`for_owner` has the owner's bit).
 
 CREATE FUNCTION revive_tasks(
-    wanted uuid[], beside uuid[] DEFAULT '{}',
+    wanted uuid[], beside uuid[] DEFAULT '{}', for_owner int DEFAULT 0,
     OUT changed uuid[], OUT everybody uuid[], OUT ended uuid[], OUT duplicates jsonb
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -35,6 +36,7 @@ BEGIN
             CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
             CROSS JOIN LATERAL waits_of(t.task_id, t.approval) AS waits
             WHERE t.status IN :sources_of_revive AND t.level <= :level AND NOT refused ? t.task_id::text
+              AND t.concerns & :owners & ~for_owner = 0
               -- Nothing of a cancelled workflow comes back.
               AND (t.concerns & :concern_of_workflow = 0 OR NOT is_given_up(t.workflow_id))
         ), moved AS (
@@ -105,21 +107,17 @@ BEGIN
 END $$;
 
 CREATE FUNCTION revive_task(wanted uuid)
-RETURNS TABLE (:columns_of_tasks, revived jsonb, ended jsonb, duplicate_of uuid, bar text, open_run_id uuid)
+RETURNS TABLE (:columns_of_tasks, revived jsonb, ended jsonb, duplicate_of uuid, is_owned boolean)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     back  uuid[];
     over  uuid[];
     alike jsonb := '{}';
-    barred record;
 BEGIN
     PERFORM lock_keys_of(ARRAY[wanted]);
-    SELECT b.bar, b.open_run_id INTO barred FROM bar_of_revival(wanted) AS b;
-    IF barred.bar IS NULL THEN
-        SELECT r.everybody, r.ended, r.duplicates INTO back, over, alike FROM revive_tasks(ARRAY[wanted]) AS r;
-    END IF;
+    SELECT r.everybody, r.ended, r.duplicates INTO back, over, alike FROM revive_tasks(ARRAY[wanted]) AS r;
     RETURN QUERY SELECT :each_of_tasks(t), counts_of(back), counts_of(over), (alike ->> wanted::text)::uuid,
-                        barred.bar, barred.open_run_id
+                        t.concerns & :owners <> 0
     FROM tasks t WHERE t.task_id = wanted;
 END $$;

@@ -4,6 +4,7 @@ from uuid_utils.compat import uuid7
 
 from tests.support.engine.locks.moves.driven import move
 from tests.support.engine.locks.yard import Yard
+from windlass.shared.features.projects import bulk as projects
 from windlass.shared.filters import Filter
 from windlass.shared.holds import Hold
 from windlass.shared.store import tasks
@@ -49,7 +50,7 @@ async def revive(yard: Yard) -> None:
 
 async def a_chunk(yard: Yard, action: str) -> None:
     job = await bulk.accept(yard.pool, uuid7(), action, Filter(), matched=8, user_id="ann", scope_user_id=None)
-    await bulk.advance(yard.pool, job, yard.some())
+    await projects.advance(yard.pool, job, yard.some())
 
 
 @move
@@ -66,5 +67,5 @@ async def revive_many(yard: Yard) -> None:
 async def advance_one_job(yard: Yard) -> None:
     """Several janitors find the same job."""
     for job in await bulk.unfinished(yard.pool):
-        await bulk.advance(yard.pool, job, yard.some(3))
+        await projects.advance(yard.pool, job, yard.some(3))
         await bulk.stop(yard.pool, job.bulk_id, reason="that will do")

@@ -2,7 +2,10 @@
 
 from tests.support.engine.locks.moves.driven import at, move
 from tests.support.engine.locks.yard import Yard
-from windlass.shared.store.projects import looking_after
+from windlass.shared.features.handling import handle_pending
+from windlass.shared.features.projects import operations
+from windlass.shared.features.projects.subscriber import PROJECTS
+from windlass.shared.store import outbox
 
 
 @move
@@ -39,7 +42,18 @@ async def force_stop(yard: Yard) -> None:
 
 @move
 @at("projects")
-async def look_after_projects(yard: Yard) -> None:
-    await looking_after.recheck(yard.pool)
-    await looking_after.say_events(yard.pool)
-    await looking_after.choose_anew(yard.pool, yard.project().project_id)
+async def follow_the_runs(yard: Yard) -> None:
+    """As the orchestrator does for each subject, and the api before it answers."""
+    page = await outbox.walk(yard.pool, after=None, at_most=3, feature=PROJECTS.name)
+    for _, project_id in page.keys:
+        await handle_pending(yard.pool, PROJECTS, [project_id])
+    await operations.settle(yard.pool, yard.project().project_id)
+
+
+@move
+@at("projects")
+async def revive_a_run(yard: Yard) -> None:
+    project = yard.project()
+    ended = [run.task_id for run in await project.runs() if run.ended_at is not None]
+    if ended:
+        await operations.revive(yard.pool, project.project_id, yard.chance.choice(ended))
