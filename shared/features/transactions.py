@@ -1,11 +1,15 @@
 """Transactions of several calls, on a pool or within another transaction."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import asyncpg
 
 from windlass.shared.db import Database
+from windlass.shared.features.handling import REPEATED
+
+Answer = TypeVar("Answer")
 
 Session = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
 """A connection that is in a transaction."""
@@ -23,3 +27,16 @@ async def transaction(db: Database) -> AsyncIterator[Session]:
     else:
         async with db.transaction():
             yield db
+
+
+async def repeatedly(db: Database, act: Callable[[Session], Awaitable[Answer]]) -> Answer:
+    """Acts in a transaction. A lock timeout or a deadlock repeats all of it: another process may be frozen, and keep
+    its locks for two seconds."""
+    for tries_left in reversed(range(TRIES)):
+        try:
+            async with transaction(db) as session:
+                return await act(session)
+        except REPEATED:
+            if not tries_left or not isinstance(db, asyncpg.Pool):
+                raise
+    raise AssertionError("the last try returns or raises")

@@ -10,9 +10,9 @@ from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.engine.webhooks import Endpoint, a_key, catch_up, ready, told_of, until_one_waits
 from windlass.services.janitor.duties.endpoints import look_after_endpoints, recheck_endpoints
 from windlass.services.janitor.rhythms import UNTIL_CALLED
+from windlass.shared.features.transactions import transaction
 from windlass.shared.features.webhooks import carrying, checks, endpoints, settling, writing
 from windlass.shared.features.webhooks.rules import Event
-from windlass.shared.features.webhooks.sessions import transaction
 from windlass.shared.settings import Settings
 from windlass.shared.store import webhooks
 from windlass.shared.store.access import keys

@@ -12,10 +12,10 @@ from tests.support.engine.outbox import relays
 from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.engine.webhooks import Endpoint, answered, by_name, catch_up, ready, told_of, until_one_waits
 from windlass.shared.features.handling import handle_pending
+from windlass.shared.features.transactions import transaction
 from windlass.shared.features.webhooks import carrying, checks, endpoints, listening
 from windlass.shared.features.webhooks.carrying import Try
 from windlass.shared.features.webhooks.fan_out import WEBHOOKS
-from windlass.shared.features.webhooks.sessions import transaction
 from windlass.shared.features.webhooks.turn import DELIVERIES
 from windlass.shared.store.functions import LEVEL
 from windlass.shared.store.tasks import untold

@@ -10,10 +10,10 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from windlass.shared.db import Database
+from windlass.shared.features.transactions import Session, repeatedly
 from windlass.shared.features.webhooks import operations, writing
 from windlass.shared.features.webhooks.listening import listen
 from windlass.shared.features.webhooks.rules import TEST, Event, is_held
-from windlass.shared.features.webhooks.sessions import Session, repeatedly
 from windlass.shared.features.webhooks.turn import Turn, in_turn
 from windlass.shared.store.record import Record, fetchrow
 from windlass.shared.webhook_states import EndpointState

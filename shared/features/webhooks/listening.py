@@ -3,7 +3,7 @@ event to the outbox for this feature, whatever task it is of."""
 
 from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
-from windlass.shared.features.webhooks.sessions import Session, transaction
+from windlass.shared.features.transactions import Session, transaction
 
 BIT = Concern.WEBHOOK.value
 

@@ -11,11 +11,11 @@ import asyncpg
 from windlass.shared.db import Database
 from windlass.shared.features.feature import Feature
 from windlass.shared.features.handling import ROWS_AT_ONCE
+from windlass.shared.features.transactions import Session, repeatedly
 from windlass.shared.features.webhooks import outcomes, queries, rules, settling
 from windlass.shared.features.webhooks.bodies import utc
 from windlass.shared.features.webhooks.judging import REASONS, Standing, judge
 from windlass.shared.features.webhooks.publishing import publish
-from windlass.shared.features.webhooks.sessions import Session, repeatedly
 from windlass.shared.metrics.outbox import HANDLED
 from windlass.shared.store import outbox
 from windlass.shared.store.outbox import Move
