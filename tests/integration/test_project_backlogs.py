@@ -137,6 +137,7 @@ async def test_a_look_at_a_project_reads_few_of_its_items(engine: Engine) -> Non
     for starts in (False, True):
         if starts:
             await project.start("loop")
+        await engine.sql("ANALYZE project_items")  # a plan that was made for an empty table reads all of it
         async with engine.pool.acquire() as connection, connection.transaction():
             before = await connection.fetchval(read)
             assert await queries.lock(connection, project.project_id) is not None
