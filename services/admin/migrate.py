@@ -6,6 +6,7 @@ import logging
 
 from windlass.services.admin.register import register
 from windlass.shared import db
+from windlass.shared.migrations.fence import OlderWorkersAlive
 from windlass.shared.migrations.runner import migrate, newest_revision
 from windlass.shared.process import logs
 from windlass.shared.process.lifetime import until_told_to_stop
@@ -21,11 +22,12 @@ TOLD_TO_STOP = 143
 there."""
 
 
-async def bring_up(settings: Settings, *, registering: bool = False) -> None:
+async def bring_up(settings: Settings, *, registering: bool = False, force: bool = False) -> None:
     url = db.direct_url(settings)
 
     async def once() -> None:
-        log.info("the schema is at revision %s; this version's is %s", await migrate(url), newest_revision())
+        revision = await migrate(url, force=force)
+        log.info("the schema is at revision %s; this version's is %s", revision, newest_revision())
 
     await db.until_available("migrate", once)
     if registering:
@@ -61,11 +63,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="windlass migrate", description=__doc__)
     parser.add_argument("--wait", action="store_true", help="change nothing")
     parser.add_argument("--register", action="store_true", help="and register the actors")
+    parser.add_argument(
+        "--force", action="store_true", help="migrate although workers of an earlier edition are running"
+    )
     wanted = parser.parse_args()
     settings = settings_or_exit("database_url")
     logs.start(settings, "migrate")
-    work = wait_for_the_schema(settings) if wanted.wait else bring_up(settings, registering=wanted.register)
-    return 0 if asyncio.run(until_told_to_stop(work)) else TOLD_TO_STOP
+    work = (
+        wait_for_the_schema(settings)
+        if wanted.wait
+        else bring_up(settings, registering=wanted.register, force=wanted.force)
+    )
+    try:
+        return 0 if asyncio.run(until_told_to_stop(work)) else TOLD_TO_STOP
+    except OlderWorkersAlive as error:
+        log.error("migration_refused %s", error)  # noqa: TRY400 - the message says it all
+        return 1
 
 
 if __name__ == "__main__":

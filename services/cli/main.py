@@ -23,6 +23,7 @@ PROCESSES: Final = {
 MIGRATING: Final = {
     "wait": "change nothing, and wait until another process has migrated the database",
     "register": "then register the actors, as `windlass actors register` does",
+    "force": "migrate although workers of an earlier edition are running",
 }
 SHELLS: Final = ("bash", "zsh", "fish", "tcsh")
 EPILOG: Final = """\

@@ -129,7 +129,7 @@ class Installation:
 
         fake_url = choose_url(settings, directory)
         environment = self._services_environment = self._environment(address, postgres, rabbitmq, fake_url)
-        await self._migrate(environment)
+        await self._migrate(environment, force=not settings.database_url)
 
         if fake_url:
             fake = self._service(
@@ -194,9 +194,12 @@ class Installation:
             liveness=liveness,
         )
 
-    async def _migrate(self, environment: Mapping[str, str]) -> None:
+    async def _migrate(self, environment: Mapping[str, str], *, force: bool) -> None:
+        """`force` is for a database of our own: its workers were killed with everything else."""
         self._console.say("migrating the database")
         command = [sys.executable, "-m", "windlass.services.admin.migrate", "--register"]
+        if force:
+            command.append("--force")
 
         def hear(line: str) -> None:
             self._console.line("migrate", line)

@@ -1,5 +1,6 @@
 """Brings a database to the newest schema: Alembic's revisions for the tables, and this build's own functions."""
 
+from functools import partial
 from pathlib import Path
 
 from alembic import command
@@ -25,11 +26,13 @@ def newest_revision() -> str:
     return head
 
 
-async def migrate(database_url: str) -> str:
+async def migrate(database_url: str, *, force: bool = False) -> str:
     """One transaction under an advisory lock: several may start at once, and one that fails leaves nothing behind.
 
     Returns the schema's revision. Tables that are newer than ours are left alone: while a release is rolled out or
     back, programs of two versions start. Our own functions are made on them all the same.
+
+    Raises OlderWorkersAlive if a step does not roll and workers of the edition before are running, unless forced.
     """
     engine = create_async_engine(database_url.replace("postgresql://", "postgresql+asyncpg://", 1))
     try:
@@ -38,7 +41,7 @@ async def migrate(database_url: str) -> str:
             found = await connection.run_sync(_current_revision)
             is_newer = found is not None and found > newest_revision()
             if not is_newer:
-                await connection.run_sync(_upgrade_tables)
+                await connection.run_sync(partial(_upgrade_tables, force=force))
             await connection.run_sync(extensions.make_offered)
             await connection.run_sync(sets.make_own)
             await connection.run_sync(sets.drop_old)
@@ -51,7 +54,7 @@ def _current_revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def _upgrade_tables(connection: Connection) -> None:
+def _upgrade_tables(connection: Connection, *, force: bool) -> None:
     config = alembic_config()
-    config.attributes["connection"] = connection
+    config.attributes.update(connection=connection, force=force)
     command.upgrade(config, "head")
