@@ -51,7 +51,6 @@ class GlobalSubscriptions(SQLModel, table=True):
         default=True, sa_column=Column(SqlBoolean, primary_key=True, server_default=text("true"), autoincrement=False)
     )
     bits: int = counter()
-    set_at: datetime = moment(optional=False)
 
 
 class OutboxSubject(SQLModel, table=True):

@@ -116,5 +116,3 @@ class ProjectEvent(SQLModel, table=True):
     type: str
     at: datetime = moment(optional=False)
     data: dict[str, Any] = document(optional=False)
-    said: bool = Field(sa_column=Column(Boolean, nullable=False, server_default=text("true")))
-    """Janitors of the edition before read it. Drop it when they cannot run beside this one any more."""

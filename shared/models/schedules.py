@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Boolean, CheckConstraint, Column, Index, text
+from sqlalchemy import CheckConstraint, Column, Index, text
 from sqlalchemy.dialects.postgresql import TIMESTAMP
 from sqlmodel import Field, SQLModel
 
@@ -122,5 +122,3 @@ class ScheduleEvent(SQLModel, table=True):
     type: str
     at: datetime = moment(optional=False)
     data: dict[str, Any] = document(optional=False)
-    said: bool = Field(sa_column=Column(Boolean, nullable=False, server_default=text("true")))
-    """Janitors of the edition before read it. Drop it when they cannot run beside this one any more."""

@@ -30,7 +30,6 @@ class Webhook(SQLModel, table=True):
         CheckConstraint(f"scope IN {words(Scope)}", name="scope"),
         Index("webhooks_url", "user_id", "url", unique=True, postgresql_where=text("deleted_at IS NULL")),
         Index("webhooks_listening", "webhook_id", postgresql_where=text("listens")),
-        Index("webhooks_unsettled", "webhook_id", postgresql_where=text("unsettled")),
         Index("webhooks_probed", "probe_at", postgresql_where=text("probe_at IS NOT NULL")),
     )
 
@@ -55,8 +54,6 @@ class Webhook(SQLModel, table=True):
     probe_at: datetime | None = moment()
     """Disabled after a long failure: when its oldest delivery tries once more."""
     probing: bool = _flag()
-    unsettled: bool = _flag()
-    """Set by older builds only: its deliveries do not all stand as its state demands."""
     created_at: datetime = moment(optional=False)
     updated_at: datetime = moment(optional=False)
     deleted_at: datetime | None = moment()

@@ -172,7 +172,6 @@ COLUMNS: dict[str, dict[str, str]] = {
     "global_subscriptions": {
         "is_only": "boolean",
         "bits": "integer",
-        "set_at": "timestamp with time zone",
     },
     "outbox": {
         "id": "bigint",
@@ -201,7 +200,6 @@ COLUMNS: dict[str, dict[str, str]] = {
         "type": "varchar",
         "at": "timestamp with time zone",
         "data": "jsonb",
-        "said": "boolean",
     },
     "project_items": {
         "item_id": "uuid",
@@ -309,7 +307,6 @@ COLUMNS: dict[str, dict[str, str]] = {
         "type": "varchar",
         "at": "timestamp with time zone",
         "data": "jsonb",
-        "said": "boolean",
     },
     "schedule_runs": {
         "schedule_id": "uuid",
@@ -571,7 +568,6 @@ COLUMNS: dict[str, dict[str, str]] = {
         "changed_at": "timestamp with time zone",
         "probe_at": "timestamp with time zone",
         "probing": "boolean",
-        "unsettled": "boolean",
         "created_at": "timestamp with time zone",
         "updated_at": "timestamp with time zone",
         "deleted_at": "timestamp with time zone",

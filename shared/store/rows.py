@@ -223,7 +223,6 @@ class GlobalSubscriptionsRow(Record):
 
     is_only: bool
     bits: int
-    set_at: datetime
 
 
 class OutboxMoveRow(Record):
@@ -283,7 +282,6 @@ class ProjectEventRow(Record):
     type: str
     at: datetime
     data: dict[str, Any]
-    said: bool
 
 
 class ProjectItemRow(Record):
@@ -433,7 +431,6 @@ class ScheduleEventRow(Record):
     type: str
     at: datetime
     data: dict[str, Any]
-    said: bool
 
 
 class ScheduleRunRow(Record):
@@ -714,7 +711,6 @@ class WebhookRow(Record):
     changed_at: datetime
     probe_at: datetime | None
     probing: bool
-    unsettled: bool
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None

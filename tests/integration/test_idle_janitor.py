@@ -67,7 +67,7 @@ async def projects(engine: Engine) -> None:
 async def endpoints(engine: Engine) -> None:
     await ready(engine)
     await Endpoint.made(engine, "task.*")
-    await engine.sql("UPDATE webhooks SET unsettled = true")
+    await engine.sql("UPDATE webhooks SET probe_at = clock_timestamp()")
 
 
 async def probed_endpoints(engine: Engine) -> None:

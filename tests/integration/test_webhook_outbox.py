@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.engine.outbox import relays
 from tests.support.engine.store import Engine, on_the_engine, until
-from tests.support.engine.webhooks import Endpoint, answered, by_name, catch_up, ready, told_of, until_one_waits
+from tests.support.engine.webhooks import Endpoint, answered, by_name, ready, told_of, until_one_waits
 from windlass.shared.features.handling import handle_pending
 from windlass.shared.features.transactions import transaction
 from windlass.shared.features.webhooks import carrying, checks, endpoints, listening
@@ -133,31 +133,16 @@ async def is_set(engine: Engine) -> bool:
 
 
 @on_the_engine
-async def test_the_bit_stays_for_an_hour_after_it_was_set_and_while_somebody_subscribes(engine: Engine) -> None:
+async def test_the_bit_is_set_while_an_endpoint_subscribes_to_anything(engine: Engine) -> None:
     endpoint = await Endpoint.made(engine)
-    await listening.correct(engine.pool)
+    await checks.check(engine.pool, held_most=10, held_days=30)
     assert not await is_set(engine)
     await endpoints.alter(engine.pool, endpoint.webhook_id, {"events": ["task.*"]})
+    await checks.check(engine.pool, held_most=10, held_days=30)
     assert await is_set(engine)
     await endpoints.delete(engine.pool, endpoint.webhook_id)
-    await listening.correct(engine.pool)
-    assert await is_set(engine), "an api process of an older build may create another"
-    await engine.sql("UPDATE global_subscriptions SET set_at = set_at - interval '61 min'")
-    other = await Endpoint.made(engine, "task.*")
-    await listening.correct(engine.pool)
-    assert await is_set(engine)
-    await endpoints.delete(engine.pool, other.webhook_id)
     await checks.check(engine.pool, held_most=10, held_days=30)
     assert not await is_set(engine)
-
-
-@on_the_engine
-async def test_a_subscription_of_an_older_build_is_noticed(engine: Engine) -> None:
-    await Endpoint.made(engine)
-    await engine.sql("UPDATE webhooks SET events = '{task.*}'")
-    assert not await is_set(engine)
-    await checks.check(engine.pool, held_most=10, held_days=30)
-    assert await is_set(engine)
 
 
 @on_the_engine
@@ -166,13 +151,12 @@ async def test_a_subscription_that_is_being_created_keeps_the_bit(engine: Engine
     await ready(engine)
     endpoint = await Endpoint.made(engine, "task.*")
     await endpoints.delete(engine.pool, endpoint.webhook_id)
-    await engine.sql("UPDATE global_subscriptions SET set_at = set_at - interval '61 min'")
     new = endpoints.NewWebhook(
         webhook_id=uuid4(), user_id="ann", url="https://example.org/new", secret=b"sealed", events=("task.*",)
     )
     async with engine.pool.acquire() as other, other.transaction():
         await endpoints.create(other, new)
-        correcting = asyncio.create_task(listening.correct(engine.pool))
+        correcting = asyncio.create_task(listening.unset_if_unused(engine.pool))
         await until_one_waits(engine)
     await correcting
     await engine.completed(**told_of())
@@ -183,7 +167,6 @@ async def test_a_subscription_that_is_being_created_keeps_the_bit(engine: Engine
 async def test_a_subscription_waits_for_the_bit_to_be_unset_and_sets_it_again(engine: Engine) -> None:
     endpoint = await Endpoint.made(engine, "task.*")
     await endpoints.delete(engine.pool, endpoint.webhook_id)
-    await engine.sql("UPDATE global_subscriptions SET set_at = set_at - interval '61 min'")
     async with transaction(engine.pool) as session:
         await listening.unset(session)
         creating = asyncio.create_task(Endpoint.made(engine, "task.*"))
@@ -245,25 +228,3 @@ async def test_what_an_older_build_could_not_handle_is_delivered(engine: Engine,
     if by == "the migration":
         tries = await engine.pool.fetch("SELECT status_code, delivered, gone FROM delivery_tries")
         assert [tuple(row) for row in tries] == [(204, True, False)]
-
-
-@on_the_engine
-async def test_the_migration_sets_the_bit_where_an_older_api_may_create_endpoints(engine: Engine) -> None:
-    await engine.sql(MIGRATION.SUBSCRIBED)
-    assert not await is_set(engine), "nothing has ever run here"
-    await engine.submit()
-    await engine.sql(MIGRATION.SUBSCRIBED)
-    assert await is_set(engine)
-
-
-@on_the_engine
-async def test_an_endpoint_that_an_older_build_left_unsettled_is_settled(engine: Engine) -> None:
-    await ready(engine)
-    endpoint = await Endpoint.made(engine, "task.*")
-    await engine.completed(**told_of())
-    await catch_up(engine)
-    await engine.sql("UPDATE webhooks SET state = 'disabled', unsettled = true")
-    assert await checks.probe(engine.pool) == 1
-    assert await checks.probe(engine.pool) == 0, "it waits for its look already"
-    assert await endpoint.states() == ["held"]
-    assert not (await endpoint.row()).unsettled

@@ -19,11 +19,7 @@ WITH written AS (
 SELECT count(*)::int, CASE WHEN count(*) > 0 THEN pg_notify('{CHANNEL}', '') END FROM written
 """  # noqa: S608 - constants
 
-DUE = """
-    (SELECT w.webhook_id FROM webhooks w WHERE w.probe_at <= clock_timestamp() ORDER BY w.probe_at LIMIT 200)
-    UNION SELECT w.webhook_id FROM webhooks w WHERE w.unsettled
-"""
-"""`unsettled` is set by older builds only."""
+DUE = "SELECT w.webhook_id FROM webhooks w WHERE w.probe_at <= clock_timestamp() ORDER BY w.probe_at LIMIT 200"
 
 WRONG = """
     SELECT w.webhook_id FROM webhooks w
@@ -61,7 +57,7 @@ async def probe(db: Database) -> int:
 
 async def check(db: Database, *, held_most: int, held_days: int) -> int:
     """Endpoints whose owner has lost the right to them, or whose deliveries do not stand as they should."""
-    await listening.correct(db)
+    await listening.unset_if_unused(db)
     limits = as_json({"held_most": held_most, "held_days": held_days})
     found: int = await db.fetchval(WRITE.format(found=WRONG), limits, held_days, held_most)
     return found

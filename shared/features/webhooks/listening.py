@@ -7,10 +7,6 @@ from windlass.shared.features.transactions import Session, transaction
 
 BIT = Concern.WEBHOOK.value
 
-SET_SECONDS = 3600
-"""The bit stays set for at least this long, and after an upgrade too: an api process of an older build creates
-endpoints without setting it."""
-
 
 async def listen(db: Session) -> None:
     """Call it in the transaction that creates or changes a subscription, before the subscription is written. It locks
@@ -19,26 +15,20 @@ async def listen(db: Session) -> None:
     await db.execute(
         """
         INSERT INTO global_subscriptions AS g (is_only, bits) VALUES (true, $1)
-        ON CONFLICT (is_only) DO UPDATE SET bits = g.bits | excluded.bits, set_at = excluded.set_at
-        WHERE g.bits & $1 = 0
+        ON CONFLICT (is_only) DO UPDATE SET bits = g.bits | excluded.bits WHERE g.bits & $1 = 0
         """,
         BIT,
     )
 
 
-async def correct(db: Database) -> None:
-    """Sets the bit for an endpoint that an older build created, and unsets it when no endpoint subscribes to
-    anything."""
-    is_right = """
-        SELECT EXISTS (SELECT 1 FROM webhooks WHERE listens)
-             = EXISTS (SELECT 1 FROM global_subscriptions WHERE bits & $1 <> 0)
+async def unset_if_unused(db: Database) -> None:
+    """When no endpoint subscribes to anything, moves need not be written."""
+    is_unused = """
+        SELECT NOT EXISTS (SELECT 1 FROM webhooks WHERE listens)
+           AND EXISTS (SELECT 1 FROM global_subscriptions WHERE bits & $1 <> 0)
     """
-    if await db.fetchval(is_right, BIT):
-        return
-    async with transaction(db) as session:
-        if await session.fetchval("SELECT EXISTS (SELECT 1 FROM webhooks WHERE listens)"):
-            await listen(session)
-        else:
+    if await db.fetchval(is_unused, BIT):
+        async with transaction(db) as session:
             await unset(session)
 
 
@@ -48,9 +38,7 @@ async def unset(db: Session) -> None:
     await db.execute(
         """
         UPDATE global_subscriptions SET bits = bits & ~$1::int
-        WHERE set_at < clock_timestamp() - make_interval(secs => $2)
-          AND NOT EXISTS (SELECT 1 FROM webhooks WHERE listens)
+        WHERE NOT EXISTS (SELECT 1 FROM webhooks WHERE listens)
         """,
         BIT,
-        SET_SECONDS,
     )

@@ -142,7 +142,6 @@ class Turn:
         """Disables the endpoint if its owner's keys do not allow it any more, tries a disabled one if its daily probe
         is due, and gives up what it has held for too long."""
         await self.lock()
-        await self._update("unsettled = false", "unsettled")
         if self.row.deleted_at is not None:
             return
         if self.row.state != EndpointState.DISABLED or self.row.probe_at is not None:

@@ -13,10 +13,9 @@ STATEMENTS = (
     WHERE outcome = 'waiting' OR (outcome = 'started' AND ended_at IS NULL)
     """,
     "DROP INDEX schedule_events_unsaid",
-    "ALTER TABLE schedule_events ALTER COLUMN said SET DEFAULT true",
+    "ALTER TABLE schedule_events DROP COLUMN said",
 )
-"""An end that was not handled yet is found by looking at every schedule with an open run. `said` stays while janitors
-of the edition before may run, which read it."""
+"""An end that was not handled yet is found by looking at every schedule with an open run."""
 
 
 def upgrade() -> None:

@@ -9,17 +9,11 @@ GLOBAL_SUBSCRIPTIONS = """
 CREATE TABLE global_subscriptions (
     is_only boolean DEFAULT true NOT NULL CONSTRAINT global_subscriptions_pkey PRIMARY KEY,
     bits integer DEFAULT 0 NOT NULL,
-    set_at timestamptz DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT global_subscriptions_only_check CHECK (is_only)
 )
 """
 
-SUBSCRIBED = """
-INSERT INTO global_subscriptions (bits)
-SELECT 4 WHERE EXISTS (SELECT 1 FROM webhooks) OR EXISTS (SELECT 1 FROM tasks)
-"""
-"""Also where no endpoint subscribes to anything yet: during the upgrade, an api process of the edition before may
-create one without setting the bit. The janitor unsets it an hour later."""
+SUBSCRIBED = "INSERT INTO global_subscriptions (bits) SELECT 4 WHERE EXISTS (SELECT 1 FROM webhooks WHERE listens)"
 
 PENDING_MOVES = """
 WITH left_over AS (DELETE FROM untold WHERE subject = 'webhook' AND NOT move ? 'type' RETURNING *)
@@ -66,9 +60,9 @@ STATEMENTS = (
     TRIES,
     PENDING_OUTCOMES,
     "INSERT INTO outbox (feature, subject, move) SELECT 'delivery', webhook_id, 'look' FROM webhooks WHERE unsettled",
+    "ALTER TABLE webhooks DROP COLUMN unsettled",
 )
-"""What the SQL functions of the edition before could not handle becomes outbox rows. `webhooks.unsettled` stays while
-such functions may run."""
+"""What the SQL functions of the edition before could not handle becomes outbox rows."""
 
 
 def upgrade() -> None:

@@ -26,9 +26,8 @@ STATEMENTS = (
     PENDING,
     ENDED,
     "DROP INDEX project_events_unsaid",
-    "ALTER TABLE project_events ALTER COLUMN said SET DEFAULT true",
+    "ALTER TABLE project_events DROP COLUMN said",
 )
-"""`said` stays while janitors of the edition before may run, which read it."""
 
 
 def upgrade() -> None:

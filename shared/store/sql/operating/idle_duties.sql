@@ -29,9 +29,7 @@ BEGIN
                 SELECT 1 FROM tasks t WHERE t.concurrency_key IS NOT NULL AND t.held = '{key}')),
             ('projects', NOT EXISTS (
                 SELECT 1 FROM projects p WHERE p.state <> 'idle' AND p.forced_at IS NOT NULL)),
-            ('endpoints', NOT (
-                EXISTS (SELECT 1 FROM webhooks w WHERE w.unsettled)
-                OR EXISTS (SELECT 1 FROM webhooks w WHERE w.probe_at <= moment))),
+            ('endpoints', NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.probe_at <= moment)),
             ('bulk', NOT EXISTS (SELECT 1 FROM bulk_jobs b WHERE b.state IN ('running', 'waiting-for-canary'))),
             ('memory', NOT is_memory_waiting()),
             ('blocked', NOT EXISTS (SELECT 1 FROM tasks t WHERE t.status = 'blocked')),
