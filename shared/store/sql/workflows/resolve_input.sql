@@ -41,7 +41,8 @@ BEGIN
         task_id := one.task_id;
         pointer := NULL;
         problem := NULL;
-        unread := 0;
+        -- What cannot be resolved counts as a twentieth of what may be read: the second one ends the loop.
+        unread := most_read(at_most) - most_read(at_most) / 20;
         BEGIN
             SELECT r.value, r.unread INTO input, unread
             FROM resolved(one.payload, '', one.workflow_id, one.workflow_key, one.depends_on, at_most, list, at_most,
