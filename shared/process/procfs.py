@@ -180,10 +180,11 @@ def fair_sum_bytes(pids: Sequence[int]) -> int:
 
 
 def shared_bytes(pids: Iterable[int]) -> int:
-    """The size of shared memory that belongs to no file and is mapped by one of them at least."""
+    """The size of shared memory that belongs to no file and is mapped by one of them at least. The list of mappings is
+    read to its end: it is sorted by address, and a process chooses its addresses."""
     sizes: dict[bytes, int] = {}
     for pid in pids:
-        for line in _read(f"/proc/{pid}/maps").splitlines():
+        for line in _read_all(f"/proc/{pid}/maps").splitlines():
             if line.endswith(b"(deleted)") and (match := SHARED_MEMORY.match(line)):
                 begin, end, offset = (int(each, 16) for each in match.group(1, 2, 3))
                 sizes[match[4]] = max(sizes.get(match[4], 0), offset + end - begin)

@@ -53,7 +53,13 @@ def test_shared_memory_counts_while_it_is_mapped(open_path: Path, sandbox: str) 
     error = error_of(finished(settings, do="give_back_shared_memory", megabytes=300))
     assert isinstance(error, OutOfMemory)
     kept = finished(settings, do="give_back_shared_memory", megabytes=100, seconds=0.5)
-    assert kept.result == {"still": ord("x")}, "it was there all the time"
+    assert kept.result == {"still": ord("x"), "others": 0}, "it was there all the time"
+
+
+def test_shared_memory_counts_behind_any_number_of_other_mappings(open_path: Path) -> None:
+    settings = settings_for(open_path, limits={"memory_mb": 200})
+    given_back = finished(settings, do="give_back_shared_memory", megabytes=300, other_mappings=2_000, seconds=5)
+    assert isinstance(given_back.failed, OutOfMemory), given_back.result
 
 
 def test_memory_that_no_process_shows_is_refused_in_a_sandbox(open_path: Path) -> None:

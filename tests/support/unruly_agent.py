@@ -154,12 +154,19 @@ def do_share(_order: dict[str, Any], params: dict[str, Any]) -> None:
 
 
 def do_give_back_shared_memory(_order: dict[str, Any], params: dict[str, Any]) -> None:
-    """Takes shared memory and lets go of its pages, which then belong to no process and are there all the same."""
-    kept = mmap.mmap(-1, params["megabytes"] * MEGABYTE)
-    kept[::4096] = b"x" * (len(kept) // 4096)
-    kept.madvise(mmap.MADV_DONTNEED)
+    """Takes shared memory and gives its pages back piece by piece, so that no process ever has much. They are there
+    all the same. Other mappings may precede it in the kernel's list: neighbours with the same rights would be one."""
+    kept, piece = mmap.mmap(-1, params["megabytes"] * MEGABYTE), 10 * MEGABYTE
+    rights = (mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE)
+    others = [
+        mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=rights[number % 2])
+        for number in range(params.get("other_mappings", 0))
+    ]
+    for begin in range(0, len(kept), piece):
+        kept[begin : begin + piece : mmap.PAGESIZE] = b"x" * (piece // mmap.PAGESIZE)
+        kept.madvise(mmap.MADV_DONTNEED, begin, piece)
     time.sleep(params.get("seconds", 60))
-    say(json.dumps({"still": kept[0]}))
+    say(json.dumps({"still": kept[0], "others": len(others)}))
 
 
 def do_spin(_order: dict[str, Any], params: dict[str, Any]) -> None:
