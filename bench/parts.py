@@ -17,6 +17,7 @@ PARTS: Final = {
     "outbox": "The outbox",
     "api": "The API",
     "streams": "Streams",
+    "idle_streams": "Streams that nothing concerns",
     "output": "What an agent prints",
     "page": "The page",
     "history": "With 0 / 100,000 / 2,000,000 finished tasks in history",
