@@ -169,16 +169,21 @@ def check_payload(
 ) -> None:
     """`beside` are the task's own fields, where the payload's stand among them. What stands at or under a reference is
     checked when it is there."""
-    size = len(_encode(payload))
-    if size > settings.largest_payload_bytes:
-        detail = f"a payload may have {settings.largest_payload_bytes:,} bytes as JSON; this one has {size:,}"
-        raise refusal(below, "payload-too-large", detail)
+    refuse_large_payload(payload, settings, below)
     faults = known.faults_of(payload, beside)
     if references:
         places = {each.place for each in references}
         faults = [each for each in faults if not is_at_or_under(each.place, places)]
     if faults:
         raise Refused("invalid-payload", (Wrong(pointer_to(at, below), detail) for at, detail in faults))
+
+
+def refuse_large_payload(payload: dict[str, Any], settings: Settings, below: str) -> None:
+    """Measuring a payload takes a tenth of the time that copying or checking it takes, so do it first."""
+    size = len(_encode(payload))
+    if size > settings.largest_payload_bytes:
+        detail = f"a payload may have {settings.largest_payload_bytes:,} bytes as JSON; this one has {size:,}"
+        raise refusal(below, "payload-too-large", detail)
 
 
 def time_to_come(run_at: datetime | None) -> str | None:

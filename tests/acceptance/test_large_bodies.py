@@ -274,6 +274,23 @@ def test_the_time_of_a_refusal_grows_with_the_body_and_no_faster(windlass: Windl
     assert seconds(BODY_BYTES) < 10 * seconds(BODY_BYTES // 4), "four times as much, with room for the collector"
 
 
+def test_a_large_payload_of_an_item_costs_no_more_than_that_of_a_task(
+    windlass: Windlass, things: dict[str, str]
+) -> None:
+    payload = f'"payload":{VALUES["unknown"]}'
+
+    def seconds(method: str, path: str, body: str) -> float:
+        tries = [send(windlass, method, path, body.encode()) for _ in range(5)]
+        assert {response.json()["code"] for response, _ in tries} == {"payload-too-large"}
+        assert {each["pointer"] for response, _ in tries for each in response.json()["errors"]} == {"/payload"}
+        return min(spent for _, spent in tries)
+
+    of_a_task = seconds("POST", "/api/v1/tasks", f'{{"actor":"probe",{payload}}}')
+    items = "/api/v1/projects/{project_id}/items".format(**things)
+    assert seconds("POST", items, f'{{"actor":"probe",{payload}}}') < 1.3 * of_a_task
+    assert seconds("PATCH", f"{items}/{things['item_id']}", f"{{{payload}}}") < 1.3 * of_a_task
+
+
 def test_an_error_repeats_little_of_what_was_sent(client: Client) -> None:
     body = {"actor": "probe", **{f"\x01{number}{'n' * 50_000}": 1 for number in range(30)}}
     response = client.http.post("/api/v1/tasks", json=body)

@@ -35,7 +35,7 @@ async def add_items(request: Asked, state: State, project_id: ProjectId) -> dict
     project = await changeable_project(request, state, project_id, "add-items")
     checking = {"caller": request.user, "settings": state.settings, "actors": state.registry.actors}
     items = [
-        new_item(item.title, written(fields_of(item), project.defaults, below=below, **checking))
+        new_item(item.title, written(fields_of(item, state.settings, below), project.defaults, below=below, **checking))
         for below, item in wanted
     ]
     refuse(await backlog.add(state.features, project_id, items), project_id)
@@ -83,7 +83,7 @@ async def change_item(request: Asked, state: State, project_id: ProjectId, item_
     if present is None:
         raise item_not_found(project_id, item_id)
     changes: dict[str, Any] = {"title": wanted.title} if "title" in wanted.model_fields_set else {}
-    if fields := fields_of(wanted):
+    if fields := fields_of(wanted, state.settings):
         given = {name: value for name, value in {**present.given, **fields}.items() if value is not None}
         changes |= written(
             given, project.defaults, caller=request.user, settings=state.settings, actors=state.registry.actors

@@ -8,12 +8,14 @@ from uuid_utils.compat import uuid7
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.bodies import field_problem
-from windlass.services.api.http.errors import invalid_fields
+from windlass.services.api.http.errors import invalid_fields, problem_of
 from windlass.services.api.projects.schemas import MOST_ITEMS, NewItem, NewItems
 from windlass.services.api.tasks.submission import accept
 from windlass.shared.scrubbing import withhold
 from windlass.shared.settings import Settings
 from windlass.shared.submission.known import Actors
+from windlass.shared.submission.refusal import Refused
+from windlass.shared.submission.rules import refuse_large_payload
 
 PER_RUN = ("task_id", "user_id", "reach", "traceparent", "dedupe_ttl_seconds")
 """What of a submission is given when the run begins, or means nothing to it."""
@@ -55,8 +57,12 @@ def new_item(title: str | None, stored: dict[str, Any]) -> dict[str, Any]:
     return {"item_id": uuid7(), "title": title, **stored}
 
 
-def fields_of(item: BaseModel) -> dict[str, Any]:
-    """What somebody has said of the task itself."""
+def fields_of(item: Any, settings: Settings, below: str = "") -> dict[str, Any]:
+    """The fields of the task itself that the request gives. `below` is where in the body the item stands."""
+    try:
+        refuse_large_payload(item.payload or {}, settings, f"{below}/payload")
+    except Refused as refused:
+        raise problem_of(refused) from refused
     said = item.model_dump(mode="json", exclude_unset=True)
     return {name: value for name, value in said.items() if name not in {"title", "before", "after"}}
 
