@@ -6,6 +6,7 @@ import logging
 
 from windlass.services.admin.register import register
 from windlass.shared import db
+from windlass.shared.errors import words_of
 from windlass.shared.migrations.fence import OlderWorkersAlive
 from windlass.shared.migrations.runner import migrate, newest_revision
 from windlass.shared.process import logs
@@ -77,7 +78,7 @@ def main() -> int:
     try:
         return 0 if asyncio.run(until_told_to_stop(work)) else TOLD_TO_STOP
     except OlderWorkersAlive as error:
-        log.error("migration_refused %s", error)  # noqa: TRY400 - the message says it all
+        log.error("migration_refused error=%s", words_of(error))  # noqa: TRY400 - the message says it all
         return 1
 
 

@@ -256,8 +256,8 @@ def small_mutations() -> tuple[SmallMutation, ...]:
             "the bit of webhooks is unset while an endpoint is being created",
             SourceChange(
                 "windlass.shared.features.webhooks.listening",
-                "          AND NOT EXISTS (SELECT 1 FROM webhooks WHERE listens)\n",
-                "",
+                "~$1::int\n        WHERE NOT EXISTS (SELECT 1 FROM webhooks WHERE listens)\n",
+                "~$1::int\n",
             ),
             f"{WEBHOOKS}::test_a_subscription_that_is_being_created_keeps_the_bit",
         ),
