@@ -460,10 +460,12 @@ def test_a_private_address_is_refused_when_it_is_named(ann: Client, url: str) ->
     ],
 )
 def test_a_bad_url_gets_one_sentence(ann: Client, url: str, reason: str) -> None:
-    (error,) = ann.http.post("/api/v1/webhooks", json={"url": url, "events": []}).json()["errors"]
+    answer = ann.http.post("/api/v1/webhooks", json={"url": url, "events": []}).json()
+    (error,) = answer["errors"]
     assert error["pointer"] == "/url"
     assert reason in error["detail"]
     assert "pattern" not in error["detail"]
+    assert answer["detail"] == f"invalid field /url: {error['detail']}"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ CODES = {400: "bad-request", 401: "unauthorized", 403: "forbidden", 404: "not-fo
 
 REFUSALS = {"forbidden": 403, "payload-too-large": 413}
 """What a refused task is answered with, where it is not 422."""
-NOT_AS_THEY_SHOULD_BE = {"invalid-payload", "invalid-reference", "invalid-task", "invalid-workflow"}
+SEVERAL_FIELDS = {"invalid-payload", "invalid-reference", "invalid-task", "invalid-workflow"}
 """Where several fields may be wrong at once."""
 
 THINGS = {
@@ -69,18 +69,18 @@ def invalid_fields(
     error: ValidationError, code: str, model: type[BaseModel], *, below: str = "", beside: Collection[str] = ()
 ) -> Problem:
     """A failed check, each field named by a JSON pointer; `beside` are names that stand next to the model's own."""
-    return not_as_they_should_be(code, wrong_fields(error, model, below=below, beside=beside))
+    return problem_of_fields(code, wrong_fields(error, model, below=below, beside=beside))
 
 
 def problem_of(refused: Refused) -> Problem:
-    if refused.code in NOT_AS_THEY_SHOULD_BE:
-        return not_as_they_should_be(refused.code, refused.wrong)
+    if refused.code in SEVERAL_FIELDS:
+        return problem_of_fields(refused.code, refused.wrong)
     (wrong,) = refused.wrong
     return Problem(REFUSALS.get(refused.code, 422), refused.code, wrong.detail, errors=[wrong._asdict()])
 
 
-def not_as_they_should_be(code: str, wrong: Sequence[Wrong]) -> Problem:
-    """The first few in full: whoever reads only the detail is helped as well."""
+def problem_of_fields(code: str, wrong: Sequence[Wrong]) -> Problem:
+    """The detail has the first few fields in full, for readers who see nothing else."""
     named = "; ".join(f"{each.pointer or '/'}: {each.detail}" for each in wrong[:FIELDS_TOLD])
     more = (
         ""
@@ -89,7 +89,7 @@ def not_as_they_should_be(code: str, wrong: Sequence[Wrong]) -> Problem:
         if len(wrong) >= MOST_REPORTED
         else f"; and {len(wrong) - FIELDS_TOLD} more"
     )
-    detail = f"not as it should be: {named}{more}"
+    detail = f"invalid field {named}" if len(wrong) == 1 else f"invalid fields: {named}{more}"
     return Problem(422, code, detail, errors=[each._asdict() for each in wrong])
 
 

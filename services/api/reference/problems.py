@@ -70,12 +70,12 @@ PROBLEMS: dict[str, Meaning] = {
     "backlog-empty": Meaning(
         (409,), "No item of the project waits.", "Add one with `POST …/items`, or requeue one that was run."
     ),
-    "invalid-item": Meaning((422,), "The item is not as it should be.", "`errors` names each field."),
-    "invalid-project": Meaning((422,), "The project is not as it should be.", "`errors` names each field."),
+    "invalid-item": Meaning((422,), "A field of the item is invalid.", "`errors` names each field."),
+    "invalid-project": Meaning((422,), "A field of the project is invalid.", "`errors` names each field."),
     "invalid-project-batch": Meaning(
         (422,), "A batch names an action and 1 to 100 projects.", "`errors` names each field."
     ),
-    "invalid-run": Meaning((422,), "How to run is not as it should be.", "`errors` names each field."),
+    "invalid-run": Meaning((422,), "A field of the request to run is invalid.", "`errors` names each field."),
     "item-done": Meaning((409,), "The item is done already.", "Requeue it, if it is to be run again."),
     "item-not-found": Meaning(
         (404,), "There is no item by this id in the project.", "Take an `item_id` that `GET …/items` lists."
@@ -91,7 +91,7 @@ PROBLEMS: dict[str, Meaning] = {
         (404,), "There is no delivery by this id that your key may see.", "Look in the webhook's `deliveries`."
     ),
     "delivery-under-way": Meaning((409,), "A worker is just trying it.", "Wait for the end of that try."),
-    "invalid-webhook": Meaning((422,), "A field of the webhook is not as it should be.", "`errors` says which."),
+    "invalid-webhook": Meaning((422,), "A field of the webhook is invalid.", "`errors` names each field."),
     "url-taken": Meaning((409,), "You have a webhook for this url.", "Change that one, or delete it."),
     "webhook-deleted": Meaning(
         (409,), "The delivery's webhook was deleted.", "Make it anew; what happens from then on is told."
@@ -102,7 +102,7 @@ PROBLEMS: dict[str, Meaning] = {
     "webhook-not-found": Meaning(
         (404,), "There is no webhook by this id that your key may see.", "Look in `GET /webhooks`."
     ),
-    "invalid-schedule": Meaning((422,), "The schedule is not as it should be.", "`errors` names each field."),
+    "invalid-schedule": Meaning((422,), "A field of the schedule is invalid.", "`errors` names each field."),
     "name-ambiguous": Meaning((409,), "Several users have a schedule of this name.", "Name it by its id."),
     "name-taken": Meaning(
         (409,), "There is a schedule of this name already.", "Change it with `PUT`, or take another name."
@@ -132,7 +132,7 @@ PROBLEMS: dict[str, Meaning] = {
         (500,), "Something went wrong on our side.", "The log has the whole story under the `request_id`."
     ),
     "invalid-batch": Meaning((422,), "A batch is `{tasks: […]}` with 1 to 1,000 tasks.", "Split what is larger."),
-    "invalid-bulk": Meaning((422,), "The change to many tasks is not as it should be.", "`errors` names each field."),
+    "invalid-bulk": Meaning((422,), "A field of the bulk change is invalid.", "`errors` names each field."),
     "invalid-callback": Meaning((422,), "A callback is a JSON object.", "Send what the provider's manual shows."),
     "invalid-event-id": Meaning(
         (400,),
@@ -142,12 +142,12 @@ PROBLEMS: dict[str, Meaning] = {
     "invalid-idempotency-key": Meaning(
         (422,), "An Idempotency-Key has 1 to 255 visible ASCII characters and holds no secret.", "Take a random UUID."
     ),
-    "invalid-key": Meaning((422,), "The key to be made is not as it should be.", "`errors` names each field."),
+    "invalid-key": Meaning((422,), "A field of the new key is invalid.", "`errors` names each field."),
     "invalid-payload": Meaning(
         (422,), "The payload does not fit its actor's schema.", "`errors` names each field and what would fit."
     ),
     "invalid-provider": Meaning(
-        (422,), "The change to a provider is not as it should be.", "`errors` names each field."
+        (422,), "A field of the change to a provider is invalid.", "`errors` names each field."
     ),
     "invalid-reference": Meaning(
         (422,),
@@ -155,17 +155,17 @@ PROBLEMS: dict[str, Meaning] = {
         "`errors` names the place; `$literal` is for what only looks like a reference.",
     ),
     "invalid-request": Meaning(
-        (422,), "A parameter or a field is not as it should be.", "`errors` names it and what would be right."
+        (422,), "A parameter or a field is invalid.", "`errors` names each one and its allowed values."
     ),
     "invalid-signature": Meaning(
         (403,), "This media url was not made here, or has been changed.", "Read the task again for a fresh one."
     ),
     "invalid-task": Meaning(
-        (422,), "A field of the task is not as it should be.", "`errors` names each field and what would be right."
+        (422,), "A field of the task is invalid.", "`errors` names each field and its allowed values."
     ),
     "invalid-workflow": Meaning(
         (422,),
-        "The workflow is not as it should be: a field, a key that is there twice or not at all, or a circle.",
+        "The workflow is invalid: a field, a duplicate or unknown key, or a cycle.",
         "`errors` names each place.",
     ),
     "key-in-use": Meaning((409,), "A key cannot revoke itself.", "Revoke it with another admin's key."),

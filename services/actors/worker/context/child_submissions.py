@@ -96,4 +96,4 @@ def _as_json_has_it(value: Any) -> Any:
 
 def _invalid(actor: str, refused: Refused) -> InvalidInput:
     errors = [each._asdict() for each in refused.wrong]
-    return InvalidInput(f"a child of {actor} is not as it should be: {refused}", code=refused.code, errors=errors)
+    return InvalidInput(f"the child of {actor} is invalid: {refused}", code=refused.code, errors=errors)
