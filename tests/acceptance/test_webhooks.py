@@ -468,6 +468,24 @@ def test_a_bad_url_gets_one_sentence(ann: Client, url: str, reason: str) -> None
     assert answer["detail"] == f"invalid field /url: {error['detail']}"
 
 
+def test_a_reason_is_audited_for_an_admins_own_webhook_too(client: Client) -> None:
+    made = client.http.post("/api/v1/webhooks", json={"url": "https://example.org/own", "events": []}).json()
+    path = f"/api/v1/webhooks/{made['webhook_id']}"
+
+    def audited() -> list[tuple[str, str | None]]:
+        entries = client.http.get("/api/v1/audit").json()["items"]
+        return [
+            (each["action"], each["details"].get("reason")) for each in entries if each["target"] == made["webhook_id"]
+        ]
+
+    client.http.patch(path, json={"description": "the shop"}).raise_for_status()
+    assert audited() == [], "without a reason, an owner's change is no operator's action"
+    client.http.patch(path, json={"events": ["task.dead"], "reason": "too many"}).raise_for_status()
+    client.http.post(f"{path}/disable", json={"reason": "moving"}).raise_for_status()
+    assert audited() == [("webhook.disable", "moving"), ("webhook.change", "too many")]
+    client.http.delete(path).raise_for_status()
+
+
 @pytest.mark.parametrize(
     ("body", "status", "pointer"),
     [

@@ -61,7 +61,7 @@ async def redeliver(request: Asked, state: State, delivery_id: FromPath[UUID]) -
     require_writer(request.user)
     reason = await read_reason(request)
     row = await visible_delivery(state, request.user, delivery_id)
-    if row.user_id != request.user.user_id:
+    if row.user_id != request.user.user_id or reason is not None:
         await audit(request, "delivery.redeliver", delivery_id, {"owner": row.user_id}, reason=reason)
     refusal = await endpoints.redeliver(state.features, delivery_id)
     if refusal is not None:

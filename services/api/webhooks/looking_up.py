@@ -41,10 +41,11 @@ async def visible_webhook(state: State, caller: Caller, webhook_id: UUID) -> Web
 async def changeable_webhook(
     request: Asked, state: State, webhook_id: UUID, action: str, *, reason: str | None = None
 ) -> WebhookRead:
-    """The same, for whoever is about to change it: an operator's hand on somebody else's is written down first."""
+    """The same, before a change. The audit log gets an operator's change to another user's webhook, and every change
+    that has a reason."""
     require_writer(request.user)
     row = await visible_webhook(state, request.user, webhook_id)
-    if row.user_id != request.user.user_id:
+    if row.user_id != request.user.user_id or reason is not None:
         await audit(request, f"webhook.{action}", webhook_id, {"owner": row.user_id}, reason=reason)
     return row
 
