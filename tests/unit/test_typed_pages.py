@@ -29,6 +29,8 @@ with Client() as client:
     reveal_type(client.run(translate, "hi", to="de").result)  # str
     reveal_type(client.run(translate, text="hi", timeout=60).result)  # str
     reveal_type(client.submit(count, {"text": "hi"}, priority=1).result)  # dict[str, int]
+    reveal_type(client.run(translate, {"text": "hi"}, priority=1).result)  # str
+    client.run(translate, text="hi", priority=1)  # error: call-overload
     reveal_type(translate.send(text="hi").result)  # str
     reveal_type(by_name.send(text="hi").result)  # int
     reveal_type(client.run(by_name, text="hi", priority=1).result)  # int
