@@ -58,7 +58,8 @@ def missing_programs(settings: Settings) -> Iterator[str]:
     for name, agent in settings.agents.items():
         program, script = agent.command[0], script_of(agent.command)
         if "{task_id}" not in program and agent.find(program) is None:
-            yield f"{where}[agents.{name}] command: there is no program {program} in {agent.path}"
+            searched = "" if "/" in program else f" in {agent.path}"
+            yield f"{where}[agents.{name}] command: there is no program {program}{searched}"
         elif script is not None and not script.is_file():
             yield f"{where}[agents.{name}] command: there is no file {script}"
 

@@ -123,6 +123,9 @@ CHECKED = """
 [agents.coder]
 command = ["not-a-program", "--json"]
 
+[agents.elsewhere]
+command = ["/not/there/agent"]
+
 [agents.helper]
 command = ["sh", "-ec", "/bin/true or anything"]
 
@@ -148,8 +151,9 @@ def test_the_check_reports_a_missing_command_and_an_unknown_actor_of_a_schedule(
     file.write_text(CHECKED)
     checked = windlass("actors", "check", WINDLASS_CONFIG=str(file))
     assert checked.returncode == 1
-    coder, script, nightly, hourly = checked.stderr.splitlines()
+    coder, elsewhere, script, nightly, hourly = checked.stderr.splitlines()
     assert coder.startswith(f"windlass: {file}: [agents.coder] command: there is no program not-a-program in /")
+    assert elsewhere == f"windlass: {file}: [agents.elsewhere] command: there is no program /not/there/agent"
     assert script == f"windlass: {file}: [agents.script] command: there is no file /not/there.py"
     assert nightly.startswith("windlass: [schedules.nightly]: /actor: no actor is called sumarize; did you mean `summ")
     assert hourly.startswith("windlass: [schedules.hourly]: /tasks/0/actor: no actor is called nobody")
