@@ -14,7 +14,7 @@ from bench.hot_path import HotPath, a_hot_path
 from bench.remembered import FEW, MANY, SEARCHES, asked, fill, texts
 from tests.support.servers.private_servers import throw_away_servers
 from windlass.shared import db
-from windlass.shared.concerns import LEVEL_OF_A_MEMORY, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.settings import Settings
 from windlass.shared.store.memory import searching
 
@@ -104,8 +104,7 @@ async def ends(url: str) -> Figure:
 
 async def submit(path: HotPath, concerns: int) -> None:
     payload = {"prompt": texts()[0] * 8}
-    level = LEVEL_OF_A_MEMORY if concerns else 0
-    await path.submit(ROUNDS * AT_ONCE, payload=payload, concerns=concerns, level=level)
+    await path.submit(ROUNDS * AT_ONCE, payload=payload, concerns=concerns)
 
 
 async def provide(url: str) -> None:

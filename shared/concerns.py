@@ -37,15 +37,6 @@ SUBJECTS = MappingProxyType(
 LEFT_OUT_ACTORS = ("embed", "probe", "webhook")
 """Global subscriptions do not cover the tasks of these actors: a delivery that announced itself would never end."""
 
-LEVEL_OF_A_KEY = 1
-"""Functions of this level and above know what a task's concurrency key asks of its moves."""
-
-LEVEL_OF_A_WORKFLOW = 2
-"""And these what a workflow, a person's approval, a reference and a dependency on any end ask of them."""
-
-LEVEL_OF_A_MEMORY = 3
-"""And these write down what an agent did, in the transaction of its end."""
-
 HEARS_OF_SUBMITS = Concern.WORKFLOW
 """Whom a new task is told as well: a workflow counts it. A key is taken at the start, and all others hear of ends
 alone."""

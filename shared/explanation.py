@@ -50,8 +50,6 @@ class TaskView:
     is_given_up: bool = False
     """Its workflow is being cancelled, and nobody has come to it yet."""
     key: KeyView | None = None
-    is_of_a_newer_level: bool = False
-    """No worker of this version may claim it."""
     runs_alone: bool = False
     """It may have killed its workers, and starts in a process of its own."""
     alone_before: int = 0
@@ -88,7 +86,6 @@ def explain(view: ProviderView, task: TaskView) -> Explanation:
         return Explanation(Reason.FINISHED, message, {"status": task.status, "expires_at": task.expires_at})
     return (
         _of_time(view, task)
-        or _of_level(task)
         or _of_bar(view)
         or _of_queue(view, task)
         or _of_key(task)
@@ -127,13 +124,6 @@ def _of_time(view: ProviderView, task: TaskView) -> Explanation | None:
     return Explanation(
         Reason.WAITING_FOR_TIME, "it is not to start before the time given", {"until": task.available_at}
     )
-
-
-def _of_level(task: TaskView) -> Explanation | None:
-    if not task.is_of_a_newer_level:
-        return None
-    message = "a newer version of Windlass has submitted it, and only a worker of that may start it"
-    return Explanation(Reason.NO_WORKER, message, {"newer_version": True})
 
 
 def _of_bar(view: ProviderView) -> Explanation | None:

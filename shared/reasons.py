@@ -27,7 +27,6 @@ class Reason(StrEnum):
     UNKNOWN = "unknown"
     ON_TRIAL = "on-trial"
     MUST_RUN_ALONE = "must-run-alone"
-    NEWER_LEVEL = "newer-level"
     OTHER = "other"
     """What a newer schema says and this version has no word for: both run side by side during an upgrade."""
 
@@ -43,7 +42,6 @@ SAID_OF_A_REFUSED_TASK: dict[Reason, tuple[Reason, ...]] = {
     Reason.UNKNOWN: (),
     Reason.ON_TRIAL: (Reason.RATE_LIMITED_UNTIL, Reason.BREAKER_OPEN),
     Reason.MUST_RUN_ALONE: (Reason.NO_WORKER, Reason.BEHIND_OTHERS),
-    Reason.NEWER_LEVEL: (Reason.NO_WORKER,),
     Reason.OTHER: (),
 }
 """What `why` says of a task whose claim was refused for a reason that is no answer of its own."""

@@ -16,8 +16,7 @@ KEPT_SETS = 3
 IS_THERE = text("SELECT to_regnamespace(:name) IS NOT NULL")
 
 REMEMBER = text("""
-    INSERT INTO function_sets (name, level) VALUES (:name, :level)
-    ON CONFLICT (name) DO UPDATE SET level = excluded.level, migrated_at = excluded.migrated_at
+    INSERT INTO function_sets (name) VALUES (:name) ON CONFLICT (name) DO UPDATE SET migrated_at = excluded.migrated_at
 """)
 
 OLD = text("""
@@ -42,7 +41,7 @@ def make_own(connection: Connection) -> None:
     if not connection.scalar(IS_THERE, {"name": name}):
         install_functions(connection)
         log.info("the functions of this version are in %s", name)
-    connection.execute(REMEMBER, {"name": name, "level": functions.LEVEL})
+    connection.execute(REMEMBER, {"name": name})
 
 
 def install_functions(connection: Connection) -> None:

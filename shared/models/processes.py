@@ -70,5 +70,6 @@ class FunctionSet(SQLModel, table=True):
     __tablename__ = "function_sets"
 
     name: str = Field(primary_key=True)
-    level: int
+    level: int = counter()
+    """Not read. The `migrate` of an earlier edition writes it."""
     migrated_at: datetime = moment(optional=False)

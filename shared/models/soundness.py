@@ -46,7 +46,7 @@ END $$"""
 OF_A_TASK = """is_sound_task(
     status, lane,
     least(attempt, retry_count, max_retries, interrupt_count, stall_count, rate_limited_count, report_count, unmet,
-          last_seq - 1, level, concerns, life - 1),
+          last_seq - 1, concerns, life - 1),
     attempt, unmet, lease_expires_at, claim_token, worker_id, completed_at, result, error, held,
     held_at, due_at, available_at, job_open)"""
 """None of its counters is below zero, and the numbers that count from one are not below one."""

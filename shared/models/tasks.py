@@ -238,8 +238,6 @@ class Task(SQLModel, table=True):
     traceparent: str | None = None
     suspicion: int = counter()
     retry_delays: dict[str, Any] | None = document()
-    level: int = Field(default=0, sa_column=Column(SmallInteger, nullable=False, server_default=text("0")))
-    """What the functions that move it must know at least; 0 for a plain task."""
     concerns: int = counter()
     """Whom its moves are told, as bits: see `shared/concerns.py`."""
     life: int = Field(default=1, sa_column_kwargs={"server_default": text("1")})

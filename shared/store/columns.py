@@ -510,7 +510,6 @@ COLUMNS: dict[str, dict[str, str]] = {
         "traceparent": "varchar",
         "suspicion": "integer",
         "retry_delays": "jsonb",
-        "level": "smallint",
         "concerns": "integer",
         "life": "integer",
         "held": "text[]",

@@ -11,7 +11,6 @@ from pathlib import Path
 from windlass.shared.concerns import (
     HEARS_OF_SUBMITS,
     LEFT_OUT_ACTORS,
-    LEVEL_OF_A_MEMORY,
     LOCKS_A_SUBJECT,
     OWNERS,
     SUBJECTS,
@@ -24,11 +23,6 @@ from windlass.shared.store.columns import COLUMNS
 from windlass.shared.store.tellers import TELLERS, Tellers, counted_alone, telling, telling_of_one, told
 
 FOLDER = Path(__file__).parent / "sql"
-
-LEVEL = 3
-"""Raised when the moves of a task get new duties. No function moves a task of a higher level than its own, for it would
-leave out what that task's moves have to do."""
-
 
 ALL_CONCERNS = """(each.concerns | CASE WHEN each.actor IN (:left_out_actors) THEN 0 ELSE coalesce((
     SELECT g.bits FROM global_subscriptions g), 0) END)"""
@@ -51,9 +45,9 @@ def names() -> list[str]:
 
 @cache
 def schema() -> str:
-    """Where this build's functions are. Another text, level or column of a returned table is another schema, so that
-    no build ever calls, or changes, the functions of another."""
-    return f"windlass_{sha256(f'{LEVEL} {definitions()}'.encode()).hexdigest()[:12]}"
+    """Where this build's functions are. Another text or column of a returned table is another schema, so that no build
+    ever calls, or changes, the functions of another."""
+    return f"windlass_{sha256(str(definitions()).encode()).hexdigest()[:12]}"
 
 
 @cache
@@ -78,8 +72,8 @@ def statements(tellers: Tellers = TELLERS) -> list[str]:
 
 
 def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
-    """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`, `:level` the level
-    of this set, `:due_at(moment)` what makes task `t` one that it may start at that moment, `:floor(floors, queue,
+    """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`,
+    `:due_at(moment)` what makes task `t` one that it may start at that moment, `:floor(floors, queue,
     lane, priority)` where a probe for these begins, `:is_halted(t)` whether its workflow keeps it from that,
     `:startable_since(t)` since when it could have started, `:concern_of_key` the bit of a concern, `:locks_a_subject`
     the concerns of who is in a workflow, `:owners` the bits of features that own their tasks, `:hears_of_submits` those
@@ -109,12 +103,10 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
 
     statement = re.sub(r":columns_of_(\w+)", columns, statement)
     statement = re.sub(r":each_of_(\w+)\((\w+)\)", each, statement)
-    statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]) + " AND t.level <= :level", statement)
+    statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]), statement)
     statement = re.sub(r":floor\(([^,]+), ([^,]+), ([^,]+), ([^)]+)\)", lambda match: floor(*match.groups()), statement)
     statement = re.sub(r":is_halted\((\w+)\)", lambda match: halted(match[1]), statement)
     statement = re.sub(r":startable_since\((\w+)\)", lambda match: startable_since(match[1]), statement)
-    statement = statement.replace(":level_of_a_memory", str(LEVEL_OF_A_MEMORY))
-    statement = re.sub(r":level\b", str(LEVEL), statement)
     statement = re.sub(
         r":all_concerns_of\((\w+)\)", lambda match: ALL_CONCERNS.replace("each.", f"{match[1]}."), statement
     )

@@ -554,7 +554,6 @@ class TaskRow(Record):
     traceparent: str | None
     suspicion: int
     retry_delays: dict[str, Any] | None
-    level: int
     concerns: int
     life: int
     held: list[str]

@@ -10,12 +10,7 @@ from uuid_utils.compat import uuid7
 from windlass.shared.actors.new_task import Dependency, NewTask
 from windlass.shared.actors.task_options import OPTIONS
 from windlass.shared.actors.terms import Terms
-from windlass.shared.concerns import (
-    LEVEL_OF_A_KEY,
-    LEVEL_OF_A_MEMORY,
-    LEVEL_OF_A_WORKFLOW,
-    Concern,
-)
+from windlass.shared.concerns import Concern
 from windlass.shared.concurrency_keys import LONGEST_KEY, key_of, parts_of
 from windlass.shared.providers.http.addresses import Allowances, fault_of_literal
 from windlass.shared.references import Reference, holds_one_at, is_at_or_under
@@ -93,8 +88,6 @@ def submission_of(
         said["concerns"] = said.get("concerns", 0) | Concern.REFERENCES.value
     if wanted.approval is not None:
         said["approval"] = wanted.approval.model_dump(exclude_none=True)
-    if references or wanted.approval is not None or edges.get("after_end"):
-        said["level"] = LEVEL_OF_A_WORKFLOW
     said |= told_to(wanted.webhook_url, said, settings, below)
     said |= remembered(said, terms)
     return Submission(
@@ -130,7 +123,7 @@ def remembered(said: dict[str, Any], terms: Terms) -> dict[str, Any]:
     """What changes for a task whose end is written down."""
     if not terms.is_remembered:
         return {}
-    return {"concerns": said.get("concerns", 0) | Concern.MEMORY.value, "level": LEVEL_OF_A_MEMORY}
+    return {"concerns": said.get("concerns", 0) | Concern.MEMORY.value}
 
 
 def edges_of(wanted: NewTask) -> dict[str, Any]:
@@ -196,7 +189,7 @@ def keyed(
 ) -> dict[str, Any]:
     """The task's concurrency key, if it has one, or what it is made of when its element is known; and what its moves
     must know for it."""
-    schema, of_a_key = known.definition.payload_schema, {"concerns": Concern.KEY.value, "level": LEVEL_OF_A_KEY}
+    schema, of_a_key = known.definition.payload_schema, {"concerns": Concern.KEY.value}
     if any(holds_one_at(pointer, references) for pointer in pointers):
         return {"concurrency_parts": parts_of(payload, pointers, schema), **of_a_key}
     key = key_of(payload, pointers, schema)

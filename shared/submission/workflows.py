@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from uuid_utils.compat import uuid7
 
 from windlass.shared.actors.new_task import NewTask
-from windlass.shared.concerns import LEVEL_OF_A_WORKFLOW, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.db import as_json
 from windlass.shared.filters import Label
 from windlass.shared.forms import Form, at_most
@@ -166,7 +166,6 @@ class _Making:
             workflow_id=self._written_id,
             workflow_key=node.key,
             concerns=submission.concerns | OF_A_WORKFLOW,
-            level=max(submission.level, LEVEL_OF_A_WORKFLOW),
             **self._edges(node.waits),
         )
         if node.for_each is None:

@@ -1,4 +1,4 @@
-"""Tasks that stand still, and tasks of a newer version, as a client sees them."""
+"""Held tasks, as a client sees them."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -10,7 +10,7 @@ from tests.support.engine.store_from_threads import ask
 from tests.support.installation import Client, Windlass
 from tests.support.servers.private_servers import Servers
 from windlass.shared.holds import Hold
-from windlass.shared.store import functions, tasks
+from windlass.shared.store import tasks
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +46,3 @@ def test_a_held_task_shows_its_reasons_and_its_own_time(windlass: Windlass, clie
     events = client.http.get(f"/api/v1/tasks/{task_id}/events", params={"type": "hold"}).json()["items"]
     assert [event["data"] for event in events] == [{"status": "queued", "reason": "key", "held": ["key"]}]
     assert client.http.post(f"/api/v1/tasks/{task_id}/cancel").json()["held"] == []
-
-
-def test_a_task_of_a_newer_version_is_left_to_that(windlass: Windlass, client: Client) -> None:
-    waiting, dead = submit(client)["task_id"], submit(client)["task_id"]
-    assert client.http.post(f"/api/v1/tasks/{dead}/cancel").status_code == 200
-    ask(
-        windlass.environment["WINDLASS_DATABASE_URL"],
-        lambda engine: engine.sql("UPDATE tasks SET level = $1", functions.LEVEL + 1),
-    )
-    for path in (f"{waiting}/cancel", f"{dead}/retry"):
-        refused = client.http.post(f"/api/v1/tasks/{path}")
-        assert (refused.status_code, refused.json()["code"]) == (409, "newer-version"), refused.text
-    assert client.http.post(f"/api/v1/tasks/{waiting}/retry").json()["code"] == "not-revivable"
-    assert client.http.post(f"/api/v1/tasks/{dead}/cancel").status_code == 200, "it is cancelled already"
-    assert client.http.get(f"/api/v1/tasks/{waiting}").json()["status"] == "queued"
-    why = client.http.get(f"/api/v1/tasks/{waiting}/why").json()
-    assert (why["reason"], why["details"]) == ("no-worker", {"newer_version": True})

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from tests.support.engine.graphs import complete
 from tests.support.engine.store import Engine, on_the_engine
-from tests.support.engine.workflows import LEVEL, a_workflow, compared
+from tests.support.engine.workflows import a_workflow, compared
 from windlass.shared.filters import Filter
 from windlass.shared.store.reading import listing
 from windlass.shared.store.workflows import approvals
 from windlass.shared.store.workflows.approvals import Decision
 
-ASK: dict[str, Any] = {"approval": {"message": "publish it?", "expires_in_seconds": 60.0}, "level": LEVEL}
+ASK: dict[str, Any] = {"approval": {"message": "publish it?", "expires_in_seconds": 60.0}}
 
 
 async def decide(engine: Engine, task_id: UUID, decision: Decision = Decision.APPROVED) -> str | None:

@@ -13,7 +13,6 @@ MOST_READS_EACH = 14
 """Of a task that ends with others: it is locked, looked at, written, and looked at for its dependents."""
 
 ROWS_READ = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'tasks'"
-LOOSE = {"level": 2}
 
 
 async def unmet(engine: Engine, task_id: UUID) -> int:
@@ -55,7 +54,7 @@ async def test_the_last_of_many_unblocks_however_they_come_together(engine: Engi
 async def test_a_parent_that_ends_twice_is_not_taken_for_two(engine: Engine) -> None:
     """Whoever waits for its end in any way had taken it off when it died; then it was revived."""
     parents = await engine.submit_many(3)
-    join = await engine.submit(depends_on=parents, after_end=parents, **LOOSE)
+    join = await engine.submit(depends_on=parents, after_end=parents)
     again, second, third = parents
     await bury(engine, again)
     assert await unmet(engine, join) == 2
@@ -70,7 +69,7 @@ async def test_a_parent_that_ends_twice_is_not_taken_for_two(engine: Engine) -> 
 @on_the_engine
 async def test_who_lives_again_is_waited_for(engine: Engine) -> None:
     parents = await engine.submit_many(3)
-    join = await engine.submit(depends_on=parents, after_end=parents, **LOOSE)
+    join = await engine.submit(depends_on=parents, after_end=parents)
     again, second, third = parents
     await bury(engine, again)
     await tasks.revive(engine.pool, again)
@@ -94,7 +93,7 @@ async def test_a_failure_among_them_buries_at_once(engine: Engine) -> None:
 @on_the_engine
 async def test_who_is_to_be_asked_about_is_asked_when_the_last_has_ended(engine: Engine) -> None:
     parents = await engine.submit_many(3)
-    join = await engine.submit(depends_on=parents, approval={"message": "go on?"}, **LOOSE)
+    join = await engine.submit(depends_on=parents, approval={"message": "go on?"})
     for parent, left in zip(parents, (3, 2, 1), strict=True):
         assert (await engine.row(join))["asked_at"] is None
         await complete(engine, parent)
@@ -106,7 +105,7 @@ async def test_who_is_to_be_asked_about_is_asked_when_the_last_has_ended(engine:
 async def test_the_recheck_finds_nothing_where_a_parent_lives_again(engine: Engine) -> None:
     """What is believed is less than what is true then, and the ends to come set it right: nobody was forgotten."""
     parents = await engine.submit_many(3)
-    join = await engine.submit(depends_on=parents, after_end=parents, **LOOSE)
+    join = await engine.submit(depends_on=parents, after_end=parents)
     await bury(engine, parents[0])
     await tasks.revive(engine.pool, parents[0])
     assert await unmet(engine, join) == 2

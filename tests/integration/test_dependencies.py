@@ -49,7 +49,7 @@ async def test_of_parents_in_the_same_call_and_of_others_each_is_counted_once(en
     over, buried, waiting = await engine.completed(), await engine.submit(), await engine.submit()
     await engine.finish(await engine.start(buried), "bury")
     beside = a_submission()
-    child = a_submission(depends_on=[over, buried, waiting, beside.task_id], after_end=[buried], level=2)
+    child = a_submission(depends_on=[over, buried, waiting, beside.task_id], after_end=[buried])
     await tasks.submit_batch(engine.pool, [child, beside])
     assert [(await engine.row(child.task_id))[field] for field in ("status", "unmet")] == ["blocked", 2]
     await complete(engine, beside.task_id)

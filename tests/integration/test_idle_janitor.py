@@ -15,7 +15,7 @@ from tests.support.engine.projects import Project
 from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.engine.webhooks import Endpoint, ready
 from tests.support.engine.webhooks import catch_up as catch_up_on_webhooks
-from tests.support.engine.workflows import LEVEL, a_workflow
+from tests.support.engine.workflows import a_workflow
 from windlass.services.janitor.calls import Calls
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.table import DUTIES, duty_named
@@ -36,7 +36,7 @@ async def expired(engine: Engine) -> None:
 
 
 async def approvals(engine: Engine) -> None:
-    await engine.submit(approval={"message": "may it?", "expires_in_seconds": 60.0}, level=LEVEL)
+    await engine.submit(approval={"message": "may it?", "expires_in_seconds": 60.0})
     await engine.sql("UPDATE tasks SET ask_expires_at = clock_timestamp()")
 
 

@@ -16,7 +16,7 @@ from windlass.shared.settings import Settings
 from windlass.shared.store.workflows import inputs
 
 TASKS = 3
-REFERS = {"concerns": Concern.REFERENCES.value, "level": 2}
+REFERS = {"concerns": Concern.REFERENCES.value}
 
 
 async def three_that_refer(engine: Engine) -> list[UUID]:

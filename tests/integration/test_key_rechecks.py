@@ -1,9 +1,7 @@
-"""Concurrency keys, when something is in the way: lost calls, faults, other limits, other builds."""
+"""Concurrency keys, when something is in the way: lost calls, faults, other limits."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
-from uuid import uuid4
 
 import pytest
 
@@ -17,7 +15,7 @@ from windlass.services.janitor.duties.untold import tell_again
 from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared.holds import Hold
 from windlass.shared.settings import Settings
-from windlass.shared.store import functions, tasks
+from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import keys
 from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import untold
@@ -139,26 +137,6 @@ async def test_an_end_stands_though_the_teller_fails_and_is_told_again(engine: E
     await tell_again(engine.pool)
     assert await untold.count(engine.pool) == 0
     assert await parked(engine, ids) == []
-
-
-@on_the_engine
-async def test_functions_that_know_nothing_of_keys_leave_them_alone(engine: Engine) -> None:
-    """An older build's, whose level is lower."""
-    await set_key_limit(engine, 1)
-    older = "windlass_older"
-    await engine.sql(f"DROP SCHEMA IF EXISTS {older} CASCADE; CREATE SCHEMA {older}")
-    try:
-        for statement in functions.statements():
-            text = statement.replace(functions.schema(), older)
-            await engine.sql(re.sub(rf"t\.level (<=|>) {functions.LEVEL}\b", r"t.level \1 0", text))
-        task_id, plain = await engine.submit(**A), await engine.submit()
-        claim = f"SELECT task_id, refusal FROM {older}.claim_tasks($1, $2, 'worker-9', 30)"
-        rows = await engine.pool.fetch(claim, [task_id, plain], [uuid4(), uuid4()])
-        assert {row["task_id"]: row["refusal"] for row in rows} == {task_id: "newer-level", plain: None}
-        assert await engine.status(task_id) == "queued"
-    finally:
-        await engine.sql(f"DROP SCHEMA {older} CASCADE")
-    await engine.start(task_id)
 
 
 @pytest.mark.parametrize("move", ["cancel", "end", "stall", "expire"])

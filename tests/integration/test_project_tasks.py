@@ -9,7 +9,7 @@ import asyncpg
 
 from tests.support.engine.projects import Project
 from tests.support.engine.store import Engine, on_the_engine
-from windlass.shared.concerns import LEVEL_OF_A_MEMORY, LEVEL_OF_A_WORKFLOW, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.store.workflows import approvals
 from windlass.shared.store.workflows.approvals import Decision
 
@@ -27,14 +27,13 @@ GIVEN: dict[str, Any] = {
     "workflow_run_id": "run-1",
     "interaction_id": "talk-1",
     "retry_delays": {"curves": {"*": [1.0, 2.0]}},
-    "level": LEVEL_OF_A_MEMORY,
     "concerns": Concern.MEMORY.value | Concern.KEY.value,
     "concurrency_key": "book",
     "request_id": "request-1",
 }
 """What an item can have, each field other than its default."""
 
-OF_ONE_TASK = ("task_id", "created_at", "updated_at", "available_at", "expires_at", "project_id", "concerns", "level")
+OF_ONE_TASK = ("task_id", "created_at", "updated_at", "available_at", "expires_at", "project_id", "concerns")
 
 STORED = """
 SELECT (to_jsonb(t) || jsonb_build_object(
@@ -68,7 +67,6 @@ async def test_it_is_what_a_submit_of_the_same_would_be(engine: Engine) -> None:
     assert run["found_by"] == ["book", "draft"]
     assert run["project_id"] == str(project.project_id)
     assert run["concerns"] == plain["concerns"] | Concern.RUN.value
-    assert run["level"] == plain["level"]
     tallies = [tuple(row) for row in await engine.pool.fetch(TALLIES)]
     assert tallies.count(("ann", "probe", "probe", "submitted", 1)) == 3
 
@@ -90,7 +88,7 @@ async def test_a_time_to_come_is_waited_for_and_one_that_has_passed_means_now(en
 @on_the_engine
 async def test_a_person_is_asked_about_an_item_when_its_turn_comes(engine: Engine) -> None:
     project = await Project.made(engine, "draft")
-    await project.add("publish", approval={"message": "publish it?"}, level=LEVEL_OF_A_WORKFLOW)
+    await project.add("publish", approval={"message": "publish it?"})
     await project.add("after")
     await project.start("loop")
     await project.finish()

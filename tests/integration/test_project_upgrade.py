@@ -46,6 +46,16 @@ def test_ends_before_an_upgrade_are_followed(empty_database_url: str, older_buil
     asyncio.run(follow())
 
 
+def test_items_lose_the_level_that_an_older_edition_stored(empty_database_url: str, older_build: OlderBuild) -> None:
+    url = empty_database_url
+    older_build.migrate(url)
+    loop_of(url, older_build.schema)
+    ask(url, """UPDATE project_items SET task = task || '{"level": 3}' WHERE title = 'two'""")
+    (before,) = ask(url, "SELECT task - 'level' AS task FROM project_items WHERE title = 'two'")
+    asyncio.run(migrate(url))
+    assert ask(url, "SELECT task FROM project_items WHERE title = 'two'") == [before]
+
+
 def loop_of(url: str, old: str) -> UUID:
     """A project of the older edition with three items, which loops."""
     wanted = {"task_id": str(an_item("")["item_id"]), "user_id": "ann", "name": "site", "defaults": {}}

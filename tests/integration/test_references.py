@@ -23,7 +23,7 @@ from windlass.shared.errors import InvalidInput
 from windlass.shared.store.workflows import inputs
 from windlass.shared.store.workflows.inputs import Resolved
 
-REFERS = {"concerns": Concern.REFERENCES.value, "level": 2}
+REFERS = {"concerns": Concern.REFERENCES.value}
 
 
 async def resolved(engine: Engine, task_id: UUID, largest_bytes: int = 8_000_000) -> Resolved:

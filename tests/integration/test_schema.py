@@ -253,7 +253,6 @@ BAD_ROWS: list[tuple[str, dict[str, Any]]] = [
     ("tasks_sound_check", {"status": "retrying", "unmet": 1}),
     ("tasks_sound_check", {"status": "blocked", "unmet": 1, "result": "1"}),
     ("tasks_sound_check", {"life": 0}),
-    ("tasks_sound_check", {"level": -1}),
     ("tasks_sound_check", {"concerns": -1}),
     ("tasks_sound_check", {"held": ["workflow"]}),
     ("tasks_sound_check", {"due_at": NOW, "held_at": NOW}),

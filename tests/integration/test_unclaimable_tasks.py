@@ -10,7 +10,7 @@ from tests.support.engine.dispatching import start_next
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.engine.store_from_threads import ask
 from windlass.shared.settings import Settings
-from windlass.shared.store import functions, tasks
+from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Ask
 
 LOCKED = "SELECT 1 FROM tasks WHERE task_id = ANY ($1) FOR NO KEY UPDATE"
@@ -22,14 +22,6 @@ async def one_before_the_others(engine: Engine, limit: int | None) -> tuple[UUID
     await engine.provide("probe", limit=limit)
     first = await engine.submit(priority=0)
     return first, await engine.submit_many(3, priority=2)
-
-
-@pytest.mark.parametrize("limit", [None, 1])
-@on_the_engine
-async def test_one_of_a_newer_level_is_passed_over(engine: Engine, limit: int | None) -> None:
-    first, others = await one_before_the_others(engine, limit)
-    await engine.sql("UPDATE tasks SET level = $2 WHERE task_id = $1", first, functions.LEVEL + 1)
-    assert [each.task_id for each in await start_next(engine, 1)] == others[:1]
 
 
 @pytest.mark.parametrize("limit", [None, 1])

@@ -17,7 +17,6 @@ from windlass.shared.features.webhooks import carrying, checks, endpoints, liste
 from windlass.shared.features.webhooks.carrying import Try
 from windlass.shared.features.webhooks.fan_out import WEBHOOKS
 from windlass.shared.features.webhooks.turn import DELIVERIES
-from windlass.shared.store.functions import LEVEL
 from windlass.shared.store.tasks import untold
 from windlass.shared.store.workflows import approvals
 from windlass.shared.store.workflows.approvals import Decision
@@ -49,7 +48,7 @@ async def test_while_an_endpoint_subscribes_each_move_writes_a_row(engine: Engin
     task_id = await engine.dead(**told_of())
     await engine.revive(task_id)
     await engine.cancel(task_id)
-    asking = {**told_of(), "approval": {"message": "publish it?", "expires_in_seconds": 60.0}, "level": LEVEL}
+    asking = {**told_of(), "approval": {"message": "publish it?", "expires_in_seconds": 60.0}}
     for decision in (Decision.APPROVED, Decision.REJECTED):
         await approvals.decide(engine.pool, await engine.submit(**asking), decision, by="ann", comment=None)
     assert await rows(engine) == [

@@ -15,7 +15,7 @@ from tests.support.engine.workflows import a_workflow
 from windlass.shared import db
 from windlass.shared.features.webhooks import endpoints
 from windlass.shared.store import tasks
-from windlass.shared.store.functions import LEVEL, named
+from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import Claimed
 from windlass.shared.store.workflows import controlling
 
@@ -190,7 +190,7 @@ async def test_projects_workflows_and_providers_are_told_of(engine: Engine) -> N
 async def test_whoever_waits_for_a_word_is_told_of_each_time(engine: Engine) -> None:
     await ready(engine)
     endpoint = await Endpoint.made(engine, "approval.requested")
-    asking = {**told_of(), "approval": {"message": "publish it?", "expires_in_seconds": 60.0}, "level": LEVEL}
+    asking = {**told_of(), "approval": {"message": "publish it?", "expires_in_seconds": 60.0}}
     at_once = await engine.submit(**asking)
     parent = await engine.running()
     later = await engine.submit(depends_on=[parent.task_id], **asking)

@@ -83,7 +83,7 @@ def keyed(limit: int | None, keys: list[str | None]) -> str:
     most = "NULL" if limit is None else limit
     return f"""
     INSERT INTO actors VALUES ('probe', {most}) ON CONFLICT (name) DO UPDATE SET concurrency_limit = {most};
-    UPDATE tasks t SET concurrency_key = dealt.key, level = (dealt.key IS NOT NULL)::int
+    UPDATE tasks t SET concurrency_key = dealt.key
     FROM (SELECT task_id, (ARRAY[{names}]::text[])[row_number() OVER (ORDER BY task_id)] AS key FROM tasks) AS dealt
     WHERE t.task_id = dealt.task_id
     """

@@ -131,13 +131,6 @@ def test_a_bar_is_named_by_its_own_reason(view: ProviderView, task: TaskView) ->
         ({}, {"held": ["key"], "available_at": LATER}, "key-limit", {"held": ["key"], "since": None}),
         ({}, {"held": ["endpoint"]}, "waiting-for-time", {"held": ["endpoint"], "since": None}),
         ({}, {"held": ["a newer one's"]}, "waiting-for-time", {"held": ["a newer one's"], "since": None}),
-        ({"paused": True}, {"is_of_a_newer_level": True}, "no-worker", {"newer_version": True}),
-        (
-            {},
-            {"is_of_a_newer_level": True, "available_at": LATER},
-            "waiting-for-time",
-            {"until": LATER},
-        ),
     ],
 )
 def test_every_reason(view: dict[str, Any], task: dict[str, Any], reason: str, details: dict[str, Any]) -> None:

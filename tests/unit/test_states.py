@@ -86,15 +86,15 @@ def test_every_function_has_all_its_guards_filled_in() -> None:
     installed = "\n".join(functions.definitions())
     assert re.findall(r":(?:sources|target)_of_\w+", written)
     assert re.findall(r":due_at", written)
-    assert not re.findall(r":(?:(?:sources|target)_of_\w+|due_at|level|told|tellers)", installed)
+    assert not re.findall(r":(?:(?:sources|target)_of_\w+|due_at|told|tellers)", installed)
 
 
 def test_what_is_due_is_filled_in_for_the_moment_that_is_named() -> None:
     assert " ".join(functions.fill_in("WHERE :due_at(now())").split()) == (
         "WHERE t.status IN ('queued', 'retrying') AND t.available_at <= now()"
-        " AND (t.expires_at IS NULL OR t.expires_at > now()) AND t.level <= 3"
+        " AND (t.expires_at IS NULL OR t.expires_at > now())"
     )
-    assert functions.fill_in(":due_at(moment)") == due("moment") + " AND t.level <= 3"
+    assert functions.fill_in(":due_at(moment)") == due("moment")
 
 
 def test_no_line_of_a_function_is_longer_than_one_of_python() -> None:

@@ -348,7 +348,7 @@ def test_a_concurrency_key_is_what_stands_at_its_place_in_the_payload(
 ) -> None:
     task = accepted({"actor": "probe", "payload": {"result": said}}, settings=keyed(pointers_))
     assert task.concurrency_key == key
-    assert (task.concerns, task.level) == ((32, 1) if key is not None else (0, 0))
+    assert task.concerns == (32 if key is not None else 0)
 
 
 def test_a_concurrency_key_that_is_too_long_is_named() -> None:

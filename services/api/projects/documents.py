@@ -9,7 +9,7 @@ from windlass.shared.project_states import ItemState, QueueState
 from windlass.shared.store.projects import ItemRead, RunRead, Status
 from windlass.shared.store.rows import ProjectEventRow
 
-OURS = ("level", "concerns", "reach", "dedupe_ttl_seconds")
+OURS = ("concerns", "reach", "dedupe_ttl_seconds")
 """What a stored task says to nobody but us."""
 
 

@@ -190,11 +190,6 @@ PROBLEMS: dict[str, Meaning] = {
         (422,), "The JSON has more lists and objects than a body may have.", "Send less at once: several batches, say."
     ),
     "nested-too-deep": Meaning((422,), "The JSON is nested deeper than it may be.", "Flatten it."),
-    "newer-version": Meaning(
-        (409,),
-        "A newer version of Windlass has submitted this task, and only that one may move it.",
-        "Repeat the request when the upgrade is over.",
-    ),
     "not-cancellable": Meaning((409,), "The task, or the workflow, has ended.", "Nothing is left to be cancelled."),
     "not-escalated": Meaning((409,), "Only an escalated workflow is resumed.", "Its `status` says what it is."),
     "not-waiting-for-approval": Meaning(

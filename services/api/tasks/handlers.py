@@ -33,7 +33,7 @@ from windlass.shared.db import Database
 from windlass.shared.features.projects import operations as projects
 from windlass.shared.states import REVIVE
 from windlass.shared.states import State as TaskState
-from windlass.shared.store import functions, tasks
+from windlass.shared.store import tasks
 from windlass.shared.store.reading import listing, usage
 from windlass.shared.store.rows import TaskRow
 from windlass.shared.store.tasks import (
@@ -170,7 +170,6 @@ async def retry_task(request: Asked, state: State, task_id: FromPath[UUID]) -> d
         detail = f"the task {row.duplicate_of} lives under the same dedupe_key, {row.dedupe_key}"
         raise Problem(409, "duplicate", detail)
     if row is not None and row.status in REVIVE.sources:
-        refuse_a_newer_level(row)
         await refuse_what_was_given_up(state.pool, row)
     if row is None or row.last_seq == before.last_seq:
         detail = f"only a dead or cancelled task can be revived; this one is {before.status}"
@@ -284,8 +283,6 @@ async def cancel(request: Asked, state: State, task_id: UUID, reason: str | None
     assert row is not None, "tasks are never deleted"
     if row.status in {TaskState.COMPLETED, TaskState.DEAD}:
         raise Problem(409, "not-cancellable", f"the task is {row.status} already")
-    if not row.cancel_requested:
-        refuse_a_newer_level(row)
     stopping = row.status != TaskState.CANCELLED
     document = task_document(row, request.user, state.media_links)
     return Response(document, status_code=202 if stopping else 200)
@@ -302,18 +299,9 @@ async def retry_run(request: Asked, state: State, before: TaskRow) -> dict[str, 
         raise Problem(409, "queue-already-running", detail, more={"run_id": str(run_id)})
     row = await visible_task(state.pool, request.user, before.task_id)
     if row.last_seq == before.last_seq:
-        if row.status in REVIVE.sources:
-            refuse_a_newer_level(row)
         detail = f"only a dead or cancelled task can be revived; this one is {before.status}"
         raise Problem(409, "not-revivable", detail)
     return task_document(row, request.user, state.media_links)
-
-
-def refuse_a_newer_level(row: TaskRow) -> None:
-    """Nothing was changed: what its moves have to do, this version does not know."""
-    if row.level > functions.LEVEL:
-        detail = "a newer version of Windlass has submitted this task, and only that may change it"
-        raise Problem(409, "newer-version", detail)
 
 
 async def refuse_what_was_given_up(db: Database, row: TaskRow) -> None:

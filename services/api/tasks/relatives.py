@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.http.errors import Problem
-from windlass.shared.concerns import LEVEL_OF_A_WORKFLOW, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Submission
@@ -50,7 +50,6 @@ async def joined_to_workflows(db: Database, submissions: Sequence[Submission]) -
             each,
             workflow_id=str(named[each.workflow_id]),
             concerns=each.concerns | Concern.WORKFLOW.value,
-            level=max(each.level, LEVEL_OF_A_WORKFLOW),
         )
         if each.workflow_id in named and named[each.workflow_id] in found[each.user_id]
         else each

@@ -27,7 +27,6 @@ from windlass.shared.store.workflows.approvals import Decision
 SAID_OF_REFUSALS = {
     "already-decided": "somebody has decided about this task already",
     "not-waiting-for-approval": "the task does not wait for anybody's word",
-    "newer-version": "a newer version of Windlass has submitted this task, and only that may change it",
 }
 
 

@@ -10,7 +10,7 @@ import msgspec
 from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
 from windlass.shared.metrics.counting import Counts
-from windlass.shared.store.functions import LEVEL, named
+from windlass.shared.store.functions import named
 from windlass.shared.store.projects.families import family
 from windlass.shared.store.projects.looking_after import ORPHANS
 from windlass.shared.store.record import Record, fetch, fetchrow
@@ -242,10 +242,9 @@ async def run_of_ended_task(db: Database, task_id: UUID) -> RunOfTask | None:
         """
         SELECT t.task_id, t.status, t.life, t.attempt, r.run_id, r.item_id
         FROM tasks t JOIN project_runs r ON r.task_id = t.task_id
-        WHERE t.task_id = $1 AND t.status IN ('dead', 'cancelled') AND t.level <= $2 ORDER BY r.life DESC LIMIT 1
+        WHERE t.task_id = $1 AND t.status IN ('dead', 'cancelled') ORDER BY r.life DESC LIMIT 1
         """,
         task_id,
-        LEVEL,
     )
 
 

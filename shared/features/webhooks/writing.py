@@ -8,7 +8,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
 from windlass.shared.features.webhooks import bodies, operations, queries
 from windlass.shared.features.webhooks.rules import TEST, Event, is_held
@@ -97,7 +97,6 @@ def carrier(task_id: UUID, delivery_id: UUID, webhook_id: UUID, user_id: str, ty
         "payload": {"delivery_id": delivery_id},
         "concurrency_key": webhook_id,
         "concerns": Concern.KEY.value | Concern.DELIVERY.value,
-        "level": LEVEL_OF_A_KEY,
     }
 
 

@@ -1,7 +1,6 @@
 """What a janitor's timer has to know: one question for all that it waits for, and for all that there is to do."""
 
 from windlass.shared.db import Database
-from windlass.shared.store import functions
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetchrow
 
@@ -23,11 +22,10 @@ async def look(db: Database, *, for_duties: bool = True) -> Look:
         Look,
         f"""
         SELECT extract(epoch FROM (
-                   SELECT min(lease_expires_at) FROM tasks WHERE status = 'running' AND level <= $1
+                   SELECT min(lease_expires_at) FROM tasks WHERE status = 'running'
                ) - clock_timestamp())::float AS lease_seconds,
                {idle} AS idle
         """,  # noqa: S608 - a name of our own
-        functions.LEVEL,
     )
     assert row is not None, "one row, whatever there is"
     return row

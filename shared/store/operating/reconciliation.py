@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from windlass.shared.db import Database
-from windlass.shared.store import functions
 from windlass.shared.store.functions import named
 
 MOST_COUNTED = 1000
@@ -24,7 +23,7 @@ async def count_unaccounted(
     - dependencies: every parent has completed or one has failed, and the child still waits. Looked at are a page of the
       blocked, after the one that is named, and those that were left to be settled.
 
-    What is held waits for whoever holds it, and what is of a newer level for a newer version: neither is counted.
+    Held tasks are not counted.
     """
     row = await db.fetchrow(
         f"""
@@ -49,7 +48,7 @@ async def count_unaccounted(
                               WHERE t.provider = p.name AND t.status = 'running' AND t.started_at > late.since)
         )
         SELECT
-            (SELECT count(*) FROM tasks, late WHERE status = 'running' AND lease_expires_at < since AND level <= $6)
+            (SELECT count(*) FROM tasks, late WHERE status = 'running' AND lease_expires_at < since)
             + {named("expired_before")}((SELECT since FROM late), $2) AS janitor,
             (SELECT coalesce(sum({named("due_since")}(idle.queues, NULL, since, $2)), 0)::bigint FROM idle, late)
             AS dispatcher,
@@ -60,7 +59,6 @@ async def count_unaccounted(
         blocked_after or UUID(int=0),
         BLOCKED_AT_ONCE,
         heard_within_seconds,
-        functions.LEVEL,
     )
     assert row is not None, "an aggregate always has a row"
     return dict(row)

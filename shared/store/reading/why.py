@@ -9,7 +9,6 @@ from windlass.shared.explanation import KeyView, TaskView
 from windlass.shared.holds import Hold
 from windlass.shared.sql_fragments import due
 from windlass.shared.states import WAITING, Lane, State
-from windlass.shared.store import functions
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import TaskRow
@@ -52,7 +51,6 @@ async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskVie
         held_at=task.held_at,
         is_given_up=halt is not None and halt.is_given_up,
         key=await _key(db, task),
-        is_of_a_newer_level=task.level > functions.LEVEL,
         runs_alone=runs_alone,
         alone_before=await _count_alone_before(db, task) if runs_alone else 0,
         ahead=counted,

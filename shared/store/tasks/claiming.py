@@ -10,7 +10,6 @@ from windlass.shared.metrics import counting
 from windlass.shared.metrics.seam import counted_afterwards
 from windlass.shared.reasons import Reason
 from windlass.shared.sql_fragments import due
-from windlass.shared.store import functions
 from windlass.shared.store.functions import named
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import TaskRow
@@ -232,9 +231,8 @@ async def next_alone(db: Database, queues: Sequence[str]) -> TaskRow | None:
         SELECT t.task_id, t.actor FROM (
             SELECT * FROM tasks WHERE suspicion >= 2 AND status IN ('queued', 'retrying') OFFSET 0
         ) AS t
-        WHERE t.queue = ANY ($1) AND t.level <= $2 AND {due("now()")}
+        WHERE t.queue = ANY ($1) AND {due("now()")}
         ORDER BY t.priority, t.available_at, t.task_id LIMIT 1
         """,  # noqa: S608 - the states' own words
         list(queues),
-        functions.LEVEL,
     )

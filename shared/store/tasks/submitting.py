@@ -76,8 +76,6 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     traceparent: str | None = None
     """The trace that its submit belongs to, while somebody traces."""
     retry_delays: dict[str, Any] | None = None
-    level: int = 0
-    """Which functions may move it: those of that level and above."""
     concerns: int = 0
     """Whom its moves are told: bits of `shared/concerns.py`."""
     concurrency_key: str | None = None

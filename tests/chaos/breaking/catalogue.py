@@ -195,10 +195,9 @@ MUTATIONS = (
         "who decides second is heard as the first was",
         FunctionChange(
             "decide_task",
-            """
-                WHEN t.approval ->> 'decision' IS NOT NULL THEN 'already-decided'
+            """CASE WHEN t.approval ->> 'decision' IS NOT NULL THEN 'already-decided'
                 WHEN t.status <> 'blocked' OR t.asked_at IS NULL THEN 'not-waiting-for-approval' END""",
-            " END",
+            "NULL",
         ),
     ),
     Mutation(

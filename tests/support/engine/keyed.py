@@ -5,12 +5,12 @@ from typing import Any
 from uuid import UUID
 
 from tests.support.engine.store import Engine
-from windlass.shared.concerns import LEVEL_OF_A_KEY, Concern
+from windlass.shared.concerns import Concern
 
 
 def with_key(key: str) -> dict[str, Any]:
     """What a submit says of a task with that key."""
-    return {"concurrency_key": key, "concerns": Concern.KEY.value, "level": LEVEL_OF_A_KEY}
+    return {"concurrency_key": key, "concerns": Concern.KEY.value}
 
 
 async def set_key_limit(engine: Engine, limit: int | None, *, actor: str = "probe") -> None:

@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from tests.support.engine.store import Engine
-from windlass.shared.concerns import LEVEL_OF_A_MEMORY, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.features.catching_up import CatchUp
 from windlass.shared.features.memory.subscriber import MEMORY
 from windlass.shared.hashing import DIMENSIONS, HASH_MODEL, HASH_PROVIDER, hashed
@@ -13,7 +13,7 @@ from windlass.shared.store.memory.jobs import JobOfModel
 from windlass.shared.store.record import fetch
 from windlass.shared.store.rows import AgentEventRow, EmbeddingJobRow
 
-REMEMBERED: dict[str, Any] = {"concerns": Concern.MEMORY.value, "level": LEVEL_OF_A_MEMORY}
+REMEMBERED: dict[str, Any] = {"concerns": Concern.MEMORY.value}
 HASH_ID = UUID("00000000-0000-7000-8000-000000000256")
 
 

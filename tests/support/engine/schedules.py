@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from uuid_utils.compat import uuid7
 
 from tests.support.engine.store import Engine, a_submission
-from windlass.shared.concerns import LEVEL_OF_A_WORKFLOW, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.db import as_json
 from windlass.shared.features.schedules import changing, firing
 from windlass.shared.features.schedules.reporting import Decision
@@ -37,7 +37,6 @@ def a_workflow() -> dict[str, Any]:
         "user_id": "ann",
         "workflow_id": str(workflow_id),
         "concerns": Concern.WORKFLOW.value,
-        "level": LEVEL_OF_A_WORKFLOW,
     }
     made = [
         a_submission(task_id=first, workflow_key="first", **of_it),

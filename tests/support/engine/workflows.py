@@ -9,7 +9,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from tests.support.engine.store import Engine, a_submission
-from windlass.shared.concerns import LEVEL_OF_A_WORKFLOW, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.db import as_json
 from windlass.shared.store.rows import WorkflowRow
 from windlass.shared.store.tasks import Claimed, Submission, dependencies
@@ -18,7 +18,6 @@ from windlass.shared.store.workflows.submitting import NewNode, NewWorkflow, sub
 from windlass.shared.workflow_states import STATUS_OF_COUNTS
 
 CONCERNS = Concern.WORKFLOW.value
-LEVEL = LEVEL_OF_A_WORKFLOW
 
 
 class AWorkflow:
@@ -90,7 +89,7 @@ async def tidy_up(engine: Engine) -> None:
 
 def in_a_workflow(workflow_id: UUID, key: str | None = None, **fields: Any) -> Submission:
     concerns = fields.pop("concerns", 0) | CONCERNS
-    return a_submission(workflow_id=str(workflow_id), workflow_key=key, concerns=concerns, level=LEVEL, **fields)
+    return a_submission(workflow_id=str(workflow_id), workflow_key=key, concerns=concerns, **fields)
 
 
 async def a_workflow(

@@ -55,7 +55,7 @@ DECLARE
 BEGIN
     SELECT array_agg(t.task_id) INTO many FROM unnest(children) AS child(task_id)
     CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = child.task_id OFFSET 0) AS t
-    WHERE t.status IN :sources_of_unblock AND t.unmet > 1 + is_to_be_asked(t.approval)::int AND t.level <= :level;
+    WHERE t.status IN :sources_of_unblock AND t.unmet > 1 + is_to_be_asked(t.approval)::int;
     IF many IS NULL THEN RETURN children; END IF;
 
     WITH told AS (
@@ -234,7 +234,7 @@ BEGIN
     FROM unnest(children) AS child(task_id)
     CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = child.task_id OFFSET 0) AS t
     CROSS JOIN LATERAL waits_of(t.task_id, t.approval) AS waits
-    WHERE t.status IN :sources_of_unblock AND t.level <= :level;
+    WHERE t.status IN :sources_of_unblock;
 END $$;
 
 -- Moves blocked tasks by what has become of their parents, tells who is concerned, and returns those that it buried.

@@ -117,7 +117,6 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT t.task_id FROM tasks t
             WHERE t.provider = s.provider AND t.actor = s.actor AND t.concurrency_key = s.key AND t.held = '{key}'
-              AND t.level <= :level
             ORDER BY t.priority, t.due_at, t.task_id
             LIMIT coalesce(room.places - key_waiting(s.provider, s.actor, s.key, moment, room.places), at_most)
         ) AS parked

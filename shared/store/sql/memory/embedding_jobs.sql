@@ -50,7 +50,7 @@ BEGIN
     INSERT INTO embedding_jobs (job_id, model_id, task_id, event_ids) VALUES (job, of_model, task, chosen);
     PERFORM store_tasks(jsonb_build_array(template || jsonb_build_object(
         'task_id', task, 'provider', at_provider, 'payload', jsonb_build_object('job_id', job),
-        'concerns', :concern_of_memory, 'level', :level_of_a_memory)));
+        'concerns', :concern_of_memory)));
 END $$;
 
 -- Fills in what was there before a model: newest first, 64 events a job, and no more jobs than `at_most` open at once,

@@ -12,12 +12,12 @@ BEGIN
             VALUES
             ('stale', NOT EXISTS (
                 SELECT 1 FROM tasks t
-                WHERE t.status = 'running' AND t.lease_expires_at <= moment AND t.level <= :level)),
+                WHERE t.status = 'running' AND t.lease_expires_at <= moment)),
             ('expired', first_expired(1) IS NULL),
             ('approvals', NOT EXISTS (
                 SELECT 1 FROM tasks t
                 WHERE t.status = 'blocked' AND t.asked_at IS NOT NULL AND t.ask_expires_at IS NOT NULL
-                  AND t.ask_expires_at <= moment AND t.level <= :level)),
+                  AND t.ask_expires_at <= moment)),
             ('dependents', NOT EXISTS (SELECT 1 FROM unsettled)),
             ('workflows', NOT (
                 EXISTS (

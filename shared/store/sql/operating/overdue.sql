@@ -8,7 +8,7 @@ BEGIN
         SELECT count(*) FROM (
             SELECT 1 FROM tasks t
             WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at IS NOT NULL AND t.expires_at < since
-              AND t.available_at < 'infinity' AND t.level <= :level
+              AND t.available_at < 'infinity'
             ORDER BY t.expires_at LIMIT at_most) AS expired);
 END $$;
 

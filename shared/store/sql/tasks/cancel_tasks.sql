@@ -23,7 +23,6 @@ BEGIN
             held = '{}', held_at = NULL, due_at = NULL, available_at = coalesce(t.due_at, t.available_at),
             updated_at = moment, last_seq = t.last_seq + 1
         WHERE t.task_id = ANY (wanted) AND t.status IN :sources_of_cancel AND NOT t.cancel_requested
-          AND t.level <= :level
         RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.worker_id, t.life, t.actor, t.concerns
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)

@@ -98,7 +98,6 @@ BEGIN
                 WHEN t.concerns & :concern_of_workflow <> 0 AND NOT t.job_open AND :is_halted(t)
                 THEN CASE WHEN is_given_up(t.workflow_id) THEN 'finished' ELSE 'workflow-escalated' END
                 WHEN t.available_at > moment THEN 'waiting-for-time'
-                WHEN t.level > :level THEN 'newer-level'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'
                 ELSE coalesce(
                     (SELECT coalesce(

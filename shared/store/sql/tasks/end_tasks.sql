@@ -57,7 +57,6 @@ BEGIN
         CROSS JOIN LATERAL (SELECT least(coalesce(e.delay_seconds, 0),
                                          CASE WHEN e.rate_limited THEN longest_pause_seconds END) AS seconds) AS wait
         WHERE t.status IN :sources_of_complete AND t.attempt = e.attempt AND t.claim_token = e.claim_token
-          AND t.level <= :level
     ), moved AS (
         UPDATE tasks t SET
             status = CASE e.via WHEN 'complete' THEN :target_of_complete WHEN 'retry' THEN :target_of_retry

@@ -61,7 +61,7 @@ BEGIN
         SELECT array_agg(expired.task_id) FROM (
             SELECT t.task_id FROM tasks t
             WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at IS NOT NULL AND t.expires_at <= now()
-              AND t.available_at < 'infinity' AND t.level <= :level
+              AND t.available_at < 'infinity'
             ORDER BY t.expires_at LIMIT at_most
         ) AS expired);
 END $$;

@@ -18,7 +18,7 @@ BEGIN
             due_at = coalesce(t.due_at, t.available_at), available_at = 'infinity',
             updated_at = moment, last_seq = t.last_seq + 1
         WHERE t.task_id = ANY (wanted) AND t.status IN ('blocked', 'queued', 'retrying') AND NOT t.job_open
-          AND reason <> ALL (t.held) AND t.level <= :level
+          AND reason <> ALL (t.held)
         RETURNING t.task_id, t.status, t.last_seq, t.attempt, t.held, t.concurrency_key
     ), events AS (
         INSERT INTO task_events (task_id, seq, type, at, attempt, data)
@@ -54,7 +54,7 @@ BEGIN
         FROM unnest(wanted) AS one(task_id)
         -- One by one (OFFSET 0 keeps the conditions out): a plan made while few tasks waited would read all that wait.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
-        WHERE reason = ANY (t.held) AND t.level <= :level
+        WHERE reason = ANY (t.held)
     ), moved AS (
         UPDATE tasks t SET
             held = r.remaining,

@@ -35,7 +35,7 @@ BEGIN
             FROM unnest(generation) AS one(task_id)
             CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
             CROSS JOIN LATERAL waits_of(t.task_id, t.approval) AS waits
-            WHERE t.status IN :sources_of_revive AND t.level <= :level AND NOT refused ? t.task_id::text
+            WHERE t.status IN :sources_of_revive AND NOT refused ? t.task_id::text
               AND t.concerns & :owners & ~for_owner = 0
               -- Nothing of a cancelled workflow comes back.
               AND (t.concerns & :concern_of_workflow = 0 OR NOT is_given_up(t.workflow_id))

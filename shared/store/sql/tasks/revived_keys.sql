@@ -26,7 +26,7 @@ BEGIN
     FOR own IN
         SELECT t.task_id, t.user_id, t.dedupe_key FROM unnest(candidates) AS one(task_id)
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
-        WHERE t.dedupe_key IS NOT NULL AND t.status IN :sources_of_revive AND t.level <= :level
+        WHERE t.dedupe_key IS NOT NULL AND t.status IN :sources_of_revive
         ORDER BY t.user_id, t.dedupe_key, t.task_id
     LOOP
         SELECT k.task_id INTO holder FROM submission_keys k

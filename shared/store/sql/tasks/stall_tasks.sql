@@ -42,7 +42,6 @@ BEGIN
         WHERE t.status IN :sources_of_stall
           AND (t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
                OR t.worker_id = ANY (dead_workers))
-          AND t.level <= :level
         ORDER BY t.task_id LIMIT at_most);
     stale := with_free_subjects(stale);
     -- Chosen unlocked, then locked and looked at again.

@@ -60,14 +60,14 @@ BEGIN
             max_retries int, timeout_seconds float, max_age_seconds float, run_at timestamptz, delay_seconds float,
             user_id text, tags text[], project_id text, workflow_id text, workflow_run_id text, interaction_id text,
             parent_task_id uuid, depends_on uuid[], dedupe_key text, traceparent text,
-            retry_delays jsonb, level smallint, concerns int, concurrency_key text, request_id text, workflow_key text,
+            retry_delays jsonb, concerns int, concurrency_key text, request_id text, workflow_key text,
             approval jsonb, depends_on_nodes uuid[], webhook_id uuid)
     ), stored AS (
         INSERT INTO tasks (
             task_id, actor, task_type, provider, status, priority, payload, max_retries, timeout_seconds,
             max_age_seconds, expires_at, available_at, created_at, updated_at, user_id, tags, project_id, workflow_id,
             workflow_run_id, interaction_id, parent_task_id, depends_on, dedupe_key, unmet,
-            traceparent, retry_delays, level, concerns, concurrency_key, request_id, workflow_key, approval,
+            traceparent, retry_delays, concerns, concurrency_key, request_id, workflow_key, approval,
             webhook_id)
         SELECT
             s.task_id, s.actor, s.task_type, s.provider, CASE WHEN s.unmet > 0 THEN 'blocked' ELSE 'queued' END,
@@ -76,7 +76,7 @@ BEGIN
             coalesce(s.run_at, started + make_interval(secs => coalesce(s.delay_seconds, 0))), started, started,
             s.user_id, coalesce(s.tags, '{}'), s.project_id, s.workflow_id, s.workflow_run_id, s.interaction_id,
             s.parent_task_id, coalesce(s.depends_on, '{}'), s.dedupe_key, s.unmet, s.traceparent,
-            s.retry_delays, coalesce(s.level, 0), coalesce(s.concerns, 0), s.concurrency_key, s.request_id,
+            s.retry_delays, coalesce(s.concerns, 0), s.concurrency_key, s.request_id,
             s.workflow_key, s.approval, s.webhook_id
         FROM submission s
         RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.actor, tasks.concerns

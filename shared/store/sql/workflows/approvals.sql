@@ -12,8 +12,7 @@ DECLARE
 BEGIN
     PERFORM lock_subjects(ARRAY[wanted]);
     PERFORM 1 FROM tasks t WHERE t.task_id = wanted FOR NO KEY UPDATE;
-    SELECT CASE WHEN t.level > :level THEN 'newer-version'
-                WHEN t.approval ->> 'decision' IS NOT NULL THEN 'already-decided'
+    SELECT CASE WHEN t.approval ->> 'decision' IS NOT NULL THEN 'already-decided'
                 WHEN t.status <> 'blocked' OR t.asked_at IS NULL THEN 'not-waiting-for-approval' END
     INTO refused FROM tasks t WHERE t.task_id = wanted;
     IF refused IS NULL THEN
@@ -53,7 +52,7 @@ CREATE FUNCTION expire_approval(after uuid, OUT task_id uuid, OUT ended jsonb) L
 BEGIN
     SELECT t.task_id INTO task_id FROM tasks t
     WHERE t.status = 'blocked' AND t.asked_at IS NOT NULL AND t.ask_expires_at IS NOT NULL
-      AND t.ask_expires_at <= clock_timestamp() AND t.level <= :level AND t.task_id <> after
+      AND t.ask_expires_at <= clock_timestamp() AND t.task_id <> after
     ORDER BY t.ask_expires_at LIMIT 1;
     IF task_id IS NOT NULL THEN
         SELECT d.ended INTO ended FROM decide_task(task_id, 'expired', NULL, NULL) AS d;

@@ -246,6 +246,6 @@ BEGIN
     SELECT t.task_id FROM tasks t
     WHERE t.workflow_id = id::text AND t.status IN ('blocked', 'queued', 'running', 'retrying')
       AND t.status <> 'running' AND t.concerns & :concern_of_workflow <> 0 AND NOT t.job_open
-      AND 'workflow' <> ALL (t.held) AND t.level <= :level
+      AND 'workflow' <> ALL (t.held)
     ORDER BY t.task_id LIMIT at_most;
 END $$;

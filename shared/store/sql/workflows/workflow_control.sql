@@ -49,7 +49,7 @@ BEGIN
         page := ARRAY(
             SELECT t.task_id FROM tasks t
             WHERE t.workflow_id = id::text AND t.status IN ('blocked', 'queued', 'running', 'retrying')
-              AND t.concerns & :concern_of_workflow <> 0 AND NOT t.cancel_requested AND t.level <= :level
+              AND t.concerns & :concern_of_workflow <> 0 AND NOT t.cancel_requested
             ORDER BY t.task_id DESC LIMIT at_most);
         SELECT c.ended INTO ended FROM cancel_tasks(page) AS c;
     ELSIF found.status = 'escalated' THEN
@@ -74,7 +74,7 @@ BEGIN
     RETURN ARRAY(
         SELECT t.task_id FROM tasks t
         WHERE t.workflow_id = id::text AND t.status IN ('blocked', 'queued', 'running', 'retrying')
-          AND 'workflow' = ANY (t.held) AND t.level <= :level
+          AND 'workflow' = ANY (t.held)
         ORDER BY t.task_id LIMIT at_most);
 END $$;
 

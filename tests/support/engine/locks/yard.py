@@ -135,10 +135,7 @@ class Yard:
         key = self.chance.choice(KEYS)
         told = by_name(self.chance.choice(self.hooks).url) if self.hooks and self.chance.random() < 0.4 else {}
         kinds = [with_key(key) if key else {}, told]
-        both = {
-            "concerns": sum(each.get("concerns", 0) for each in kinds),
-            "level": max(each.get("level", 0) for each in kinds),
-        }
+        both = {"concerns": sum(each.get("concerns", 0) for each in kinds)}
         return a_submission(**{"task_id": task_id or uuid7(), **usual, **kinds[0], **told, **both, **fields})
 
     async def submit(self, submissions: Sequence[Submission]) -> None:

@@ -9,7 +9,7 @@ from tests.support.engine.keyed import set_key_limit
 from tests.support.engine.locks.moves.driven import NERVOUS, at, move
 from tests.support.engine.locks.moves.workers import complete
 from tests.support.engine.locks.yard import KEY_LIMITS, WORKERS, Yard
-from windlass.shared.concerns import LEVEL_OF_A_MEMORY, Concern
+from windlass.shared.concerns import Concern
 from windlass.shared.features.catching_up import CatchUp
 from windlass.shared.features.handling import handle_pending
 from windlass.shared.features.memory.subscriber import MEMORY
@@ -94,9 +94,7 @@ async def count(yard: Yard) -> None:
 async def remember(yard: Yard) -> None:
     """Of what has ended of those that are remembered; and a task of a job is ended, cancelled or revived by others."""
     asked = [yard.a_task() for _ in range(2)]
-    await yard.submit(
-        [replace(each, concerns=each.concerns | Concern.MEMORY, level=LEVEL_OF_A_MEMORY) for each in asked]
-    )
+    await yard.submit([replace(each, concerns=each.concerns | Concern.MEMORY) for each in asked])
     fresh = await models.create(
         yard.pool, name=str(uuid4()), provider=yard.provider(), dimensions=8, activate_when_filled=True
     )
