@@ -39,7 +39,10 @@ DRAIN_SECONDS = 300
 SETTLE_SECONDS = 1.0
 
 NO_OP = {"actor": "probe", "payload": {"seconds": 0}}
-LIVING = "SELECT count(*) FROM tasks WHERE status NOT IN ('completed', 'dead', 'cancelled')"
+LIVING = """
+SELECT (SELECT count(*) FROM tasks WHERE status NOT IN ('completed', 'dead', 'cancelled'))
+     + (SELECT count(*) FROM outbox)
+"""
 COMPLETED = "SELECT count(*) FROM tasks WHERE status = 'completed'"
 
 HISTORY = """
@@ -70,12 +73,12 @@ PAGES = {
 
 
 class Wide:
-    """A running Windlass, and what so many no-ops take of it all: submitted, run, and their ends told."""
+    """A running Windlass, and the CPU time that so many no-ops take: submitted, run, and their ends handled."""
 
     def __init__(self, windlass: Windlass, servers: Servers) -> None:
         self._client = windlass.client
         self._url = windlass.environment["WINDLASS_DATABASE_URL"]
-        ours = (windlass.api, windlass.dispatcher, windlass.actors, windlass.janitor)
+        ours = (windlass.api, windlass.dispatcher, windlass.actors, windlass.janitor, windlass.orchestrator)
         self._pids = [*(process.pid for process in ours), servers.postgres_pid, servers.rabbitmq_pid]
 
     def plain(self) -> None:

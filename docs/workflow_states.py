@@ -26,7 +26,7 @@ def workflow_states() -> str:
             "The status is the first of these that holds: cancel requested and nothing live, `cancelled`; not",
             "requested and failures at the threshold, `escalated`; something live, `running`; something dead,",
             "`failed`; something cancelled, `cancelled`; else `completed`.",
-            "[Decision 0059](decisions/0059-workflows-without-a-conductor.md) says who counts.",
+            "[Decision 0093](decisions/0093-workflows-in-python.md) describes how tasks are counted.",
             "",
         ]
     )

@@ -1,11 +1,11 @@
-"""Who is concerned by what becomes of a task: bits that are written at its submit, and say whom its moves are told."""
+"""The subscriptions of a task: bits that are written at its submit, for the features that follow its moves."""
 
 from enum import IntFlag
 from types import MappingProxyType
 
 
 class Concern(IntFlag):
-    """Of a plain task there is none, and its moves are told to nobody."""
+    """A plain task has none, and its moves write no outbox row."""
 
     RUN = 1
     WORKFLOW = 2
@@ -14,35 +14,35 @@ class Concern(IntFlag):
     SCHEDULE = 16
     KEY = 32
     REFERENCES = 64
-    """Nobody is told: its payload refers to results of others, which whoever claims it asks for."""
+    """No feature: the payload refers to results of other tasks, which the worker resolves after the claim."""
     DELIVERY = 128
     """It carries a delivery to an endpoint. Its concurrency key is the endpoint's id."""
 
     @property
     def word(self) -> str:
-        """As `untold` and the logs name it."""
+        """As the outbox and the logs name it."""
         assert self.name is not None, "a single concern has a name"
         return self.name.lower()
 
 
-SUBSCRIBERS = Concern.RUN | Concern.MEMORY | Concern.SCHEDULE | Concern.WEBHOOK | Concern.DELIVERY
-"""Features that handle moves from the outbox (`shared/features`). Every other concern has a teller
-(`shared/store/tellers.py`); a test checks that each has exactly one of the two."""
+SUBSCRIBERS = Concern.RUN | Concern.WORKFLOW | Concern.MEMORY | Concern.SCHEDULE | Concern.WEBHOOK | Concern.DELIVERY
+"""Features that handle moves from the outbox (`shared/features`). Keys and references are the engine's own."""
 
 SUBJECTS = MappingProxyType(
-    {Concern.RUN: "project_id", Concern.SCHEDULE: "schedule_id", Concern.DELIVERY: "concurrency_key"}
+    {
+        Concern.RUN: "project_id",
+        Concern.WORKFLOW: "group_id",
+        Concern.SCHEDULE: "schedule_id",
+        Concern.DELIVERY: "concurrency_key",
+    }
 )
 """The column of a task that names a feature's subject, where that is not the task itself."""
 
 LEFT_OUT_ACTORS = ("embed", "probe", "webhook")
 """Global subscriptions do not cover the tasks of these actors: a delivery that announced itself would never end."""
 
-HEARS_OF_SUBMITS = Concern.WORKFLOW
-"""Whom a new task is told as well: a workflow counts it. A key is taken at the start, and all others hear of ends
-alone."""
-
-LOCKS_A_SUBJECT = Concern.WORKFLOW
-"""Whoever ends such a task waits for the workflow that it is of, which may be busy."""
+RECEIVES_SUBMITS = Concern.WORKFLOW
+"""Features that also get an outbox row for each new task, because they count their tasks."""
 
 OWNERS = Concern.RUN
 """Features that own their tasks: the engine revives such a task only for its owner."""

@@ -32,16 +32,17 @@ def floor(floors: str, queue: str, lane: str, priority: str) -> str:
               ({floors} -> {queue} ->> 'else')::timestamptz, '-infinity') END"""
 
 
-def halted(task: str) -> str:
-    """That the workflow of a task which is counted by one keeps it from starting: it is escalated, or being cancelled.
-    What waits is held or cancelled then; but a task that somebody had locked at that moment is so a little later, and
-    may not start before. Who has a job open at its provider goes on.
+def stopped(task: str) -> str:
+    """The group of a task keeps it from starting: it is closed, or as many of its tasks have failed as its limit says.
+    The group's tasks are held or cancelled then, in pages; until its page comes, a task must not start either. A task
+    with an open job at its provider continues.
 
-    Written out where it is asked: a call for each task takes longer.
+    Written out where it is used: a call for each task takes longer.
     """
-    return f"""coalesce((
-        SELECT w.status = 'escalated' OR w.cancel_requested FROM workflows w
-        WHERE w.workflow_id = {task}.workflow_id::uuid), false)"""  # noqa: S608 - the name is written by us
+    return f"""EXISTS (
+        SELECT 1 FROM task_groups g WHERE g.group_id = {task}.group_id AND (g.is_closed OR g.failure_limit <= (
+            SELECT count(*) FROM (
+                SELECT 1 FROM group_failures f WHERE f.group_id = g.group_id LIMIT g.failure_limit) AS failed)))"""  # noqa: S608 - the name is written by us
 
 
 def startable_since(task: str) -> str:

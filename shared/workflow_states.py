@@ -59,16 +59,6 @@ STATUS_OF_COUNTS = (
 """The same for Postgres, which keeps it in a generated column: no statement can make a status that does not follow. A
 test holds the two together over all small counts."""
 
-STATUS_OF_NODE = (
-    "CASE WHEN ended_as IS NOT NULL THEN ended_as"
-    " WHEN expanded_at IS NULL THEN 'blocked'"
-    " WHEN live > 0 THEN 'running'"
-    " WHEN dead > 0 THEN 'dead'"
-    " WHEN cancelled > 0 THEN 'cancelled'"
-    " ELSE 'completed' END"
-)
-"""What stands for the tasks of a `for_each`: in the words of a task, for who depends on it treats it as one."""
-
 
 @dataclass(frozen=True)
 class Change:

@@ -14,6 +14,7 @@ from windlass.shared.db import Database
 from windlass.shared.errors import words_of
 from windlass.shared.features.projects import operations as projects
 from windlass.shared.features.schedules import changing
+from windlass.shared.features.workflows import operations as workflows
 from windlass.shared.process import logs
 from windlass.shared.scrubbing import scrub
 from windlass.shared.settings import Settings
@@ -21,7 +22,6 @@ from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store.access import audit
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import restoring
-from windlass.shared.store.workflows import controlling
 
 log = logging.getLogger("after-restore")
 
@@ -125,7 +125,7 @@ async def rewrite(connection: Database, settings: Settings, report: Report) -> N
     if report.is_needed:
         report.numbers_advanced = await restoring.advance_numbers(connection)
         report.lost_runs = await projects.restore(connection, step=restoring.SEQ_STEP)
-        await controlling.restore(connection, step=restoring.SEQ_STEP)
+        await workflows.restore(connection, step=restoring.SEQ_STEP)
         await changing.miss_all(connection, "restored", step=restoring.SEQ_STEP)
         await record(connection, report)
 

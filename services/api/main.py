@@ -45,6 +45,7 @@ from windlass.shared.errors import words_of
 from windlass.shared.features.catching_up import CatchUp
 from windlass.shared.features.memory.subscriber import MEMORY
 from windlass.shared.features.projects.subscriber import PROJECTS
+from windlass.shared.features.workflows.subscriber import WORKFLOWS
 from windlass.shared.process import logs
 from windlass.shared.process.pulse import Pulse
 from windlass.shared.settings import Settings
@@ -80,6 +81,7 @@ def create_app(settings: Settings) -> Litestar:
         app.state.catch_up_on_memory = CatchUp(features, MEMORY)
         app.state.catch_up_on_webhooks = CatchUpOnWebhooks(features)
         app.state.catch_up_on_projects = CatchUp(features, PROJECTS)
+        app.state.catch_up_on_workflows = CatchUp(features, WORKFLOWS)
         app.state.registry = actors
         app.state.endpoint_secrets = EndpointSecrets(pool)
         app.state.capabilities = Capabilities(settings)

@@ -15,20 +15,18 @@ from windlass.shared.process.lifetime import until_set
 from windlass.shared.store import memory, projects, webhooks
 from windlass.shared.store.flow_control import keys
 from windlass.shared.store.tasks import bulk
-from windlass.shared.store.workflows import controlling
 
 AGAIN_SECONDS = 1.0
 """After a duty has failed."""
 
 NEVER = math.inf
-ON_THE_LISTENER = ("dependents", "workflows", "keys", "projects", "endpoints")
+ON_THE_LISTENER = ("dependents", "keys", "projects", "endpoints")
 BESIDE_IT = ("bulk", "memory")
 
 
 class Calls:
-    """Dependents are told, workflows, keys, projects and endpoints looked after on the listener's own connection, each
-    when it is called for. Bulk jobs, memory and its indexes have loops of their own beside it: none keeps another
-    waiting."""
+    """Dependents, keys, projects and endpoints are handled on the listener's own connection when a NOTIFY calls for
+    them. Bulk jobs, memory and its indexes have loops of their own, so that none delays another."""
 
     def __init__(self, premises: Premises) -> None:
         self._premises = premises
@@ -40,7 +38,6 @@ class Calls:
             "janitor",
             {
                 dependents.CHANNEL: self._calling("dependents"),
-                controlling.CHANNEL: self._calling("workflows"),
                 keys.CHANNEL: self._keys_called,
                 bulk.CHANNEL: self._calling("bulk"),
                 projects.CHANNEL: self._calling("projects"),

@@ -18,10 +18,9 @@ from windlass.services.janitor.duties.statistics import keep_today, keep_yesterd
 from windlass.services.janitor.duties.submission_keys import forget_expired_keys
 from windlass.services.janitor.duties.tallies import fold_tallies, mend_tallies
 from windlass.services.janitor.duties.texts import sort_in_new_texts
-from windlass.services.janitor.duties.untold import tell_again
 from windlass.services.janitor.duties.vector_indexes import look_after_indexes
 from windlass.services.janitor.duties.workers import lose_silent_workers
-from windlass.services.janitor.duties.workflows import count_drift, expire_approvals, look_after_workflows
+from windlass.services.janitor.duties.workflows import count_drift, expire_approvals
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.rhythms import Rhythm
 
@@ -64,7 +63,6 @@ DUTIES = (
     Duty("expired", Rhythm.LEASES, lambda at: bury_expired(at.pool)),
     Duty("approvals", Rhythm.LEASES, lambda at: expire_approvals(at.pool)),
     Duty("dependents", Rhythm.CALL, lambda at: settle_dependents(at.listening)),
-    Duty("workflows", Rhythm.CALL, lambda at: look_after_workflows(at.listening)),
     Duty("keys", Rhythm.CALL, keys),
     Duty("projects", Rhythm.CALL, lambda at: look_after_projects(at.pool)),
     Duty("endpoints", Rhythm.CALL, lambda at: look_after_endpoints(at.listening)),
@@ -78,7 +76,6 @@ DUTIES = (
     Duty("submission_keys", Rhythm.MINUTE, lambda at: forget_expired_keys(at.pool)),
     Duty("rates", Rhythm.MINUTE, lambda at: forget_expired_rates(at.pool)),
     Duty("tallies", Rhythm.MINUTE, lambda at: fold_tallies(at.pool)),
-    Duty("untold", Rhythm.MINUTE, lambda at: tell_again(at.pool)),
     Duty("texts", Rhythm.MINUTE, lambda at: sort_in_new_texts(at.pool)),
     Duty("reconciler", Rhythm.MINUTE, unaccounted),
     Duty("workflow_drift", Rhythm.MINUTE, workflow_drift),

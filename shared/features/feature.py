@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from windlass.shared.db import Database
 from windlass.shared.store.outbox import Move
 
+ROWS_AT_ONCE = 100
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -17,3 +19,6 @@ class Feature:
     moved again since, so a subscriber decides from the rows that it reads."""
     subjects_at_once: int = 1
     """How many subjects one transaction may handle. More than one is for features whose subject is the task itself."""
+    rows_at_once: int = ROWS_AT_ONCE
+    """How many rows of one subject one transaction handles: a subject with more of them takes turns with the others.
+    More are for features to which all rows of a subject are one mark."""

@@ -16,9 +16,6 @@ from windlass.shared.store import outbox
 
 log = logging.getLogger("features")
 
-ROWS_AT_ONCE = 100
-"""Rows of one subject in one transaction: a subject with more of them takes turns with the others."""
-
 REPEATED: tuple[type[BaseException], ...] = (
     asyncpg.DeadlockDetectedError,
     asyncpg.LockNotAvailableError,
@@ -77,7 +74,7 @@ async def _handle(pool: db.Pool, feature: Feature, subjects: Sequence[UUID], out
         else:
             locked = await outbox.try_lock(connection, feature.name, subjects)
         # Read by a statement of its own: its snapshot includes what the last owner of the lock committed.
-        moves = await outbox.rows(connection, feature.name, locked, at_most=ROWS_AT_ONCE) if locked else []
+        moves = await outbox.rows(connection, feature.name, locked, at_most=feature.rows_at_once) if locked else []
         if moves:
             await feature.handle(connection, moves)
             await outbox.delete(connection, feature.name, locked, moves)
@@ -85,7 +82,7 @@ async def _handle(pool: db.Pool, feature: Feature, subjects: Sequence[UUID], out
     outcome.rows += len(moves)
     outcome.busy += set(subjects).difference(locked)
     count = Counter(move.subject for move in moves)
-    outcome.unfinished += [subject for subject, rows in count.items() if rows == ROWS_AT_ONCE]
+    outcome.unfinished += [subject for subject, rows in count.items() if rows == feature.rows_at_once]
 
 
 async def _back_off(pool: db.Pool, feature: Feature, subject: UUID, error: Exception) -> float:

@@ -1,8 +1,8 @@
 """Transactions of several calls, on a pool or within another transaction."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import asyncpg
 
@@ -40,3 +40,16 @@ async def repeatedly(db: Database, act: Callable[[Session], Awaitable[Answer]]) 
             if not tries_left or not isinstance(db, asyncpg.Pool):
                 raise
     raise AssertionError("the last try returns or raises")
+
+
+async def call_all(db: Database, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
+    """Calls functions one after the other, in one statement."""
+    values: list[object] = []
+    texts = []
+    for text, its_values in calls:
+        places = range(len(values) + 1, len(values) + len(its_values) + 1)
+        texts.append(text.format(*(f"${place}" for place in places)))
+        values += its_values
+    # A name for each: asyncpg's rows find columns by their names.
+    row = await db.fetchrow("SELECT " + ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts)), *values)
+    return list(row or ())

@@ -109,17 +109,14 @@ OUTBOX_OLDEST_SECONDS = gauge(
     ["feature"],
     of=[API],
 )
-UNTOLD = gauge(
-    "windlass_untold_moves", "Moves of tasks that could not be told to whom they concern: must be 0", [], of=[API]
-)
 WORKFLOW_DRIFT = gauge(
     "windlass_workflow_drift",
-    "Workflows whose counts were not what their tasks are, when they were last counted anew: must be 0",
+    "Workflows whose counts differed from their tasks at the last check, with no pending outbox row. Must be 0",
     [],
     of=[API],
 )
 ESCALATED_WORKFLOWS = gauge(
-    "windlass_escalated_workflows", "Workflows that wait for somebody to resume or cancel them", [], of=[API]
+    "windlass_escalated_workflows", "Workflows that wait until a person resumes or cancels them", [], of=[API]
 )
 WEBHOOKS = gauge(
     "windlass_webhooks",

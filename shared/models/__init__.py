@@ -8,6 +8,7 @@ from windlass.shared.models.access import ApiKey, AuditEntry, ServerSecret, Sess
 from windlass.shared.models.actors import ActorVersion, TaskChild, TaskStep
 from windlass.shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
 from windlass.shared.models.demand import SCALE_DEMAND
+from windlass.shared.models.groups import Barrier, GroupFailure, TaskGroup
 from windlass.shared.models.media import Content, Generation
 from windlass.shared.models.memory import AgentEvent, Embedding, EmbeddingJob, EmbeddingModel, QuestionVector
 from windlass.shared.models.outbox import GlobalSubscriptions, OutboxMove, OutboxSubject
@@ -15,7 +16,7 @@ from windlass.shared.models.processes import FunctionSet, ServiceReport, Worker
 from windlass.shared.models.projects import Project, ProjectEvent, ProjectItem, ProjectRun
 from windlass.shared.models.providers import Actor, Provider, ProviderEvent, ProviderResult, Queue, RateCounter
 from windlass.shared.models.schedules import Schedule, ScheduleEvent, ScheduleRun
-from windlass.shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag, Unsettled, Untold
+from windlass.shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag, Unsettled
 from windlass.shared.models.webhooks import Delivery, DeliveryTry, Webhook, WebhookBody
 from windlass.shared.models.workflows import Workflow, WorkflowEvent, WorkflowNode
 
@@ -26,6 +27,7 @@ __all__ = [
     "AgentEvent",
     "ApiKey",
     "AuditEntry",
+    "Barrier",
     "BulkJob",
     "Content",
     "Delivery",
@@ -36,6 +38,7 @@ __all__ = [
     "FunctionSet",
     "Generation",
     "GlobalSubscriptions",
+    "GroupFailure",
     "OutboxMove",
     "OutboxSubject",
     "Project",
@@ -61,12 +64,12 @@ __all__ = [
     "TaskCount",
     "TaskDependency",
     "TaskEvent",
+    "TaskGroup",
     "TaskQueueMetric",
     "TaskStep",
     "TaskTag",
     "TaskTally",
     "Unsettled",
-    "Untold",
     "Webhook",
     "WebhookBody",
     "Worker",

@@ -268,6 +268,8 @@ class Task(SQLModel, table=True):
     """The schedule that started it."""
     claim_xid: int = Field(sa_column=Column(Xid8, nullable=False, server_default=text("'0'")))
     """Of the last claim: by it what runs is counted without what has ended."""
+    group_id: UUID | None = Field(default=None, sa_column=Column(PG_UUID(as_uuid=True)))
+    """Its group, which can be closed or limit failures (`task_groups`)."""
 
 
 SEARCHED_TEXT_STATISTICS = f"CREATE STATISTICS tasks_searched_text ON ({SEARCHED_TEXT}) FROM tasks"
@@ -317,8 +319,8 @@ class TaskDependency(SQLModel, table=True):
     parent_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     child_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     met_on: str = Field(default="completed", sa_column_kwargs={"server_default": "completed"})
-    by_node: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
-    """The parent is what stands for the tasks of a `for_each` (`workflow_nodes`), and no task itself."""
+    by_barrier: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    """The parent is a barrier, not a task."""
 
 
 class Unsettled(SQLModel, table=True):
@@ -336,21 +338,3 @@ class Unsettled(SQLModel, table=True):
         )
     )
     since: datetime = moment(optional=False)
-
-
-class Untold(SQLModel, table=True):
-    """A move of a task that one of those concerned could not be told: an end does not fail because of whom it tells.
-    The janitor tells it again."""
-
-    __tablename__ = "untold"
-
-    untold_id: int = number()
-    subject: str
-    task_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=False))
-    seq: int
-    move: dict[str, Any] = document(optional=False)
-    error: str
-    tries: int = counter()
-    since: datetime = moment(optional=False)
-    tell_at: datetime = moment(optional=False)
-    """Not told again before."""

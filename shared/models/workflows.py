@@ -9,11 +9,12 @@ from sqlalchemy.dialects.postgresql import UUID as PG_UUID
 from sqlmodel import Field, SQLModel
 
 from windlass.shared.models.columns import counter, document, moment
-from windlass.shared.workflow_states import STATUS_OF_COUNTS, STATUS_OF_NODE
+from windlass.shared.workflow_states import STATUS_OF_COUNTS
 
 
 class Workflow(SQLModel, table=True):
-    """Counts are moved by the teller of the tasks' moves, in their transactions, and the status follows from them."""
+    """The counts are those of its tasks and nodes when its outbox rows were handled last, and the status follows from
+    them."""
 
     __tablename__ = "workflows"
     __table_args__ = (
@@ -28,7 +29,6 @@ class Workflow(SQLModel, table=True):
         Index("workflows_status_user", "user_id", "status", "workflow_id"),
         Index("workflows_name", "name", "workflow_id"),
         Index("workflows_tags", "tags", postgresql_using="gin"),
-        Index("workflows_unfinished", "workflow_id", postgresql_where=text("unfinished")),
     )
 
     workflow_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
@@ -46,8 +46,6 @@ class Workflow(SQLModel, table=True):
     dead: int = counter()
     cancelled: int = counter()
     cancel_requested: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
-    unfinished: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
-    """Not all of its tasks have been held, let go on or cancelled yet, as it should be: the janitor goes on."""
     has_nodes: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
     last_seq: int = Field(default=1, sa_column_kwargs={"server_default": text("1")})
     created_at: datetime = moment(optional=False)
@@ -59,55 +57,27 @@ class Workflow(SQLModel, table=True):
 
 
 class WorkflowNode(SQLModel, table=True):
-    """What stands for the tasks of a `for_each`, from the submit on: it becomes one for each element of a list, once,
-    when the list is there. Others depend on it as on a task."""
+    """A `for_each` node. It becomes one task for each element of a list, once, when the list is there. Other tasks
+    depend on its barrier, which has the node's id, key and status."""
 
     __tablename__ = "workflow_nodes"
-    __table_args__ = (
-        CheckConstraint("live >= 0 AND completed >= 0 AND dead >= 0 AND cancelled >= 0", name="counts"),
-        CheckConstraint("ended_as IN ('dead', 'cancelled')", name="ended_as"),
-        CheckConstraint("ended_as IS NULL OR expanded_at IS NULL", name="once"),
-        Index("workflow_nodes_workflow_id_key_key", "workflow_id", "key", unique=True),
-        Index("workflow_nodes_source", "source"),
-        Index(
-            "workflow_nodes_ready",
-            "node_id",
-            postgresql_where=text("ready_at IS NOT NULL AND expanded_at IS NULL AND ended_as IS NULL"),
-        ),
-    )
+    __table_args__ = (Index("workflow_nodes_workflow", "workflow_id"),)
 
     node_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     workflow_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=False))
-    key: str
-    source: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), nullable=False))
-    """The task, or the node, whose result has the list."""
-    source_is_node: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
-    path: str = Field(default="", sa_column_kwargs={"server_default": ""})
     template: dict[str, Any] = document(optional=False)
     """A submission as each of its tasks is stored, but for what differs."""
-    status: str = Field(sa_column=Column(Text, Computed(STATUS_OF_NODE, persisted=True), nullable=False))
-    children: int | None = None
-    live: int = counter()
-    completed: int = counter()
-    dead: int = counter()
-    cancelled: int = counter()
-    ended_as: str | None = None
-    """How it ended without tasks of its own."""
     error: dict[str, Any] | None = document()
-    ready_at: datetime | None = moment()
-    expanded_at: datetime | None = moment()
+    """Why it ended without tasks of its own."""
 
 
 class WorkflowEvent(SQLModel, table=True):
     """One row of a workflow's history; `seq` is gap-free per workflow."""
 
     __tablename__ = "workflow_events"
-    __table_args__ = (Index("workflow_events_unsaid", "workflow_id", "seq", postgresql_where=text("NOT said")),)
 
     workflow_id: UUID = Field(sa_column=Column(PG_UUID(as_uuid=True), primary_key=True))
     seq: int = Field(primary_key=True)
     type: str
     at: datetime = moment(optional=False)
     data: dict[str, Any] = document(optional=False)
-    said: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
-    """Whether a janitor has said so in its log."""

@@ -9,18 +9,16 @@ from hashlib import sha256
 from pathlib import Path
 
 from windlass.shared.concerns import (
-    HEARS_OF_SUBMITS,
     LEFT_OUT_ACTORS,
-    LOCKS_A_SUBJECT,
     OWNERS,
+    RECEIVES_SUBMITS,
     SUBJECTS,
     SUBSCRIBERS,
     Concern,
 )
-from windlass.shared.sql_fragments import due, floor, halted, startable_since, words
+from windlass.shared.sql_fragments import due, floor, startable_since, stopped, words
 from windlass.shared.states import TRANSITIONS
 from windlass.shared.store.columns import COLUMNS
-from windlass.shared.store.tellers import TELLERS, Tellers, counted_alone, telling, telling_of_one, told
 
 FOLDER = Path(__file__).parent / "sql"
 
@@ -33,9 +31,9 @@ def files() -> list[Path]:
     return sorted(FOLDER.rglob("*.sql"), key=lambda path: path.name)
 
 
-def definitions(tellers: Tellers = TELLERS) -> list[str]:
+def definitions() -> list[str]:
     """Every function's CREATE statements, as they are written but for what is filled in."""
-    return [fill_in(path.read_text(), tellers) for path in files()]
+    return [fill_in(path.read_text()) for path in files()]
 
 
 @cache
@@ -64,25 +62,23 @@ def qualified(definition: str) -> str:
     return re.sub(own, rf"{schema()}.\1", definition)
 
 
-def statements(tellers: Tellers = TELLERS) -> list[str]:
+def statements() -> list[str]:
     """What makes the set, one statement after the other, as the driver takes them: in these files each one begins with
     CREATE FUNCTION."""
-    texts = map(qualified, definitions(tellers))
+    texts = map(qualified, definitions())
     return ["CREATE FUNCTION" + part for text in texts for part in text.split("CREATE FUNCTION")[1:]]
 
 
-def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
+def fill_in(statement: str) -> str:
     """`:sources_of_claim` becomes `('queued', 'retrying')`, `:target_of_claim` becomes `'running'`,
     `:due_at(moment)` what makes task `t` one that it may start at that moment, `:floor(floors, queue,
-    lane, priority)` where a probe for these begins, `:is_halted(t)` whether its workflow keeps it from that,
-    `:startable_since(t)` since when it could have started, `:concern_of_key` the bit of a concern, `:locks_a_subject`
-    the concerns of who is in a workflow, `:owners` the bits of features that own their tasks, `:hears_of_submits` those
-    that are told of new tasks, and `:told`, `:telling_of_one` and `:tellers` who is told of moves, and how.
-    `:counted_alone(m.told)` is whether these
-    concerns are a workflow's and no other's, which may be told of many at once. `:all_concerns_of(m)` are the concerns
-    of a task with the global subscriptions, which leave out the tasks of `:left_out_actors`. `:subscribers` lists the
-    features that handle moves from the outbox with their bits, `:outbox_bits` is all of these bits, and
-    `:subject_of(f.feature, m)` the subject of one of them.
+    lane, priority)` where a probe for these begins, `:is_stopped(t)` whether its group keeps it from starting,
+    `:startable_since(t)` since when it could have started, `:concern_of_key` the bit of a concern, `:owners` the bits
+    of features that own their tasks, and `:receives_submits` those of features that count new tasks.
+    `:all_concerns_of(m)` are the concerns of a task with the global subscriptions, which leave out the tasks of
+    `:left_out_actors`.
+    `:subscribers` lists the features that handle moves from the outbox with their bits, `:outbox_bits` is all of these
+    bits, and `:subject_of(f.feature, m)` the subject of one of them.
 
     A function that returns whole rows names their columns, for a table's own row type changes under it:
     `:columns_of_tasks` becomes `task_id uuid, actor varchar, …`, and `:each_of_tasks(t)` `t.task_id, t.actor, …`.
@@ -105,22 +101,18 @@ def fill_in(statement: str, tellers: Tellers = TELLERS) -> str:
     statement = re.sub(r":each_of_(\w+)\((\w+)\)", each, statement)
     statement = re.sub(r":due_at\((\w+(?:\(\))?)\)", lambda match: due(match[1]), statement)
     statement = re.sub(r":floor\(([^,]+), ([^,]+), ([^,]+), ([^)]+)\)", lambda match: floor(*match.groups()), statement)
-    statement = re.sub(r":is_halted\((\w+)\)", lambda match: halted(match[1]), statement)
+    statement = re.sub(r":is_stopped\((\w+)\)", lambda match: stopped(match[1]), statement)
     statement = re.sub(r":startable_since\((\w+)\)", lambda match: startable_since(match[1]), statement)
     statement = re.sub(
         r":all_concerns_of\((\w+)\)", lambda match: ALL_CONCERNS.replace("each.", f"{match[1]}."), statement
     )
-    statement = re.sub(r":counted_alone\(([\w.]+)\)", lambda match: counted_alone(match[1], tellers), statement)
     statement = re.sub(r":concern_of_(\w+)", lambda match: str(Concern[match[1].upper()].value), statement)
     statement = statement.replace(":left_out_actors", words(LEFT_OUT_ACTORS)[1:-1])
-    statement = statement.replace(":locks_a_subject", str(int(LOCKS_A_SUBJECT)))
     statement = statement.replace(":owners", str(int(OWNERS)))
-    statement = statement.replace(":hears_of_submits", str(int(HEARS_OF_SUBMITS)))
+    statement = statement.replace(":receives_submits", str(int(RECEIVES_SUBMITS)))
     subscribers = "VALUES " + ", ".join(f"('{each.word}', {each.value})" for each in SUBSCRIBERS)
     statement = statement.replace(":subscribers", subscribers).replace(":outbox_bits", str(int(SUBSCRIBERS)))
     statement = re.sub(r":subject_of\(([\w.]+), (\w+)\)", lambda match: subject_of(*match.groups()), statement)
-    statement = statement.replace(":tellers", telling(tellers)).replace(":telling_of_one", telling_of_one(tellers))
-    statement = statement.replace(":told", told(tellers))
     return re.sub(r":target_of_(\w+)", target, re.sub(r":sources_of_(\w+)", sources, statement))
 
 

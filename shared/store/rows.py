@@ -73,6 +73,19 @@ class AuditEntryRow(Record):
     details: dict[str, Any]
 
 
+class BarrierRow(Record):
+    """A row of `barriers`, or those of its columns that were selected."""
+
+    barrier_id: UUID
+    group_id: UUID
+    key: str
+    status: str
+    members: int | None
+    source: UUID
+    source_is_barrier: bool
+    path: str
+
+
 class BulkJobRow(Record):
     """A row of `bulk_jobs`, or those of its columns that were selected."""
 
@@ -223,6 +236,14 @@ class GlobalSubscriptionsRow(Record):
 
     is_only: bool
     bits: int
+
+
+class GroupFailureRow(Record):
+    """A row of `group_failures`, or those of its columns that were selected."""
+
+    group_id: UUID
+    task_id: UUID
+    life: int
 
 
 class OutboxMoveRow(Record):
@@ -570,6 +591,7 @@ class TaskRow(Record):
     webhook_id: UUID | None
     schedule_id: UUID | None
     claim_xid: int
+    group_id: UUID | None
 
 
 class TaskChildRow(Record):
@@ -597,7 +619,7 @@ class TaskDependencyRow(Record):
     parent_id: UUID
     child_id: UUID
     met_on: str
-    by_node: bool
+    by_barrier: bool
 
 
 class TaskEventRow(Record):
@@ -610,6 +632,14 @@ class TaskEventRow(Record):
     attempt: int
     data: dict[str, Any]
     xid: int
+
+
+class TaskGroupRow(Record):
+    """A row of `task_groups`, or those of its columns that were selected."""
+
+    group_id: UUID
+    is_closed: bool
+    failure_limit: int | None
 
 
 class TaskQueueMetricRow(Record):
@@ -674,20 +704,6 @@ class UnsettledRow(Record):
     revived: bool
     settled_to: UUID
     since: datetime
-
-
-class UntoldRow(Record):
-    """A row of `untold`, or those of its columns that were selected."""
-
-    untold_id: int
-    subject: str
-    task_id: UUID
-    seq: int
-    move: dict[str, Any]
-    error: str
-    tries: int
-    since: datetime
-    tell_at: datetime
 
 
 class WebhookRow(Record):
@@ -761,7 +777,6 @@ class WorkflowRow(Record):
     dead: int
     cancelled: int
     cancel_requested: bool
-    unfinished: bool
     has_nodes: bool
     last_seq: int
     created_at: datetime
@@ -779,7 +794,6 @@ class WorkflowEventRow(Record):
     type: str
     at: datetime
     data: dict[str, Any]
-    said: bool
 
 
 class WorkflowNodeRow(Record):
@@ -787,18 +801,5 @@ class WorkflowNodeRow(Record):
 
     node_id: UUID
     workflow_id: UUID
-    key: str
-    source: UUID
-    source_is_node: bool
-    path: str
     template: dict[str, Any]
-    status: str
-    children: int | None
-    live: int
-    completed: int
-    dead: int
-    cancelled: int
-    ended_as: str | None
     error: dict[str, Any] | None
-    ready_at: datetime | None
-    expanded_at: datetime | None

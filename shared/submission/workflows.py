@@ -165,6 +165,7 @@ class _Making:
             task_id=self._ids[node.key],
             workflow_id=self._written_id,
             workflow_key=node.key,
+            group_id=self.workflow_id,
             concerns=submission.concerns | OF_A_WORKFLOW,
             **self._edges(node.waits),
         )
@@ -191,7 +192,7 @@ class _Making:
             task_id = self._ids.get(key) or as_id(key)
             if task_id is None:
                 continue
-            edges.setdefault("depends_on_nodes" if key in self._of_each else "depends_on", []).append(task_id)
+            edges.setdefault("depends_on_barriers" if key in self._of_each else "depends_on", []).append(task_id)
             if on == "ended":
                 edges.setdefault("after_end", []).append(task_id)
         return edges

@@ -105,7 +105,9 @@ async def test_only_the_end_of_a_subscribed_task_writes_to_the_outbox(engine: En
     plain = await engine.running()
     remembered = db.as_json([an_ending(await engine.running(**REMEMBERED), "complete")])
     connection = await asyncpg.connect(engine.database_url, server_settings={"track_functions": "all"})
-    called = "SELECT funcname FROM pg_stat_xact_user_functions WHERE calls > 0 AND funcname ~ '^(tell|write_outbox)'"
+    called = (
+        "SELECT funcname FROM pg_stat_xact_user_functions WHERE calls > 0 AND funcname ~ '^(write_moves|write_outbox)'"
+    )
     end = f"SELECT * FROM {named('end_tasks')}($1::text::jsonb, $2::text::jsonb)"
     try:
         transaction = connection.transaction()
@@ -113,14 +115,14 @@ async def test_only_the_end_of_a_subscribed_task_writes_to_the_outbox(engine: En
         await tasks.submit(connection, [a_submission(**REMEMBERED)])
         assert await connection.fetch(called) == []
         await transaction.rollback()
-        for endings, tellers in (
+        for endings, functions in (
             (db.as_json([an_ending(plain, "complete")]), set()),
-            (remembered, {"tell_moves", "write_outbox"}),
+            (remembered, {"write_moves", "write_outbox"}),
         ):
             transaction = connection.transaction()
             await transaction.start()
             await connection.fetch(end, endings, db.as_json(RULES))
-            assert {row["funcname"] for row in await connection.fetch(called)} == tellers
+            assert {row["funcname"] for row in await connection.fetch(called)} == functions
             await transaction.rollback()
     finally:
         await connection.close()

@@ -15,7 +15,6 @@ from tests.support.engine.projects import Project
 from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.engine.webhooks import Endpoint, ready
 from tests.support.engine.webhooks import catch_up as catch_up_on_webhooks
-from tests.support.engine.workflows import a_workflow
 from windlass.services.janitor.calls import Calls
 from windlass.services.janitor.premises import Premises
 from windlass.services.janitor.table import DUTIES, duty_named
@@ -44,10 +43,6 @@ async def dependents(engine: Engine) -> None:
     parent = await engine.submit()
     await engine.submit_many(501, depends_on=[parent])
     await bury(engine, parent)
-
-
-async def workflows(engine: Engine) -> None:
-    await (await a_workflow(engine, {"only": []})).finish("only")
 
 
 async def keys(engine: Engine) -> None:
@@ -114,22 +109,15 @@ async def results(engine: Engine) -> None:
     )
 
 
-async def untold(engine: Engine) -> None:
-    await engine.sql(
-        "INSERT INTO untold (subject, task_id, seq, move, error, since, tell_at)"
-        " VALUES ('memory', gen_random_uuid(), 1, '{}', 'a fault', clock_timestamp(), clock_timestamp())"
-    )
-
-
 Situation = Callable[[Engine], Awaitable[None]]
 FINISHED: dict[str, list[Situation]] = {
     "stale": [stale], "expired": [expired], "approvals": [approvals], "dependents": [dependents],
-    "workflows": [workflows], "keys": [keys], "projects": [projects], "endpoints": [endpoints, probed_endpoints],
+    "keys": [keys], "projects": [projects], "endpoints": [endpoints, probed_endpoints],
     "bulk": [bulk_jobs], "memory": [memory, new_model], "rates": [rates], "breakers": [results],
     "questions": [questions],
 }  # fmt: skip
 """What each duty finds to do, and has done when it is done."""
-ONLY_LOOKED_AT: dict[str, list[Situation]] = {"blocked": [blocked], "untold": [untold]}
+ONLY_LOOKED_AT: dict[str, list[Situation]] = {"blocked": [blocked]}
 SITUATIONS = [(name, make) for name, those in {**FINISHED, **ONLY_LOOKED_AT}.items() for make in those]
 
 

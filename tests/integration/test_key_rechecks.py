@@ -11,14 +11,12 @@ from tests.support.engine.keyed import parked, set_key_limit, with_key
 from tests.support.engine.rated import claim_together
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.janitor.duties.keys import AGAIN_SECONDS, recheck_keys
-from windlass.services.janitor.duties.untold import tell_again
 from windlass.services.janitor.rhythms import UNTIL_CALLED
 from windlass.shared.holds import Hold
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import keys
 from windlass.shared.store.functions import named
-from windlass.shared.store.tasks import untold
 
 A = with_key("a")
 
@@ -118,25 +116,6 @@ async def test_a_limit_is_raised_lowered_and_taken_away(engine: Engine) -> None:
     await recheck(engine)
     assert await parked(engine, ids) == []
     assert len(await claim_together(engine, ids[2:])) == 4
-
-
-@on_the_engine
-async def test_an_end_stands_though_the_teller_fails_and_is_told_again(engine: Engine) -> None:
-    await set_key_limit(engine, 1)
-    attempt = await engine.running(**A)
-    ids = await engine.submit_many(1, **A)
-    await claim_together(engine, ids)
-    await engine.sql("ALTER TABLE actors RENAME TO mislaid")
-    try:
-        assert await engine.finish(attempt, result={"paid": True}) == "completed"
-    finally:
-        await engine.sql("ALTER TABLE mislaid RENAME TO actors")
-    assert (await engine.row(attempt.task_id)).result == {"paid": True}
-    assert await untold.count(engine.pool) == 1
-    assert await parked(engine, ids) == ids
-    await tell_again(engine.pool)
-    assert await untold.count(engine.pool) == 0
-    assert await parked(engine, ids) == []
 
 
 @pytest.mark.parametrize("move", ["cancel", "end", "stall", "expire"])

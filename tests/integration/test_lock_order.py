@@ -11,15 +11,20 @@ from tests.support.engine.locks.moves import MOVES
 from tests.support.engine.locks.promises import check_promises
 from tests.support.engine.store import empty_database
 from tests.support.servers.private_servers import Servers
+from windlass.shared.features import transactions
+from windlass.shared.features.workflows import turn
 
 NAMES = list(MOVES)
 
 
 @pytest.fixture(scope="module")
 def drill(servers: Servers, migrated_template: str) -> Iterator[tuple[asyncio.Runner, Drill]]:
-    """One for all: its connections keep the plans of some fifty functions."""
+    """One for all: its connections keep the plans of some fifty functions. Turns of features, which repeat themselves
+    after a deadlock, raise it here."""
     url = empty_database(servers.database_url, migrated_template)
-    with asyncio.Runner() as runner, in_a_loop(runner, url) as drill:
+    with asyncio.Runner() as runner, in_a_loop(runner, url) as drill, pytest.MonkeyPatch.context() as patch:
+        for module in (transactions, turn):
+            patch.setattr(module, "REPEATED", ())
         yield runner, drill
 
 

@@ -302,10 +302,10 @@ async def test_a_late_callback_revives_the_task_whose_next_attempt_asks_and_does
     assert (latest["status"], latest["provider_job_id"], latest["given_up"]) == ("intended", "job-9", False)
 
 
-@pytest.mark.parametrize("concern", [Concern.RUN, Concern.WORKFLOW])
+@pytest.mark.parametrize("fields", [{"concerns": int(Concern.RUN)}, {"group_id": uuid4()}], ids=["project", "workflow"])
 @on_the_engine
-async def test_in_a_project_or_a_workflow_a_person_decides(engine: Engine, concern: Concern) -> None:
-    task_id, generation_id = await given_up(engine, concerns=int(concern))
+async def test_in_a_project_or_a_workflow_a_person_decides(engine: Engine, fields: dict[str, Any]) -> None:
+    task_id, generation_id = await given_up(engine, **fields)
     await call_back(engine)
     assert not await orders.revive_lost(engine.pool, generation_id)
     latest = await orders.latest(engine.pool, task_id)

@@ -27,7 +27,6 @@ from windlass.services.actors.worker.coroutines.tether import to_its_end
 from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.actors.payloads import MediaPayload
-from windlass.shared.concerns import Concern
 from windlass.shared.errors import Forbidden, InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TimedOut
 from windlass.shared.providers import leonardo
 from windlass.shared.providers.base import (
@@ -399,13 +398,13 @@ async def test_who_is_not_called_back_in_time_gives_up(engine: Engine) -> None:
     assert await status_of(engine, attempt) == "unknown"
 
 
-@pytest.mark.parametrize(("concerns", "becomes"), [(0, "queued"), (int(Concern.WORKFLOW), "dead")])
+@pytest.mark.parametrize(("group_id", "becomes"), [(None, "queued"), (UUID(int=2), "dead")])
 @on_the_engine
 async def test_a_callback_that_crossed_the_end_is_found_by_who_looks_after_open_jobs(
-    engine: Engine, concerns: int, becomes: str, tmp_path: Any
+    engine: Engine, group_id: UUID | None, becomes: str, tmp_path: Any
 ) -> None:
     await engine.provide("one", limit=None)
-    attempt = await engine.running(provider="one", concerns=concerns)
+    attempt = await engine.running(provider="one", group_id=group_id)
     assert await orders.intend(engine.pool, attempt, Intent(UUID(int=1), "txt2img", {"prompt": "a"}, "ab" * 32))
     assert await orders.move(engine.pool, attempt, UUID(int=1), "lose")
     await call_back(engine, attempt.task_id, "job-1")

@@ -9,14 +9,12 @@ import pytest
 from tests.support.engine.memory import REMEMBERED
 from tests.support.engine.outbox import WRITE, Ledger, handled, pending, relays, with_a_ledger
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine, until
-from tests.support.engine.workflows import a_workflow
 from windlass.services.orchestrator import relay
-from windlass.shared.concerns import Concern
 from windlass.shared.features import catching_up
 from windlass.shared.features.catching_up import CatchUp
-from windlass.shared.features.handling import ROWS_AT_ONCE, handle_pending
+from windlass.shared.features.feature import ROWS_AT_ONCE
+from windlass.shared.features.handling import handle_pending
 from windlass.shared.store import outbox, tasks
-from windlass.shared.store.tasks import untold
 
 FAR = 3600.0
 
@@ -53,31 +51,6 @@ async def test_an_end_that_is_rolled_back_writes_no_row(engine: Engine) -> None:
         assert await connection.fetchval("SELECT count(*) FROM outbox") == 1
         await transaction.rollback()
     assert await pending(engine) == 0
-
-
-@on_the_engine
-async def test_a_task_of_a_workflow_that_is_remembered_writes_its_row_too(engine: Engine) -> None:
-    """Workflows count completions of many tasks in a way of their own."""
-    flow = await a_workflow(engine, {"only": []}, fields={"only": {"concerns": Concern.MEMORY.value}})
-    await flow.finish("only")
-    assert await flow.status() == "completed"
-    assert await pending(engine) == 1
-
-
-@on_the_engine
-async def test_moves_that_an_older_build_left_untold_become_rows(engine: Engine) -> None:
-    attempt = await engine.running(**REMEMBERED)
-    await engine.finish(attempt)
-    await engine.sql(
-        """
-        WITH gone AS (DELETE FROM outbox RETURNING *)
-        INSERT INTO untold (subject, task_id, seq, move, error)
-        SELECT 'memory', task_id, seq, to_jsonb(gone) || '{"concerns": 8}', 'refused' FROM gone
-        """
-    )
-    await engine.sql("UPDATE untold SET tell_at = clock_timestamp()")
-    assert (await untold.tell_again(engine.pool)).told == 1
-    assert (await pending(engine), await untold.count(engine.pool)) == (1, 0)
 
 
 @on_the_engine

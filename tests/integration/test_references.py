@@ -204,6 +204,7 @@ async def test_what_is_large_stands_in_one_row_whoever_has_got_it(engine: Engine
         found = await resolved(engine, attempt.task_id)
         assert mark in str(found.input)
         await engine.finish(attempt, result={"seen": len(str(found.input))})
+        await flow.janitor()
     assert await flow.status() == "completed"
     tables = await engine.pool.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     holding = {}

@@ -12,11 +12,11 @@ from tests.support.engine.store import A_FAILURE, Engine, on_the_engine
 from windlass.shared.features.handling import handle_pending
 from windlass.shared.features.schedules import changing, firing
 from windlass.shared.features.schedules.subscriber import SCHEDULES
+from windlass.shared.features.workflows import operations
 from windlass.shared.schedules.words import Cause, Overlap
 from windlass.shared.store import outbox
 from windlass.shared.store.access import keys
 from windlass.shared.store.schedules import reading
-from windlass.shared.store.workflows import controlling
 from windlass.shared.store.workflows import reading as workflows
 
 
@@ -190,7 +190,7 @@ async def test_a_workflow_is_made_anew_each_time(engine: Engine) -> None:
     first, second = await schedule.runs()
     assert (first.outcome, second.outcome, second.reason) == ("started", "skipped", "previous-live")
     assert first.workflow_id is not None
-    await controlling.cancel(engine.pool, first.workflow_id)
+    await operations.cancel(engine.pool, first.workflow_id)
     await schedule.after(HOUR)
     third = await schedule.last()
     assert third.outcome == "started"
@@ -414,7 +414,7 @@ async def test_ends_of_tasks_workflows_and_projects_reach_the_schedule_through_t
     assert await pending(engine) == {task.schedule_id}
     workflow_id = (await workflow.last()).workflow_id
     assert workflow_id is not None
-    await controlling.cancel(engine.pool, workflow_id)
+    await operations.cancel(engine.pool, workflow_id)
     await project.finish()
     assert await project.state() == ("idle", "finished"), "the project follows its run, and the schedule its project"
     schedules = {task.schedule_id, workflow.schedule_id, queue.schedule_id}

@@ -61,7 +61,8 @@ BESIDE = {
     "task_steps": "(task_id, name, attempt, result, elapsed_ms) VALUES ('{runs}', 'first', 1, '[1]', 5)",
     "task_children": "(task_id, place, child_id, life) VALUES ('{runs}', '1', '{waits}', 1)",
     "sessions": "(session_hash, key_id, secure, expires_at) VALUES ('x', 'k', true, now() + interval '1 h')",
-    "workers": "(worker_id, hostname, pid, queues, capacity) VALUES ('old-worker', 'h', 1, '{{}}', 2)",
+    "workers": "(worker_id, hostname, pid, queues, capacity, heartbeat_at)"
+    " VALUES ('old-worker', 'h', 1, '{{}}', 2, now() - interval '1 min')",
 }
 """What stands beside the tasks since the edition before that."""
 STARTABLE = {

@@ -64,4 +64,3 @@ async def test_whoever_meets_whom_nobody_waits_in_a_circle_and_no_delivery_is_lo
     await catch_up(engine)
     assert await engine.count("held && '{endpoint}'") == 0
     assert await engine.pool.fetch(DISAGREEING) == []
-    assert await engine.pool.fetchval("SELECT count(*) FROM untold") == 0

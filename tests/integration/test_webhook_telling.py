@@ -14,10 +14,11 @@ from tests.support.engine.webhooks import Endpoint, a_key, by_name, catch_up, re
 from tests.support.engine.workflows import a_workflow
 from windlass.shared import db
 from windlass.shared.features.webhooks import endpoints
+from windlass.shared.features.workflows import operations as workflows
+from windlass.shared.features.workflows.operations import Resumption
 from windlass.shared.store import tasks
 from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import Claimed
-from windlass.shared.store.workflows import controlling
 
 READ = """
 SELECT relname FROM pg_stat_xact_user_tables
@@ -175,7 +176,8 @@ async def test_projects_workflows_and_providers_are_told_of(engine: Engine) -> N
     await engine.finish(await project.claimed())
     assert await project.state() == ("idle", "finished")
     flow = await a_workflow(engine, {"a": []})
-    await engine.finish(await flow.start("a"), "bury")
+    await flow.finish("a", "bury")
+    assert await flow.status() == "failed"
     for change in ({"paused": True}, {"paused": False}, {"breaker": "open"}, {"breaker": "auto"}):
         await engine.pool.execute(
             f"SELECT {named('change_provider')}('openrouter', $1::text::jsonb)", db.as_json(change)
@@ -214,15 +216,36 @@ async def test_every_standstill_of_a_workflow_is_told(engine: Engine) -> None:
     endpoint = await Endpoint.made(engine, "workflow.*")
     done = await a_workflow(engine, {"a": []})
     await done.finish("a")
+    assert await done.status() == "completed"
     stopped = await a_workflow(engine, {"a": [], "b": []}, failure_threshold=1)
     await stopped.finish("a", "bury")
-    await controlling.cancel(engine.pool, stopped.workflow_id)
+    assert await stopped.status() == "escalated"
+    await workflows.cancel(engine.pool, stopped.workflow_id)
     told = await endpoint.told()
     assert [kind for kind, _ in told] == ["workflow.completed", "workflow.escalated", "workflow.cancelled"]
     assert told[1][1]["counts"] == {"total": 2, "live": 1, "completed": 0, "dead": 1, "cancelled": 0}
     assert [data["workflow_id"] for _, data in told] == [
         str(done.workflow_id), str(stopped.workflow_id), str(stopped.workflow_id),
     ]  # fmt: skip
+
+
+@on_the_engine
+async def test_an_escalation_that_a_cancel_or_a_resume_finds_is_told_too(engine: Engine) -> None:
+    await ready(engine)
+    endpoint = await Endpoint.made(engine, "workflow.*")
+    for mode in (None, Resumption.NONE):
+        flow = await a_workflow(engine, {"a": [], "b": []}, failure_threshold=1)
+        await flow.finish("a", "bury")
+        if mode is None:
+            await workflows.cancel(engine.pool, flow.workflow_id)
+        else:
+            await workflows.resume(engine.pool, flow.workflow_id, mode)
+        assert (await flow.story())[1] == "escalate"
+    kinds = [kind for kind, _ in await endpoint.told()]
+    assert sorted(kinds) == ["workflow.cancelled", "workflow.escalated", "workflow.escalated"]
+    escalated = next(data for kind, data in await endpoint.told() if kind == "workflow.escalated")
+    assert escalated["counts"] == {"total": 2, "live": 1, "completed": 0, "dead": 1, "cancelled": 0}
+    assert escalated["completed_at"] is None
 
 
 @on_the_engine

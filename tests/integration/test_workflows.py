@@ -8,19 +8,20 @@ import pytest
 from tests.support.engine.dispatching import start_next
 from tests.support.engine.pauses import paused
 from tests.support.engine.store import RULES, Engine, an_ending, on_the_engine
-from tests.support.engine.workflows import a_workflow, compared, in_a_workflow, tidy_up
+from tests.support.engine.workflows import a_workflow, compared, in_a_workflow
 from tests.support.servers.private_servers import Servers
 from tests.unit.test_workflow_states import all_small_counts
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.tasks.why import explanation_of
-from windlass.services.janitor.duties.untold import tell_again
+from windlass.shared.features.handling import handle_pending
+from windlass.shared.features.workflows import operations, queries
+from windlass.shared.features.workflows.operations import Resumption
+from windlass.shared.features.workflows.subscriber import WORKFLOWS
 from windlass.shared.filters import Filter
 from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.tasks import Refused, WorkflowCancelled, bulk
-from windlass.shared.store.workflows import controlling
-from windlass.shared.store.workflows.controlling import Resumption
 from windlass.shared.workflow_states import status_of
 
 DIAMOND = {"top": [], "left": ["top"], "right": ["top"], "bottom": ["left", "right"]}
@@ -38,7 +39,7 @@ async def test_a_diamond_runs_to_its_end(engine: Engine) -> None:
         assert (row.status, row.total, row.live, row.completed) == ("completed", 4, 0, 4)
         assert row.completed_at is not None
         assert await flow.story() == ["submit", "complete"]
-        assert await controlling.drifted(engine.pool) == []
+        assert await operations.count_drift(engine.pool) == []
 
 
 @on_the_engine
@@ -83,9 +84,11 @@ async def test_an_escalation_holds_what_waits_and_lets_run_what_runs(engine: Eng
         assert (await engine.row(flow.ids["retries"])).retry_count == 1, "the attempt's own; standing still costs none"
         late = await tasks.submit(engine.pool, [in_a_workflow(flow.workflow_id)])
         assert late[0].task_id
+        assert isinstance(await engine.claim(late[0].task_id), Refused), "from its submit on"
+        assert await flow.status() == "escalated"
         assert (await engine.row(late[0].task_id)).held == ["workflow"]
 
-        row = await controlling.resume(engine.pool, flow.workflow_id, Resumption.FAILED)
+        row = await operations.resume(engine.pool, flow.workflow_id, Resumption.FAILED)
         assert row is not None
         assert row.status == "running"
         assert (row.was, row.failures) == ("escalated", 0)
@@ -103,10 +106,10 @@ async def test_the_very_last_task_may_escalate_and_none_turns_it_into_failed(eng
         flow = await a_workflow(engine, {"only": []}, failure_threshold=1)
         await flow.finish("only", "bury")
         assert await flow.status() == "escalated"
-        row = await controlling.resume(engine.pool, flow.workflow_id, Resumption.NONE)
+        row = await operations.resume(engine.pool, flow.workflow_id, Resumption.NONE)
         assert row is not None
         assert row.status == "failed"
-        again = await controlling.resume(engine.pool, flow.workflow_id, Resumption.NONE)
+        again = await operations.resume(engine.pool, flow.workflow_id, Resumption.NONE)
         assert again is not None
         assert again.was == "failed", "it is not escalated any more"
 
@@ -127,7 +130,7 @@ async def test_resuming_revives_what_failed_and_never_what_completed(engine: Eng
         await engine.cancel(flow.ids["dropped"])
         await flow.finish("bad", "bury")
         assert await flow.status() == "escalated"
-        await controlling.resume(engine.pool, flow.workflow_id, mode)
+        await operations.resume(engine.pool, flow.workflow_id, mode)
         assert await flow.statuses() == expected
         assert await flow.status() == ("failed" if mode is Resumption.NONE else "running")
         assert await flow.held() == set()
@@ -139,7 +142,7 @@ async def test_cancelling_from_every_state(engine: Engine) -> None:
         flow = await a_workflow(engine, {"runs": [], "ready": [], "waits": [], "behind": ["runs"], "done": []})
         await flow.finish("done")
         attempt, ready = await flow.start("runs"), await flow.start("ready")
-        row = await controlling.cancel(engine.pool, flow.workflow_id)
+        row = await operations.cancel(engine.pool, flow.workflow_id)
         assert row is not None
         assert (row.status, row.cancel_requested) == ("running", True)
         assert await flow.statuses() == {
@@ -157,14 +160,14 @@ async def test_cancelling_from_every_state(engine: Engine) -> None:
 
         escalated = await a_workflow(engine, {"bad": [], "waits": []}, failure_threshold=1)
         await escalated.finish("bad", "bury")
-        row = await controlling.cancel(engine.pool, escalated.workflow_id)
+        row = await operations.cancel(engine.pool, escalated.workflow_id)
         assert row is not None
         assert row.status == "cancelled"
         assert await escalated.statuses() == {"bad": "dead", "waits": "cancelled"}
 
         last = await a_workflow(engine, {"bad": []}, failure_threshold=1)
         await last.finish("bad", "bury")
-        row = await controlling.cancel(engine.pool, last.workflow_id)
+        row = await operations.cancel(engine.pool, last.workflow_id)
         assert row is not None
         assert row.status == "cancelled"
         assert await last.story() == ["submit", "escalate", "cancel"]
@@ -172,7 +175,7 @@ async def test_cancelling_from_every_state(engine: Engine) -> None:
         for end, status in (("complete", "completed"), ("bury", "failed")):
             over = await a_workflow(engine, {"only": []})
             await over.finish("only", end)
-            row = await controlling.cancel(engine.pool, over.workflow_id)
+            row = await operations.cancel(engine.pool, over.workflow_id)
             assert row is not None
             assert (row.status, row.was, row.cancel_requested) == (status, status, False)
 
@@ -197,12 +200,13 @@ async def test_a_single_revival_in_every_state(engine: Engine) -> None:
 
 
 @on_the_engine
-async def test_a_graph_whose_tasks_end_together_is_written_once(engine: Engine) -> None:
+async def test_tasks_that_end_together_are_counted_by_one_turn(engine: Engine) -> None:
     flow = await a_workflow(engine, {f"task-{number}": [] for number in range(50)})
     last, *attempts = [await flow.start(key) for key in flow.ids]
+    await tasks.end(engine.pool, [an_ending(each, "complete") for each in attempts], RULES)
     async with engine.pool.acquire() as connection, connection.transaction():
-        before = await connection.fetchval(WRITES)  # also what the connection has not handed on yet
-        await tasks.end(connection, [an_ending(each, "complete") for each in attempts], RULES)
+        before = await connection.fetchval(WRITES)
+        await operations.settle(connection, flow.workflow_id, reports=[])
         assert await connection.fetchval(WRITES) == before + 1
     await engine.finish(last)
     row = await flow.row()
@@ -222,7 +226,6 @@ async def test_who_waits_for_a_paid_job_goes_on_though_its_workflow_stands(engin
     await engine.finish(ordered, "retry", delay_seconds=0)
     await flow.janitor()
     assert (await flow.status(), await flow.held()) == ("escalated", set())
-    assert await engine.pool.fetchval("SELECT count(*) FROM untold") == 0
     again = await flow.start("ordered")
     await engine.finish(again)
     assert (await flow.statuses())["ordered"] == "completed"
@@ -232,7 +235,7 @@ async def test_who_waits_for_a_paid_job_goes_on_though_its_workflow_stands(engin
 async def test_bulk_passes_over_what_was_given_up_and_counts_it(engine: Engine) -> None:
     flow = await a_workflow(engine, {"bad": [], "waits": []})
     await flow.finish("bad", "bury")
-    await controlling.cancel(engine.pool, flow.workflow_id)
+    await operations.cancel(engine.pool, flow.workflow_id)
     other = await engine.dead()
     wanted = Filter()
     found = await bulk.count(engine.pool, "retry", wanted, owner=None)
@@ -249,13 +252,13 @@ async def test_a_dependency_across_workflows_buries_there_too(engine: Engine) ->
     async with compared(engine):
         first = await a_workflow(engine, {"a": []})
         second = await a_workflow(engine, {"b": []}, fields={"b": {"depends_on": [first.ids["a"]]}})
+        attempt = await first.start("a")
         async with engine.holding(
             "SELECT 1 FROM workflows WHERE workflow_id = $1 FOR NO KEY UPDATE", second.workflow_id
         ):
-            await first.finish("a", "bury")
+            await engine.finish(attempt, "bury")
             assert await first.status() == "failed"
-            assert await second.statuses() == {"b": "blocked"}, "somebody is at work on it: it is left to the janitor"
-        await tidy_up(engine)
+            assert await engine.status(second.ids["b"]) == "dead", "an end waits for no workflow"
         assert (await second.statuses(), await second.status()) == ({"b": "dead"}, "failed")
 
 
@@ -267,9 +270,8 @@ async def test_what_somebody_had_locked_at_the_escalation_is_not_claimed_and_hel
     attempt = await flow.start("bad")
     async with engine.holding("SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE", flow.ids["locked"]):
         await engine.finish(attempt, "bury")
-    assert await flow.held() == set()
+    assert (await engine.row(flow.ids["locked"])).held == []
     await is_halted(engine, flow.ids["locked"], Reason.WORKFLOW_ESCALATED)
-    await flow.janitor()
     assert await flow.held() == {"locked"}
     await is_halted(engine, flow.ids["locked"], Reason.WORKFLOW_ESCALATED)
 
@@ -284,10 +286,11 @@ async def is_halted(engine: Engine, task_id: UUID, reason: Reason) -> None:
 @on_the_engine
 async def test_what_a_cancel_has_not_come_to_yet_is_not_claimed_and_says_that_it_is_over(engine: Engine) -> None:
     flow = await a_workflow(engine, {"first": [], "second": []})
-    await engine.sql("UPDATE workflows SET cancel_requested = true, unfinished = true")
+    await engine.sql("UPDATE workflows SET cancel_requested = true")
+    await engine.sql("UPDATE task_groups SET is_closed = true")
     for task_id in flow.ids.values():
         await is_halted(engine, task_id, Reason.FINISHED)
-    await flow.janitor()
+    await operations.settle(engine.pool, flow.workflow_id)
     assert (await flow.statuses(), await flow.status()) == ({"first": "cancelled", "second": "cancelled"}, "cancelled")
 
 
@@ -302,46 +305,60 @@ async def test_who_comes_back_to_wait_while_it_escalates_is_held_whoever_is_firs
 
 
 @on_the_engine
-async def test_an_untold_end_stands_and_is_counted_later(engine: Engine) -> None:
-    """A fault in the workflow's own rows never changes a paid result."""
+async def test_a_fault_in_a_workflow_changes_no_end_and_is_tried_again(engine: Engine) -> None:
     flow = await a_workflow(engine, {"a": [], "b": ["a"]})
     attempt = await flow.start("a")
-    await engine.sql("UPDATE workflows SET live = 0, total = 0")
-    assert await engine.finish(attempt) == "completed"
-    assert await engine.pool.fetchval("SELECT count(*) FROM untold") == 1
-    await engine.sql("UPDATE workflows SET live = 2, total = 2")
-    await engine.sql("UPDATE untold SET tell_at = clock_timestamp()")
-    await tell_again(engine.pool)
+    await engine.sql("ALTER TABLE workflows ADD CONSTRAINT a_fault CHECK (completed = 0)")
+    assert await engine.finish(attempt, result={"paid": True}) == "completed"
+    assert (await flow.row()).completed == 0, "it is returned as it was"
+    assert (await handle_pending(engine.pool, WORKFLOWS, [flow.workflow_id])).failed
+    assert await engine.status(flow.ids["b"]) == "queued", "dependencies are the engine's own"
+    await engine.sql("ALTER TABLE workflows DROP CONSTRAINT a_fault")
     row = await flow.row()
     assert (row.live, row.completed) == (1, 1)
 
 
 @on_the_engine
-async def test_who_is_told_late_sees_what_became_of_the_workflow_meanwhile(engine: Engine) -> None:
-    """The janitor has locked nothing before: the teller locks the workflow, and only then looks at it."""
-    flow = await a_workflow(engine, {"a": [], "bad": [], "next": ["a"]}, failure_threshold=1)
-    late, bad = await flow.start("a"), await flow.start("bad")
-    await engine.sql("UPDATE workflows SET live = 0, total = 0")
-    await engine.finish(late)
-    await engine.sql("UPDATE workflows SET live = 3, total = 3")
-    await engine.sql("UPDATE untold SET tell_at = clock_timestamp()")
-    async with engine.pool.acquire() as connection, asyncio.TaskGroup() as both, connection.transaction():
-        await tasks.end(connection, [an_ending(bad, "bury")], RULES)
-        both.create_task(tell_again(engine.pool))
-        await engine.until_waiting(1)
-    row = await flow.row()
-    assert (row.status, row.live, row.completed, row.dead) == ("escalated", 1, 1, 1)
-    assert (await flow.story()).count("escalate") == 1
+async def test_a_drift_is_found_and_counted_again(engine: Engine) -> None:
+    flow = await a_workflow(engine, {"a": [], "b": ["a"]})
+    await engine.sql("UPDATE workflows SET live = 1, completed = 1")
+    assert await operations.count_drift(engine.pool) == [flow.workflow_id]
+    assert (await flow.row()).live == 2
+    assert await operations.count_drift(engine.pool) == []
 
 
 @on_the_engine
-async def test_a_drift_is_found_and_mended(engine: Engine) -> None:
-    flow = await a_workflow(engine, {"a": [], "b": ["a"]})
-    await engine.sql("UPDATE workflows SET live = 1, completed = 1")
-    assert await controlling.drifted(engine.pool) == [flow.workflow_id]
-    await controlling.mend(engine.pool, flow.workflow_id)
-    assert await controlling.drifted(engine.pool) == []
-    assert (await flow.row()).live == 2
+async def test_a_resume_forgives_only_failures_that_it_has_seen(engine: Engine) -> None:
+    flow = await a_workflow(engine, {"bad": [], "worse": []}, failure_threshold=1)
+    worse = await flow.start("worse")
+    await flow.finish("bad", "bury")
+    assert await flow.status() == "escalated"
+    async with engine.holding("SELECT 1 FROM tasks WHERE task_id = $1 FOR NO KEY UPDATE", flow.ids["bad"]):
+        resuming = asyncio.create_task(operations.resume(engine.pool, flow.workflow_id, Resumption.FAILED))
+        await engine.until_waiting(1)
+        await engine.finish(worse, "bury")
+    row = await resuming
+    assert row is not None
+    assert (row.status, row.failures, (await flow.statuses())["worse"]) == ("escalated", 1, "dead")
+
+
+@on_the_engine
+async def test_pages_continue_until_all_is_held_released_and_cancelled(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "TASKS_AT_ONCE", 2)
+    flow = await a_workflow(engine, {"bad": [], **{f"task-{number}": [] for number in range(7)}}, failure_threshold=1)
+    await flow.finish("bad", "bury")
+    await flow.janitor()
+    assert len(await flow.held()) == 7
+    await operations.resume(engine.pool, flow.workflow_id, Resumption.NONE)
+    await flow.janitor()
+    assert await flow.held() == set()
+    row = await operations.cancel(engine.pool, flow.workflow_id)
+    assert row is not None
+    assert row.status == "running", "a page of it is cancelled"
+    await flow.janitor()
+    assert (await flow.status(), (await flow.row()).cancelled) == ("cancelled", 7)
 
 
 @on_the_engine
@@ -394,7 +411,7 @@ async def pass_over(engine: Engine, limit: int | None) -> None:
         await engine.finish(attempt, "bury")
     assert [each.task_id for each in await start_next(engine, 1)] == [behind], "nobody waits behind it"
     assert await start_next(engine, 1) == []
-    await controlling.resume(engine.pool, flow.workflow_id, Resumption.NONE)
+    await operations.resume(engine.pool, flow.workflow_id, Resumption.NONE)
     assert [each.task_id for each in await start_next(engine, 1)] == [flow.ids["locked"]]
 
 
@@ -410,6 +427,6 @@ async def test_an_escalation_between_the_lock_and_the_claim_is_seen(engine: Engi
         asking = asyncio.create_task(start_next(engine, 2))
         await engine.until_waiting(1)
         await engine.finish(bad, "bury")
-        assert await flow.held() == set(), "somebody has it locked"
+        assert (await engine.row(flow.ids["next"])).held == [], "it is not held yet"
     assert [each.task_id for each in await asking] == [retried.task_id]
     assert (await flow.statuses())["next"] == "queued"

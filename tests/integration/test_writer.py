@@ -11,7 +11,7 @@ import pytest
 from tests.support.engine.replies import end
 from tests.support.engine.store import Engine
 from tests.support.engine.store_from_threads import ask, held_up
-from tests.support.engine.telling import install_tellers
+from tests.support.engine.workflows import a_workflow
 from tests.support.servers import databases
 from tests.support.waiting import wait_until
 from windlass.services.actors.worker.context.context import Context
@@ -20,7 +20,6 @@ from windlass.services.actors.worker.writing.group_commit import GroupCommit
 from windlass.services.actors.worker.writing.reports import REPORT_EVERY_SECONDS
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import db
-from windlass.shared.concerns import Concern
 from windlass.shared.settings import Settings
 from windlass.shared.store.rows import TaskEventRow
 from windlass.shared.store.tasks import Claimed
@@ -86,31 +85,13 @@ def test_of_thirty_good_ends_and_a_bad_one_in_one_call_thirty_are_written_and_on
     ask(database_url, look)
 
 
-def test_an_end_that_waits_for_its_workflow_holds_up_no_plain_end(
-    database_url: str, writer: Writer, caplog: pytest.LogCaptureFixture
-) -> None:
-    """They came together, and go in calls of their own."""
-    install_tellers(database_url, {Concern.WORKFLOW: "PERFORM 1 FROM subject FOR UPDATE"})
+def test_an_end_does_not_wait_for_its_workflow(database_url: str, writer: Writer) -> None:
+    async def start_one(engine: Engine) -> Claimed:
+        return await (await a_workflow(engine, {"only": []})).start("only")
 
-    async def start_them(engine: Engine) -> list[Claimed]:
-        await engine.sql("INSERT INTO subject VALUES ('the workflow')")
-        concerned = await engine.running(concerns=Concern.WORKFLOW.value)
-        return [*[await engine.start(task_id) for task_id in await engine.submit_many(GOOD + 1)], concerned]
-
-    first, *plain, concerned = ask(database_url, start_them)
-    with threads(GOOD + 2) as pool, held_up(database_url, "SELECT * FROM subject FOR UPDATE"):
-        with held_up(database_url, A_TASK, first.task_id):
-            under_way = pool.submit(end, writer, ending_of_success(first, "first"))
-            wait_until("the writer waits", lambda: writer_waits(database_url))
-            waiting = pool.submit(end, writer, ending_of_success(concerned, "paid"))
-            answers = [pool.submit(end, writer, ending_of_success(attempt, "good")) for attempt in plain]
-            wait_until("all have gathered", lambda: gathered(writer._ends) == GOOD + 1)
-        assert [fate(answer) for answer in (under_way, *answers)] == ["completed"] * (GOOD + 1)
-        wait_until("the other is put aside", lambda: "go on one by one" in caplog.text)
-        assert not waiting.done()
-        assert "locked: 1 writes go on one by one" in caplog.text, "it alone"
-        assert caplog.text.count("go on one by one") == 1
-    assert waiting.result(60) == "completed"
+    attempt = ask(database_url, start_one)
+    with threads(1) as pool, held_up(database_url, "SELECT 1 FROM workflows, task_groups FOR UPDATE"):
+        assert fate(pool.submit(end, writer, ending_of_success(attempt, "paid"))) == "completed"
 
 
 def fate(answer: "Future[str | None]") -> str:

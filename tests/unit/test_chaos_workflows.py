@@ -17,7 +17,7 @@ from tests.chaos.workflows.deeds import KINDS, plan
 from tests.chaos.workflows.graphs import TASKS, Graph
 from tests.chaos.workflows.judge import judge_workflows
 from tests.chaos.workflows.record import Call, WorkflowsRecord
-from tests.chaos.workflows.rows import Claim, NodeRow, Stand, TaskOfAWorkflow, WorkflowRow, WorkflowRows
+from tests.chaos.workflows.rows import Claim, Failure, NodeRow, Stand, TaskOfAWorkflow, WorkflowRow, WorkflowRows
 from tests.support.chaos_stories import events, rows_of
 
 STORY = ("submit", "claim", "complete")
@@ -86,6 +86,20 @@ def test_a_claim_that_could_see_that_its_workflow_stood_is_found() -> None:
     assert saw("53:55:53", actor="media", attempt=2) == set(), "it waits for what it has ordered"
 
 
+def test_a_claim_that_could_see_as_many_failures_as_the_threshold_is_found() -> None:
+    failures = {"w": [Failure(1, 50), Failure(1, 60), Failure(-1, 70), Failure(-1, 70)]}
+
+    def saw(snapshot: str, threshold: int | None = 2) -> set[int]:
+        workflow = WorkflowRow("w", "completed", threshold)
+        claim = Claim("c0", 2, 111, 1, snapshot)
+        return wrong(replace(RIGHT, workflows=[workflow], failures=failures, claims=[claim]))
+
+    assert saw("55:55:") == set(), "one failure"
+    assert saw("65:65:") == {STARTED_STANDING}, "no orchestrator needs to have counted them"
+    assert saw("65:65:", threshold=None) == set()
+    assert saw("75:75:") == set(), "a resume forgave them"
+
+
 def test_what_had_completed_and_runs_again_is_found() -> None:
     assert wrong(c0=story("submit", "claim", "complete", "revive")) == {RUN_AFTER_COMPLETION}
     assert wrong(c0=story("submit", "claim", "bury", "revive", "claim", "complete")) == set()
@@ -97,7 +111,7 @@ def test_a_list_that_became_tasks_twice_or_in_part_is_found() -> None:
     assert wrong(c1=story(*STORY, start=112, xid=8)) == {EXPANDED_WRONGLY}, "in another transaction"
     fewer = {name: task for name, task in RIGHT.tasks.items() if name != "c1"}
     assert wrong(replace(RIGHT, tasks=fewer)) == {EXPANDED_WRONGLY}
-    assert wrong(replace(RIGHT, nodes=[replace(NODE, children=None)])) == {EXPANDED_WRONGLY}
+    assert wrong(replace(RIGHT, nodes=[replace(NODE, members=None)])) == {EXPANDED_WRONGLY}
 
 
 def test_results_that_are_out_of_order_are_found() -> None:
@@ -126,10 +140,10 @@ def test_who_is_decided_about_twice_or_starts_without_is_found() -> None:
 def test_a_workflow_that_is_not_what_its_tasks_say_is_found() -> None:
     mismatch = ("w", 110.0, "is failed and its tasks say running")
     assert wrong(replace(RIGHT, mismatches=[mismatch])) == {NOT_WHAT_TASKS_SAY}
-    assert wrong(replace(RIGHT, workflows=[WorkflowRow("w", "failed", "is failed")])) == {NOT_WHAT_TASKS_SAY}
+    assert wrong(replace(RIGHT, workflows=[WorkflowRow("w", "failed", differs="is failed")])) == {NOT_WHAT_TASKS_SAY}
     assert wrong(replace(RIGHT, workflows=[WorkflowRow("w", "escalated")])) == {NOT_WHAT_TASKS_SAY}, "nobody ended it"
     assert wrong(replace(RIGHT, workflows=[])) == {NOT_WHAT_TASKS_SAY}
-    assert wrong(replace(RIGHT, untold=1)) == {NOT_WHAT_TASKS_SAY}
+    assert wrong(replace(RIGHT, pending=1)) == {NOT_WHAT_TASKS_SAY}
 
 
 def test_the_same_dice_throw_the_same_graphs_and_deeds() -> None:

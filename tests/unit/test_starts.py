@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,7 +14,6 @@ from windlass.services.actors.worker.starting import doorbells as module
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.services.actors.worker.starting.starts import Starts
 from windlass.shared import db
-from windlass.shared.concerns import Concern
 from windlass.shared.store.tasks import Ask, Claimed, Granted
 
 
@@ -198,42 +197,6 @@ async def test_a_call_that_was_not_answered_is_recalled_before_anything_else_is_
     assert process.count("probe.a") == 5, "what had been granted, and then for the places that were left"
     assert len({each.claim_token for each in process.running}) == 5
     assert process.starts.free() == 0
-
-
-@played
-async def test_a_call_that_was_rolled_back_leaves_its_places_and_its_credit(postgres: Postgres) -> None:
-    postgres.due["probe.a"] = 100
-    process = Process(postgres, places=2)
-    process.starts.ring(Bell("probe.a", 4))
-    await process.settle()
-    ending = [each.claim_token for each in process.running]
-    ask = process.starts.ask_with(ending)
-    assert ask is not None
-    process.starts.undone(ask)
-    assert (process.starts.free(), postgres.recalled) == (0, []), "who wanted to end still runs"
-    process.running.clear()
-    process.starts.ended(ending)
-    await process.settle()
-    assert process.count("probe.a") == 2
-    await asyncio.wait_for(process.starts.close(), 60)
-
-
-@pytest.mark.parametrize(("concerns", "asks"), [(Concern.WORKFLOW, {"probe.a": 1}), (Concern.RUN, None), (0, None)])
-def test_what_the_end_of_a_subjects_task_makes_may_start_in_the_same_call(
-    concerns: int, asks: dict[str, int] | None
-) -> None:
-    @played
-    async def scene(postgres: Postgres) -> None:
-        process = Process(postgres, places=2)
-        postgres.due["probe.a"] = 1
-        process.starts.ring(Bell("probe.a"))
-        await process.settle()
-        (running,) = process.running
-        process.starts._places._held[running.claim_token] = replace(running, concerns=int(concerns))
-        ask = process.starts.ask_with([running.claim_token])
-        assert (ask and ask.places) == asks, "nothing more was due when it began"
-
-    scene()
 
 
 @played

@@ -193,8 +193,8 @@ def workflows() -> tuple[Alert, ...]:
             TICKET,
             f"{of_the_cluster('windlass_escalated_workflows')} > 0",
             "5m",
-            "Workflows stand still until somebody resumes or cancels them",
-            "{{ $value }} workflows have had as many failures as they tolerate. What runs of them goes on, and nothing "
+            "Workflows wait until a person resumes or cancels them",
+            "{{ $value }} workflows have had as many failures as they tolerate. Running tasks continue, and nothing "
             "else starts.",
             view="/workflows?status=escalated",
         ),
@@ -211,12 +211,12 @@ def workflows() -> tuple[Alert, ...]:
         Alert(
             "WindlassWorkflowDrift",
             TICKET,
-            # It is mended as soon as it is seen: without looking back an hour nobody would hear of it.
+            # The orchestrator counts again within moments: without looking back, the alert would never fire.
             "max(max_over_time(windlass_workflow_drift[1h])) > 0",
             "1m",
             "Workflows had other counts than their tasks",
-            "{{ $value }} workflows were not what their tasks are, within the last hour. The janitor has counted anew "
-            "and mended them.",
+            "Within the last hour, the counts of {{ $value }} workflows differed from their tasks. The janitor has "
+            "marked them in the outbox, and the orchestrator counts them again.",
             view="/workflows",
         ),
     )
@@ -310,15 +310,6 @@ def memory() -> tuple[Alert, ...]:
 
 def parts() -> tuple[Alert, ...]:
     return (
-        Alert(
-            "WindlassUntoldMoves",
-            TICKET,
-            "max(windlass_untold_moves) > 0",
-            "10m",
-            "Somebody was not told what has become of a task",
-            "{{ $value }} moves of tasks could not be told to the workflow, project or whoever else they concern. The "
-            "tasks themselves are as they should be; the janitor tries again.",
-        ),
         Alert(
             "WindlassOutboxBehind",
             TICKET,

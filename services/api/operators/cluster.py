@@ -98,7 +98,6 @@ class ClusterMetrics:
         yield family(cluster.UNGATHERED_SECONDS, [([], memory.ungathered_seconds)])
         yield family(cluster.ESCALATED_WORKFLOWS, [([], self._read.workflows.escalated)])
         yield family(cluster.OLDEST_APPROVAL_SECONDS, [([], self._read.workflows.oldest_approval_seconds)])
-        yield family(cluster.UNTOLD, [([], self._read.untold)])
         yield from self._of_outbox(self._read)
         yield from self._of_projects(self._read)
         yield from self._of_webhooks(self._read)

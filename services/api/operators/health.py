@@ -22,7 +22,7 @@ from windlass.shared.store.operating.room import Refusal
 
 T = TypeVar("T")
 
-OLDEST_SUPPORTED_REVISION = "0032"
+OLDEST_SUPPORTED_REVISION = "0037"
 REFUSALS: dict[Refusal, str] = {
     "disk-full": "its disk is full: nothing can be submitted and no result kept until it has room; reading goes on",
     "read-only": "it is read-only: nothing can be submitted and no result kept until it is not; reading goes on",

@@ -49,6 +49,7 @@ async def joined_to_workflows(db: Database, submissions: Sequence[Submission]) -
         replace(
             each,
             workflow_id=str(named[each.workflow_id]),
+            group_id=named[each.workflow_id],
             concerns=each.concerns | Concern.WORKFLOW.value,
         )
         if each.workflow_id in named and named[each.workflow_id] in found[each.user_id]

@@ -27,11 +27,12 @@ from windlass.services.api.workflows.documents import head_document, whole_docum
 from windlass.services.api.workflows.stream import stream_workflow
 from windlass.services.api.workflows.submission import accept
 from windlass.shared import tracing
-from windlass.shared.db import Database
+from windlass.shared.features.workflows import operations
+from windlass.shared.features.workflows.operations import Resumption
+from windlass.shared.features.workflows.reporting import write_change
 from windlass.shared.forms import Form
 from windlass.shared.store.rows import WorkflowRow
-from windlass.shared.store.workflows import controlling, reading, submitting
-from windlass.shared.store.workflows.controlling import Resumption
+from windlass.shared.store.workflows import reading, submitting
 from windlass.shared.workflow_states import WorkflowStatus
 
 WaitForIt = Annotated[
@@ -70,6 +71,7 @@ async def submit_workflow(
     headers = {"Location": f"/api/v1/workflows/{row.workflow_id}"}
     document = await whole_document(state.pool, row)
     if stored.is_new:
+        write_change(row.workflow_id, "submit", name=row.name, user_id=row.user_id, status=row.status)
         return json_response(document, 201, headers)
     return json_response({**document, "deduplicated": True}, 200, {**headers, **REPLAYED})
 
@@ -91,6 +93,7 @@ async def list_workflows(  # noqa: PLR0917 - Litestar passes them by name
 ) -> Response[dict[str, Any]]:
     """Workflows, newest first, without their nodes."""
     refuse_nul(name, user_id, *(tag or ()))
+    await state.catch_up_on_workflows.before_read()
     wanted = reading.Wanted(
         status=status,
         name=name,
@@ -113,7 +116,7 @@ async def get_workflow(
 ) -> Response[dict[str, Any]]:
     """One workflow with its nodes and edges; with `wait` it answers at its end, or when it is escalated, and 202 when
     neither comes in time."""
-    row = await visible_workflow(state.pool, request.user, workflow_id)
+    row = await visible_workflow(state, request.user, workflow_id)
     if wait is not None:
         row = await wait_until_it_stands(state, request.user, row, wait)
     in_time = wait is None or row.status != WorkflowStatus.RUNNING
@@ -133,7 +136,7 @@ async def watch_workflow(
     last_event_id: LastEventId = None,
 ) -> Response[Any]:
     """What becomes of it: `workflow` on every change, and its tasks' `progress`; until it has ended."""
-    row = await visible_workflow(state.pool, request.user, workflow_id)
+    row = await visible_workflow(state, request.user, workflow_id)
     return await stream_workflow(state, request.user, row, last_event_id or after)
 
 
@@ -145,9 +148,9 @@ async def resume_workflow(request: Asked, state: State, workflow_id: FromPath[UU
         wanted = Resume.model_validate(await read_json(request, optional=True))
     except ValidationError as error:
         raise invalid_fields(error, "invalid-request", Resume) from error
-    before = await visible_workflow(state.pool, request.user, workflow_id)
+    before = await visible_workflow(state, request.user, workflow_id)
     await audit_foreign(request, "workflow.resume", before, {"retry": wanted.retry}, reason=wanted.reason)
-    row = await controlling.resume(state.pool, workflow_id, wanted.retry)
+    row = await operations.resume(state.features, workflow_id, wanted.retry)
     assert row is not None, "workflows are never deleted"
     if row.was != WorkflowStatus.ESCALATED:
         raise Problem(409, "not-escalated", f"only an escalated workflow is resumed; this one is {row.was}")
@@ -159,9 +162,9 @@ async def cancel_workflow(request: Asked, state: State, workflow_id: FromPath[UU
     """200 when it is cancelled, 202 while workers are stopping its tasks."""
     require_writer(request.user)
     reason = await read_reason(request)
-    before = await visible_workflow(state.pool, request.user, workflow_id)
+    before = await visible_workflow(state, request.user, workflow_id)
     await audit_foreign(request, "workflow.cancel", before, {}, reason=reason)
-    row = await controlling.cancel(state.pool, workflow_id)
+    row = await operations.cancel(state.features, workflow_id)
     assert row is not None, "workflows are never deleted"
     if row.status in {WorkflowStatus.COMPLETED, WorkflowStatus.FAILED}:
         raise Problem(409, "not-cancellable", f"the workflow is {row.status} already")
@@ -169,9 +172,9 @@ async def cancel_workflow(request: Asked, state: State, workflow_id: FromPath[UU
     return json_response(document, 200 if row.status == WorkflowStatus.CANCELLED else 202)
 
 
-async def visible_workflow(db: Database, caller: Caller, workflow_id: UUID) -> WorkflowRow:
-    """A foreign workflow is as if it did not exist."""
-    row = await reading.get(db, workflow_id)
+async def visible_workflow(state: State, caller: Caller, workflow_id: UUID) -> WorkflowRow:
+    """The workflow after everything that has happened to it until now. A foreign workflow is as if it did not exist."""
+    row = await operations.caught_up(state.pool, state.features, workflow_id)
     if row is None or not caller.may_see(row.user_id):
         raise Problem(404, "workflow-not-found", f"there is no workflow {workflow_id}")
     return row
@@ -183,7 +186,7 @@ async def wait_until_it_stands(state: State, caller: Caller, row: WorkflowRow, s
     with state.hub.subscribe([row.workflow_id]) as subscription, state.keyring.stay(caller, subscription.wake) as stay:
         while not state.hub.closing.is_set():
             subscription.clear()
-            now = await reading.get(state.pool, row.workflow_id)
+            now = await operations.caught_up(state.pool, state.features, row.workflow_id)
             assert now is not None, "workflows are never deleted"
             left = until - time.monotonic()
             if not await stay.goes_on():

@@ -21,6 +21,7 @@ from windlass.services.api.streams.subscription import Subscription
 from windlass.services.api.workflows.documents import head_document, whole_document
 from windlass.shared import db
 from windlass.shared.db import Database
+from windlass.shared.features.workflows import operations
 from windlass.shared.store.reading import commit_order
 from windlass.shared.store.reading.commit_order import Wanted
 from windlass.shared.store.reading.events import EventWithState
@@ -82,7 +83,7 @@ class Telling:
         """The workflow is read before the events of its tasks: what made its end is there by then, and told before
         it."""
         pool = self._state.pool
-        row = await reading.get(pool, self._workflow_id)
+        row = await operations.caught_up(pool, self._state.features, self._workflow_id)
         assert row is not None, "workflows are never deleted"
         read = partial(next_page, pool, self.place.cursor.position, self._wanted)
         page = await self._state.hub.reads.once((self._wanted, self.place.cursor.position), read)

@@ -11,6 +11,7 @@ from windlass.shared.concerns import Concern
 from windlass.shared.db import Database, as_json
 from windlass.shared.features.projects import reporting
 from windlass.shared.features.projects.queries import Item, Outcome, Queue, Run
+from windlass.shared.features.transactions import call_all
 from windlass.shared.store.functions import named
 from windlass.shared.store.projects import CHANNEL
 
@@ -47,7 +48,7 @@ class Changes:
             "events": self._events,
         }
         own = (f"{named('write_project')}({{}}::uuid, {{}}::text::jsonb)", (queue.project_id, as_json(changes)))
-        for answer in await _call_all(self._db, [own, *self._calls]):
+        for answer in await call_all(self._db, [own, *self._calls]):
             if isinstance(answer, dict):
                 outcome = msgspec.convert(answer, Outcome)
                 assert outcome.changed is None or outcome.changed == 1, "it was read under the project's lock"
@@ -114,7 +115,7 @@ class Changes:
 
     def publish(self, project_id: UUID, change: str) -> None:
         """`project.started` and `project.stopped`, for webhooks."""
-        self._call(f"{named('tell_of_project')}({{}}::uuid, '{change}')", project_id)
+        self._call(f"{named('publish_project')}({{}}::uuid, '{change}')", project_id)
 
     def tell_schedule(self, schedule_id: UUID) -> None:
         """What the schedule started has ended."""
@@ -125,19 +126,6 @@ class Changes:
 
     def _call(self, call: str, *values: object) -> None:
         self._calls.append((call, values))
-
-
-async def _call_all(db: Database, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
-    """Calls functions one after the other, in one statement."""
-    values: list[object] = []
-    texts = []
-    for text, its_values in calls:
-        places = range(len(values) + 1, len(values) + len(its_values) + 1)
-        texts.append(text.format(*(f"${place}" for place in places)))
-        values += its_values
-    # A name for each: asyncpg's rows find columns by their names.
-    row = await db.fetchrow("SELECT " + ", ".join(f"{text} AS c{number}" for number, text in enumerate(texts)), *values)
-    return list(row or ())
 
 
 def plain(value: Any) -> Any:

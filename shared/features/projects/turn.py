@@ -9,7 +9,8 @@ from uuid_utils.compat import uuid7
 
 from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
-from windlass.shared.features.handling import REPEATED, ROWS_AT_ONCE
+from windlass.shared.features.feature import ROWS_AT_ONCE
+from windlass.shared.features.handling import REPEATED
 from windlass.shared.features.projects import items, queries, rules
 from windlass.shared.features.projects.changes import Changes, plain
 from windlass.shared.features.projects.queries import Item, Locked, Run, RunOfTask

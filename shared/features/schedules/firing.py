@@ -73,7 +73,7 @@ async def fire(db: Database, planned: Planned, now: datetime | None = None) -> l
         if row is None:
             return []
         turn = Turn(connection, row)
-        await turn.settle_projects()
+        await turn.settle_started()
         # Its outbox rows are left to the relay, which finds everything settled.
         await turn.settle()
         settled = len(turn.decisions)

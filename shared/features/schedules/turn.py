@@ -9,8 +9,8 @@ import asyncpg
 
 from windlass.shared import db as postgres
 from windlass.shared.db import Database
-from windlass.shared.features.handling import REPEATED, ROWS_AT_ONCE
-from windlass.shared.features.projects.turn import Turn as ProjectTurn
+from windlass.shared.features.feature import ROWS_AT_ONCE
+from windlass.shared.features.handling import REPEATED
 from windlass.shared.features.schedules import operations, queries, reporting, rules, runs
 from windlass.shared.features.schedules.reporting import Decision
 from windlass.shared.features.schedules.rules import Occurrence, Verdict
@@ -76,31 +76,30 @@ class Turn:
         self._events: list[ScheduleEventRow] = []
         self._runs: list[runs.OpenRun] | None = None
         self._handled = 0
-        self._projects: list[ProjectTurn] = []
-        """What was done to projects in the same transaction."""
+        self._reports = operations.Reports()
+        """What was done to projects and workflows in the same transaction."""
 
     def report(self) -> None:
         """Writes the log and counts."""
         HANDLED.labels(FEATURE).inc(self._handled)
         reporting.report(self.row, self.decisions, self._started, self._events)
-        for each in self._projects:
-            each.report()
+        self._reports.write()
 
     # What ended
 
     async def catch_up(self) -> None:
         """Handles the schedule's outbox rows, under their subject's lock. They are only marks: what counts are the runs
         as they are now."""
-        await self.settle_projects()
+        await self.settle_started()
         pending = await outbox.rows(self._db, FEATURE, [self.row.schedule_id], at_most=ROWS_AT_ONCE)
         await self.settle(pending)
         if pending:
             await outbox.delete(self._db, FEATURE, [self.row.schedule_id], pending)
         self._handled = len(pending)
 
-    async def settle_projects(self) -> None:
-        """Handles what has happened to the projects that this schedule started: their ends are its own."""
-        await operations.settle_projects(self._db, self.row.schedule_id, self._projects)
+    async def settle_started(self) -> None:
+        """Handles what has happened to what this schedule started: its end is the schedule's."""
+        await operations.settle_started(self._db, self.row.schedule_id, self._reports)
 
     async def settle(self, moves: Sequence[Move] = ()) -> None:
         """Records the runs that ended, and starts the one that waited for them. A schedule whose owner has no key left
@@ -178,7 +177,7 @@ class Turn:
         verdict = await self._verdict(occurrence, has_key=has_key)
         run_id = None
         changed = None
-        projects = len(self._projects)
+        mark = self._reports.marked()
         try:
             if verdict.outcome == Outcome.STARTED or verdict.cancels_previous:
                 async with self._db.transaction():
@@ -192,7 +191,7 @@ class Turn:
             raise
         except asyncpg.PostgresError as error:
             verdict, changed = Verdict(Outcome.REFUSED, error.message or str(error)), None
-            del self._projects[projects:]
+            self._reports.forget_since(mark)
         self._runs = None
         if changed is not None:
             self.row = changed
@@ -221,7 +220,7 @@ class Turn:
     async def _cancel_previous(self, verdict: Verdict) -> Verdict:
         """Starts at once only if the previous runs have verifiably ended."""
         await runs.give_up_waiting(self._db, self.row.schedule_id, Outcome.SKIPPED, "superseded")
-        await operations.cancel(self._db, [run for run in await self._open_runs() if run.is_live], self._projects)
+        await operations.cancel(self._db, [run for run in await self._open_runs() if run.is_live], self._reports)
         left = await runs.open_runs(self._db, self.row)
         return verdict if any(run.is_live for run in left) else rules.START
 
@@ -233,7 +232,7 @@ class Turn:
         elif kind == Kind.WORKFLOW:
             await operations.store_workflow(self._db, start)
         else:
-            refusal, run_id = await operations.start_project(self._db, self.row.user_id, start, self._projects)
+            refusal, run_id = await operations.start_project(self._db, self.row.user_id, start, self._reports)
         return (rules.START if refusal is None else rules.refused(refusal)), run_id
 
     def occurrences(self, times: Sequence[datetime], cause: Cause) -> list[Occurrence]:

@@ -9,8 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from windlass.shared.db import Database
-from windlass.shared.features.feature import Feature
-from windlass.shared.features.handling import ROWS_AT_ONCE
+from windlass.shared.features.feature import ROWS_AT_ONCE, Feature
 from windlass.shared.features.transactions import Session, repeatedly
 from windlass.shared.features.webhooks import outcomes, queries, rules, settling
 from windlass.shared.features.webhooks.bodies import utc

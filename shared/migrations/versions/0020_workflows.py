@@ -2,10 +2,19 @@
 
 from alembic import op
 
-from windlass.shared.workflow_states import STATUS_OF_COUNTS, STATUS_OF_NODE
+from windlass.shared.workflow_states import STATUS_OF_COUNTS
 
 revision = "0020"
 down_revision = "0019"
+
+STATUS_OF_NODE = (
+    "CASE WHEN ended_as IS NOT NULL THEN ended_as"
+    " WHEN expanded_at IS NULL THEN 'blocked'"
+    " WHEN live > 0 THEN 'running'"
+    " WHEN dead > 0 THEN 'dead'"
+    " WHEN cancelled > 0 THEN 'cancelled'"
+    " ELSE 'completed' END"
+)
 
 TASKS = """
 ALTER TABLE tasks

@@ -10,7 +10,6 @@ from windlass.shared.store.operating.queues import QueueStatus
 from windlass.shared.store.projects import looking_after
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.schedules import reading as schedules
-from windlass.shared.store.tasks import untold
 from windlass.shared.store.webhooks import reading as webhooks
 
 
@@ -46,7 +45,7 @@ class MemoryFigures(Record):
 @dataclass(frozen=True)
 class ClusterState:
     """Each queue as `/queues/status` has it, each provider, what the janitors could not account for, why nothing can be
-    stored, if that is so, what went untold, what waits in the outbox, how many versions of each actor there are, what
+    stored, if that is so, what waits in the outbox, how many versions of each actor there are, what
     workflows need, what memory has yet to do, how the endpoints of webhooks are, and how schedules are."""
 
     queues: list[QueueStatus]
@@ -54,8 +53,6 @@ class ClusterState:
     unaccounted: int | None
     """None when no janitor has been heard of lately."""
     refusal: room.Refusal | None
-    untold: int
-    """Moves that could not be told to whom they concern."""
     outbox: list[outbox.OutboxState]
     project_orphans: int
     """Projects that nobody would move any more."""
@@ -91,7 +88,6 @@ async def read(db: Database, *, workers_within_seconds: float, janitors_within_s
         providers=providers,
         unaccounted=providers[0].unaccounted if providers else None,
         refusal=await room.refusal(db),
-        untold=await untold.count(db),
         outbox=await outbox.state(db),
         project_orphans=await looking_after.count_orphans(db),
         busy_projects=await looking_after.count_busy(db),

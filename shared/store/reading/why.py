@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from windlass.shared.concerns import Concern
 from windlass.shared.db import Database
 from windlass.shared.explanation import KeyView, TaskView
 from windlass.shared.holds import Hold
@@ -25,17 +24,17 @@ class KeyFacts(Record):
     before: int
 
 
-class Halt(Record):
-    """Why nothing of a workflow starts."""
+class Stop(Record):
+    """Why nothing of a task's group starts."""
 
-    is_escalated: bool
-    is_given_up: bool
+    is_closed: bool
+    has_too_many_failures: bool
 
 
 async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskView:
     """Where it stands among those that wait in these queues, all of its provider."""
     runs_alone = await db.fetchval(f"SELECT {named('runs_alone')}($1)", task.suspicion)
-    halt = await _halt(db, task)
+    stop = await _stop(db, task)
     counted = await (_count_resumes_before if task.job_open else _count_due_before)(db, task, queues)
     return TaskView(
         status=State(task.status),
@@ -47,9 +46,10 @@ async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskVie
         started_at=task.started_at,
         completed_at=task.completed_at,
         holds_a_slot=task.job_open,
-        held=task.held or ([Hold.WORKFLOW] if halt is not None and halt.is_escalated else []),
+        held=task.held
+        or ([Hold.WORKFLOW] if stop is not None and stop.has_too_many_failures and not stop.is_closed else []),
         held_at=task.held_at,
-        is_given_up=halt is not None and halt.is_given_up,
+        is_given_up=stop is not None and stop.is_closed,
         key=await _key(db, task),
         runs_alone=runs_alone,
         alone_before=await _count_alone_before(db, task) if runs_alone else 0,
@@ -62,19 +62,19 @@ async def look_at(db: Database, task: TaskRow, queues: Sequence[str]) -> TaskVie
     )
 
 
-async def _halt(db: Database, task: TaskRow) -> Halt | None:
-    """What waits of a workflow that stands still is held, and of one that is cancelled is cancelled; but whoever was
-    locked by somebody at that moment is so a little later. No claim is granted meanwhile."""
-    if not task.concerns & Concern.WORKFLOW or task.job_open or task.status not in WAITING:
+async def _stop(db: Database, task: TaskRow) -> Stop | None:
+    """A stopped group's waiting tasks are held or cancelled, page by page. Until then no claim of them is granted."""
+    if task.group_id is None or task.job_open or task.status not in WAITING:
         return None
     return await fetchrow(
         db,
-        Halt,
+        Stop,
         """
-        SELECT status = 'escalated' AS is_escalated, cancel_requested AS is_given_up FROM workflows
-        WHERE workflow_id = $1::text::uuid
+        SELECT g.is_closed, coalesce(g.failure_limit <= (
+            SELECT count(*) FROM group_failures f WHERE f.group_id = g.group_id), false) AS has_too_many_failures
+        FROM task_groups g WHERE g.group_id = $1
         """,
-        task.workflow_id,
+        task.group_id,
     )
 
 
@@ -140,11 +140,11 @@ async def _unmet(db: Database, task_id: UUID) -> list[dict[str, object]]:
         db,
         TaskRow,
         """
-        SELECT d.parent_id AS task_id, coalesce(p.status, n.status) AS status FROM task_dependencies d
-        LEFT JOIN tasks p ON p.task_id = d.parent_id AND NOT d.by_node
-        LEFT JOIN workflow_nodes n ON n.node_id = d.parent_id AND d.by_node
-        WHERE d.child_id = $1 AND coalesce(p.status, n.status) <> 'completed'
-          AND NOT (d.met_on = 'ended' AND coalesce(p.status, n.status) IN ('dead', 'cancelled'))
+        SELECT d.parent_id AS task_id, coalesce(p.status, b.status) AS status FROM task_dependencies d
+        LEFT JOIN tasks p ON p.task_id = d.parent_id AND NOT d.by_barrier
+        LEFT JOIN barriers b ON b.barrier_id = d.parent_id AND d.by_barrier
+        WHERE d.child_id = $1 AND coalesce(p.status, b.status) <> 'completed'
+          AND NOT (d.met_on = 'ended' AND coalesce(p.status, b.status) IN ('dead', 'cancelled'))
         ORDER BY d.parent_id
         """,
         task_id,

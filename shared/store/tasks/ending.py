@@ -7,7 +7,6 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.shared.concerns import LOCKS_A_SUBJECT
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.store.flow_control.flow import Rules
@@ -99,18 +98,12 @@ async def end(db: Database, endings: Sequence[Ending], rules: Rules, *, briefly:
     What they say about their providers opens and closes breakers and pauses providers, by the rules. For a lock it
     waits long, or only briefly.
     """
-    function = _of_subjects("end_tasks", endings)
-    called = f"{named(function)}($1::text::jsonb, {patient('$2::text::jsonb', briefly=briefly)}) AS answer"
+    called = f"{named('end_tasks')}($1::text::jsonb, {patient('$2::text::jsonb', briefly=briefly)}) AS answer"
     query = f"SELECT answer.* FROM {BRIEFLY if briefly else ''} {called}"  # noqa: S608 - both are written here
     rows = await fetch(db, Ended, query, as_json(endings), as_json(rules))
     counting.attempts_ended(endings, rows)
     statuses = {row.claim_token: row.status for row in rows}
     return [statuses.get(ending.claim_token) for ending in endings]
-
-
-def _of_subjects(function: str, endings: Sequence[Ending]) -> str:
-    """Whoever is of a project or a workflow locks that before any task; a plain end does not even ask."""
-    return f"{function}_of_subjects" if any(each.concerns & LOCKS_A_SUBJECT for each in endings) else function
 
 
 class EndedOrNext(Ended, Next):
@@ -130,12 +123,11 @@ async def end_and_next(  # noqa: PLR0917 - what `end` and `claim_next` are told
     *,
     epoch: int = 0,
     traced: bool = False,
-    briefly: bool = False,
 ) -> tuple[list[str | None], Granted]:
     """As `end`, and then as `claim_next`, in one call: all of it happens or nothing."""
-    function = named(_of_subjects("end_and_next", endings))
-    arguments = f"$1::text::jsonb, {patient('$2::text::jsonb', briefly=briefly)}, $3, $4, $5, $6, $7, $8, $9"
-    query = f"SELECT {answered(traced=traced)} FROM {BRIEFLY if briefly else ''} {function}({arguments}) AS answer"  # noqa: S608 - written here
+    function = named("end_and_next")
+    arguments = f"$1::text::jsonb, {patient('$2::text::jsonb', briefly=False)}, $3, $4, $5, $6, $7, $8, $9"
+    query = f"SELECT {answered(traced=traced)} FROM {function}({arguments}) AS answer"  # noqa: S608 - written here
     asked = (*said_by(ask), worker_id, epoch, lease_seconds)
     rows = await fetch(db, EndedOrNext, query, as_json(endings), as_json(rules), *asked)
     ended = [row for row in rows if row.status is not None]

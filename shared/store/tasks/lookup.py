@@ -11,7 +11,7 @@ OUR_OWN = {
     "checkpoint", "stall_count", "rate_limited_count", "max_age_seconds", "claim_token", "claim_xid", "turn_at",
     "report_count", "last_seq", "unmet", "error_fingerprint", "job_open",
     "traceparent", "suspicion", "retry_delays", "concerns", "life", "held_at", "due_at", "request_id",
-    "asked_at", "ask_expires_at", "webhook_id",
+    "asked_at", "ask_expires_at", "webhook_id", "group_id",
 }  # fmt: skip
 """What the engine keeps for itself."""
 

@@ -6,7 +6,6 @@ from uuid import UUID
 
 import msgspec
 
-from windlass.shared.concerns import Concern
 from windlass.shared.concurrency_keys import Part
 from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
@@ -90,8 +89,10 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a person is asked before it may start."""
     after_end: Sequence[UUID] = ()
     """Those of its dependencies that may end as they like."""
-    depends_on_nodes: Sequence[UUID] = ()
-    """What it waits for and is no task: what stands for those of a `for_each`."""
+    depends_on_barriers: Sequence[UUID] = ()
+    """The barriers that it waits for."""
+    group_id: UUID | None = None
+    """The group that it joins."""
 
     webhook_url: str | None = None
     """Where its end is told; with what an endpoint is made of, if its user has none for it."""
@@ -107,8 +108,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def has_relatives(self) -> bool:
-        """Postgres may refuse it for their sake, or for that of the workflow it joins."""
-        return bool(self.depends_on or self.parent_task_id or self.concerns & Concern.WORKFLOW)
+        """Postgres may refuse it for their sake, or for that of the group it joins."""
+        return bool(self.depends_on or self.parent_task_id or self.group_id)
 
 
 class SubmittedTask(TaskRow):
@@ -171,7 +172,7 @@ def refuse(refusal: str) -> NoReturn:
             raise KeyInFlight
         case "key-reused":
             raise KeyReused
-        case "workflow-cancelled":
+        case "group-closed":
             raise WorkflowCancelled
     raise LookupError(f"no word for the refusal {refusal}")
 

@@ -17,7 +17,7 @@ from windlass.shared.workflow_states import WorkflowStatus
 CLOCK_SKEW_SECONDS = 3600
 """Ids begin with the time of whoever made them up, which may differ by so much from Postgres' own."""
 
-OF_A_WORKFLOW = f"t.workflow_id = $1::uuid::text AND t.concerns & {Concern.WORKFLOW.value} <> 0"
+OF_A_WORKFLOW = "t.workflow_id = $1::uuid::text AND t.group_id = $1::uuid"
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,33 @@ class EdgeRow(Record):
 
 
 class NodeRow(WorkflowNodeRow):
-    """With what its tasks wait for beside its list, and what of that may end as it likes."""
+    """With its barrier, the parents of its tasks besides the list, and those of them that may end in any way."""
 
+    key: str
+    status: str
+    source: UUID
+    children: int | None
     waits_for: list[str]
     after_end: list[str]
 
 
-async def get(db: Database, workflow_id: UUID) -> WorkflowRow | None:
-    return await fetchrow(db, WorkflowRow, "SELECT * FROM workflows WHERE workflow_id = $1", workflow_id)
+class WorkflowRead(WorkflowRow):
+    is_behind: bool
+    """Outbox rows wait for it: its counts may be older than its tasks."""
+
+
+async def get(db: Database, workflow_id: UUID) -> WorkflowRead | None:
+    return await fetchrow(
+        db,
+        WorkflowRead,
+        f"""
+        SELECT w.*, EXISTS (
+            SELECT 1 FROM outbox o WHERE o.feature = '{Concern.WORKFLOW.word}' AND o.subject = w.workflow_id
+        ) AS is_behind
+        FROM workflows w WHERE w.workflow_id = $1
+        """,  # noqa: S608 - a constant
+        workflow_id,
+    )
 
 
 async def own(db: Database, workflow_ids: Sequence[UUID], *, of_user: str | None) -> set[UUID]:
@@ -88,10 +107,11 @@ async def nodes_of(db: Database, workflow_id: UUID) -> list[NodeRow]:
         db,
         NodeRow,
         """
-        SELECT node_id, key, status, source, children, error,
-               coalesce(template -> 'depends_on', '[]') || coalesce(template -> 'depends_on_nodes', '[]') AS waits_for,
-               coalesce(template -> 'after_end', '[]') AS after_end
-        FROM workflow_nodes WHERE workflow_id = $1 ORDER BY node_id
+        SELECT n.node_id, b.key, b.status, b.source, b.members AS children, n.error,
+               coalesce(n.template -> 'depends_on', '[]') || coalesce(n.template -> 'depends_on_barriers', '[]')
+               AS waits_for, coalesce(n.template -> 'after_end', '[]') AS after_end
+        FROM workflow_nodes n JOIN barriers b ON b.barrier_id = n.node_id
+        WHERE n.workflow_id = $1 ORDER BY n.node_id
         """,
         workflow_id,
     )

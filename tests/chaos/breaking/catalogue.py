@@ -108,19 +108,24 @@ MUTATIONS = (
     Mutation(
         "list-expanded-twice",
         EXPANDED_WRONGLY,
-        "who comes second makes the tasks of a list once more, and no index stands behind it",
-        FunctionChange(
-            "expand_node",
-            "AND n.expanded_at IS NULL AND n.ended_as IS NULL;\n    IF NOT FOUND",
-            "AND n.ended_as IS NULL;\n    IF NOT FOUND",
-            beforehand="DROP INDEX tasks_workflow_key",
+        "two turns of a workflow run at the same time, and no unique index refuses the second expansion",
+        SourceChange(
+            "windlass.shared.features.workflows.turn",
+            "        await outbox.lock(db, FEATURE, [workflow_id])\n",
+            "",
+            also=FunctionChange(
+                "lock_workflow",
+                "WHERE w.workflow_id = wanted FOR NO KEY UPDATE;",
+                "WHERE w.workflow_id = wanted;",
+                beforehand="DROP INDEX tasks_workflow_key",
+            ),
         ),
     ),
     Mutation(
-        "workflow-not-told",
+        "workflow-rows-deleted-without-a-turn",
         NOT_WHAT_TASKS_SAY,
-        "tasks are moved, and their workflow hears nothing of it",
-        FunctionChange("count_moves", "BEGIN\n", "BEGIN\n    RETURN;\n"),
+        "the outbox rows of a workflow are deleted, and its tasks are not counted again",
+        SourceChange("windlass.shared.features.workflows.subscriber", "            await turn.settle()\n", ""),
     ),
     Mutation(
         "delivery-not-written",

@@ -193,13 +193,7 @@ def loops_are_stopped(stage: Stage) -> None:
 
 
 def two_make_tasks_of_a_list(stage: Stage) -> None:
-    janitor, where = stage.installation.units["janitor"], stage.installation
-    expand_twice(
-        where.api_url,
-        where.database_url,
-        pause=lambda: janitor.send(SIGSTOP),
-        go_on=lambda: janitor.send(SIGCONT),
-    )
+    expand_twice(stage.installation.api_url, stage.installation.database_url)
 
 
 def workflows_run(stage: Stage) -> None:
@@ -259,7 +253,7 @@ SCENES: dict[str, Callable[[Stage], None]] = {
     "no-lock-at-start": many_press_run_at_once,
     "next-run-ignores-the-stop": loops_are_stopped,
     "list-expanded-twice": two_make_tasks_of_a_list,
-    "workflow-not-told": workflows_run,
+    "workflow-rows-deleted-without-a-turn": workflows_run,
     "delivery-not-written": an_endpoint_is_told,
     "due-time-fired-twice": a_schedule_is_due_again,
     "end-not-remembered": summaries_are_made,

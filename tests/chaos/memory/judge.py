@@ -19,8 +19,6 @@ def judge_memory(rows: Rows, memory: MemoryRows) -> Iterator[Violation]:
             stands = "was gathered" if event.is_gathered else "was never gathered"
             words = f"event {event.event_id} {stands}, has no vector, and no failed job lists it"
             yield Violation(NOT_REMEMBERED, words, event.task_id)
-    if memory.untold:
-        yield Violation(NOT_REMEMBERED, f"{memory.untold} ends were not written down")
     if memory.pending:
         yield Violation(NOT_REMEMBERED, f"{memory.pending} rows are left in the outbox")
 

@@ -37,7 +37,6 @@ class MemoryRows:
     """How many make vectors of new events."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """By event the failed job that it is listed in."""
-    untold: int = 0
     pending: int = 0
     """Rows of the outbox, of all features."""
 
@@ -54,7 +53,6 @@ FAILED = """
 """
 MODELS = "SELECT count(*) FROM embedding_models WHERE state <> 'retired'"
 HANDLED = "SELECT task_id::text, life, status FROM public.storm_ledger"
-UNTOLD = "SELECT count(*) FROM untold WHERE subject = 'memory'"
 PENDING = "SELECT count(*) FROM outbox"
 
 
@@ -72,7 +70,6 @@ async def _read(database_url: str) -> MemoryRows:
                 [HandledRow(**dict(row)) for row in await connection.fetch(HANDLED)],
                 await connection.fetchval(MODELS),
                 {row["event_id"]: row["job_id"] for row in await connection.fetch(FAILED)},
-                await connection.fetchval(UNTOLD),
                 await connection.fetchval(PENDING),
             )
     finally:

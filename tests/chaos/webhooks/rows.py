@@ -75,7 +75,6 @@ class WebhookRows:
     deliveries: Sequence[DeliveryRow] = ()
     entries: Sequence[Entry] = ()
     releases: Sequence[Release] = ()
-    untold: int = 0
 
 
 SUBSCRIBED = """
@@ -100,7 +99,6 @@ RELEASES = """
     FROM task_events r JOIN deliveries d ON d.task_id = r.task_id
     WHERE r.type = 'release' AND r.data ->> 'reason' = 'endpoint' ORDER BY d.delivery_id
 """
-UNTOLD = "SELECT count(*) FROM untold WHERE subject IN ('webhook', 'delivery')"
 
 
 def read_webhooks(database_url: str, directory: Path | None) -> WebhookRows:
@@ -117,7 +115,6 @@ async def _read(database_url: str, directory: Path | None) -> WebhookRows:
             heard = [dict(row) for row in await connection.fetch(SUBSCRIBED)]
             deliveries = [DeliveryRow(**dict(row)) for row in await connection.fetch(DELIVERIES)]
             releases = [Release(**dict(row)) for row in await connection.fetch(RELEASES)]
-            untold = await connection.fetchval(UNTOLD)
     finally:
         await connection.close()
     # Read last: what a row says has come is in the books by then.
@@ -128,7 +125,6 @@ async def _read(database_url: str, directory: Path | None) -> WebhookRows:
         deliveries,
         entries,
         releases,
-        untold,
     )
 
 

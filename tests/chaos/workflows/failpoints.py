@@ -52,7 +52,10 @@ def _events(type_: str, key: str) -> Place:
 OF_THE_WORKER = tuple(name for name in FAILPOINTS if name.startswith("media-"))
 """Those of deliveries have a list of their own (tests/chaos/webhooks/failpoints.py)."""
 EITHER_WAY = (True, False)
-EXPANDED = Place("workflow_nodes", "UPDATE", "NEW.expanded_at IS NOT NULL")
+SUBMITTED = Place("tasks", "INSERT", "NEW.workflow_key = 'pictures[1]'")
+EXPANDED = Place("barriers", "UPDATE", "OLD.members IS NULL AND NEW.members IS NOT NULL")
+COUNTED = Place("workflows", "UPDATE", "OLD.completed = 0 AND NEW.completed > 0")
+HANDLED = Place("outbox", "DELETE", "OLD.feature = 'workflow' AND OLD.status = 'completed'")
 CLAIMED = ("summary", "pictures[1]", "review", "last")
 COMPLETED = {
     "points": EITHER_WAY,
@@ -65,7 +68,10 @@ COMPLETED = {
 PLACES: tuple[tuple[str, str, Place, tuple[bool, ...]], ...] = (
     ("stores the workflow", "api", Place("workflows", "INSERT", "true"), EITHER_WAY),
     ("stores the approval", "api", _events("approve", "last"), EITHER_WAY),
-    ("makes tasks of the list", "janitor", EXPANDED, EITHER_WAY),
+    ("submits a task of the list", "orchestrator", SUBMITTED, (True,)),
+    ("has submitted all tasks of the list", "orchestrator", EXPANDED, EITHER_WAY),
+    ("counts the workflow", "orchestrator", COUNTED, EITHER_WAY),
+    ("deletes handled rows", "orchestrator", HANDLED, EITHER_WAY),
     *((f"claims {key}", "actors", _events("claim", key), EITHER_WAY) for key in CLAIMED),
     *((f"completes {key}", "actors", _events("complete", key), ways) for key, ways in COMPLETED.items()),
 )
@@ -145,6 +151,10 @@ class PatientChain(Chain):
         answered(self.wait_for_the_question)
         answered(self.approve)
         answered(self.finished)
+
+    def wait_for_the_question(self) -> Any:
+        """Without a GET of the workflow: the api would count it before the orchestrator does."""
+        return wait_until("somebody is asked", self.questions, seconds=MOST_SECONDS)[0]
 
     def submit(self) -> Any:
         answer = self._client.http.post("/api/v1/workflows", json=self.body(), headers={"Idempotency-Key": self.mark})

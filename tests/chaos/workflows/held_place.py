@@ -23,7 +23,7 @@ AT_WORK = "SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND state = 'active'"
 
 @dataclass(frozen=True)
 class Place:
-    """A row that is written: of which table, which of them, and of which task if it is an event."""
+    """A row that is written or deleted: of which table, which of them, and of which task if it is an event."""
 
     table: str
     deed: str
@@ -54,7 +54,7 @@ class HeldPlace:
                     IF {is_it} THEN
                         PERFORM pg_advisory_xact_lock_shared({KEY});
                     END IF;
-                    RETURN NEW;
+                    RETURN coalesce(NEW, OLD);
                 END $$;
                 CREATE TRIGGER storm_hold BEFORE {place.deed} ON {place.table}
                 FOR EACH ROW WHEN ({place.condition}) EXECUTE FUNCTION public.storm_hold();
@@ -62,9 +62,9 @@ class HeldPlace:
         )
         return self
 
-    def wait_for(self, name: str) -> int:
+    def wait_for(self, name: str, *, seconds: float = WAIT_SECONDS) -> int:
         """Which connection of that process stands there."""
-        until = time.monotonic() + WAIT_SECONDS
+        until = time.monotonic() + seconds
         while not (backend := self._run(self._connection.fetchval(WAITING, KEY, name))):
             assert time.monotonic() < until, f"no {name} came to {self._place}"
             time.sleep(LOOK_EVERY_SECONDS)

@@ -32,8 +32,10 @@ def judge_workflows(record: Record, rows: Rows, workflows: WorkflowRows) -> Iter
 
 
 def started_standing(workflows: WorkflowRows) -> Iterator[Violation]:
-    """A claim that could see that its workflow was escalated, or being cancelled. Who waits for an open job of its
-    own goes on waiting for it."""
+    """A claim that could see that its workflow was escalated or being cancelled, or that as many of its tasks had
+    failed as its threshold says: the orchestrator need not have counted them yet. A task with an open job of its own
+    continues to wait for it."""
+    thresholds = {workflow.workflow_id: workflow.failure_threshold for workflow in workflows.workflows}
     for claim in workflows.claims:
         task = workflows.tasks[claim.task_id]
         if task.actor == "media" and claim.attempt > 1:
@@ -41,6 +43,13 @@ def started_standing(workflows: WorkflowRows) -> Iterator[Violation]:
         seen = _last_seen(claim, workflows.stands.get(task.workflow_id, ()))
         if seen is not None and seen.stands:
             words = f"{_named(task)} was claimed when its workflow stood, by its event {seen.seq}"
+            yield Violation(STARTED_STANDING, words, claim.task_id, claim.at)
+            continue
+        failures = workflows.failures.get(task.workflow_id, ())
+        seen_failures = sum(failure.change for failure in failures if claim.has_seen(failure.xid))
+        threshold = thresholds.get(task.workflow_id)
+        if threshold is not None and seen_failures >= threshold:
+            words = f"{_named(task)} was claimed although {seen_failures} tasks of its workflow had failed"
             yield Violation(STARTED_STANDING, words, claim.task_id, claim.at)
 
 
@@ -72,8 +81,8 @@ def expanded_wrongly(rows: Rows, workflows: WorkflowRows) -> Iterator[Violation]
     for node in workflows.nodes:
         children = {key: tasks for (id_, key), tasks in by_key.items() if id_ == node.workflow_id and _is_of(key, node)}
         yield from _not_once(node, children, rows, workflows)
-        if node.children is not None:
-            in_order = [children.get(f"{node.key}[{number}]", [None])[0] for number in range(node.children)]
+        if node.members is not None:
+            in_order = [children.get(f"{node.key}[{number}]", [None])[0] for number in range(node.members)]
             yield from _out_of_order(node, in_order, rows, workflows)
 
 
@@ -93,11 +102,11 @@ def _not_once(
     if len(made) > 1:
         yield Violation(EXPANDED_WRONGLY, f"{where} became tasks in {len(made)} transactions")
     elements = _elements(node, workflows)
-    if node.children is None:
+    if node.members is None:
         if children:
             yield Violation(EXPANDED_WRONGLY, f"{where} has {len(children)} tasks, and says that it has none yet")
-    elif elements is None or len(elements) != node.children or len(children) != node.children:
-        words = f"{where} of {elements!r} counts {node.children} tasks, and there are {len(children)}"
+    elif elements is None or len(elements) != node.members or len(children) != node.members:
+        words = f"{where} of {elements!r} counts {node.members} tasks, and there are {len(children)}"
         yield Violation(EXPANDED_WRONGLY, words)
 
 
@@ -190,8 +199,9 @@ def not_what_tasks_say(record: Record, rows: Rows, workflows: WorkflowRows) -> I
         if workflow.status not in ENDED:
             words = f"workflow {workflow.workflow_id} is still {workflow.status}"
             yield Violation(NOT_WHAT_TASKS_SAY, words, None, rows.at)
-    if workflows.untold:
-        yield Violation(NOT_WHAT_TASKS_SAY, f"{workflows.untold} moves were not told to their workflows", None, rows.at)
+    if workflows.pending:
+        words = f"{workflows.pending} rows of workflows are left in the outbox"
+        yield Violation(NOT_WHAT_TASKS_SAY, words, None, rows.at)
 
 
 def _named(task: TaskOfAWorkflow) -> str:

@@ -13,6 +13,7 @@ import asyncpg
 class WorkflowRow:
     workflow_id: str
     status: str
+    failure_threshold: int | None = None
     differs: str | None = None
     """What its tasks say at the end, where that is something else."""
 
@@ -24,7 +25,7 @@ class NodeRow:
     workflow_id: str
     key: str
     status: str
-    children: int | None
+    members: int | None
     source: str
     path: str
 
@@ -51,6 +52,14 @@ class Stand:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """From this transaction on a workflow has one failure more, or one less: a resume forgives them."""
+
+    change: int
+    xid: int
+
+
+@dataclass(frozen=True)
 class Claim:
     """What was committed for who granted it, as Postgres writes a snapshot: `xmin:xmax:xip,…`."""
 
@@ -72,27 +81,33 @@ class WorkflowRows:
     tasks: Mapping[str, TaskOfAWorkflow] = field(default_factory=dict)
     stands: Mapping[str, Sequence[Stand]] = field(default_factory=dict)
     """By workflow, in order."""
+    failures: Mapping[str, Sequence[Failure]] = field(default_factory=dict)
+    """By workflow."""
     claims: Sequence[Claim] = ()
     mismatches: Sequence[tuple[str, float, str]] = ()
-    """Workflow, time and words of each commit at which one was not what its tasks say."""
-    untold: int = 0
+    """Workflow, time and words of each commit at which one was not what its tasks say, and no outbox row waited."""
+    pending: int = 0
+    """Outbox rows of workflows."""
 
 
-WORKFLOWS = "SELECT workflow_id::text, status, storm_differs(workflow_id) AS differs FROM workflows"
-NODES = "SELECT workflow_id::text, key, status, children, source::text, path FROM workflow_nodes"
+WORKFLOWS = """
+    SELECT workflow_id::text, status, failure_threshold, storm_differs(workflow_id) AS differs FROM workflows
+"""
+NODES = "SELECT group_id::text AS workflow_id, key, status, members, source::text, path FROM barriers"
 TASKS = """
     SELECT task_id::text, workflow_id, workflow_key AS key, actor, status, payload::text, result::text,
            approval IS NOT NULL AS is_asked_about
     FROM tasks WHERE concerns & 2 <> 0
 """
 STANDS = "SELECT workflow_id::text, seq, stands, xid::text::bigint AS xid FROM storm_stands ORDER BY workflow_id, seq"
+FAILURES = "SELECT workflow_id::text, change, xid::text::bigint AS xid FROM storm_failures"
 CLAIMS = """
     SELECT e.task_id::text, e.seq, extract(epoch FROM e.at)::float AS at, e.attempt, e.data ->> 'saw' AS saw
     FROM task_events e JOIN tasks t ON t.task_id = e.task_id
     WHERE t.concerns & 2 <> 0 AND e.type = 'claim' AND e.data ? 'saw'
 """
 MISMATCHES = "SELECT workflow_id::text, extract(epoch FROM at)::float AS at, words FROM storm_mismatches ORDER BY at"
-UNTOLD = "SELECT count(*) FROM untold WHERE subject = 'workflow'"
+PENDING = "SELECT count(*) FROM outbox WHERE feature = 'workflow'"
 
 
 def read_workflows(database_url: str) -> WorkflowRows:
@@ -109,15 +124,19 @@ async def _read(database_url: str) -> WorkflowRows:
             stands: dict[str, list[Stand]] = {}
             for row in await connection.fetch(STANDS):
                 stands.setdefault(row["workflow_id"], []).append(Stand(row["seq"], row["stands"], row["xid"]))
+            failures: dict[str, list[Failure]] = {}
+            for row in await connection.fetch(FAILURES):
+                failures.setdefault(row["workflow_id"], []).append(Failure(row["change"], row["xid"]))
             tasks = [_task(row) for row in await connection.fetch(TASKS)]
             return WorkflowRows(
                 [WorkflowRow(**dict(row)) for row in await connection.fetch(WORKFLOWS)],
                 [NodeRow(**dict(row)) for row in await connection.fetch(NODES)],
                 {task.task_id: task for task in tasks},
                 stands,
+                failures,
                 [Claim(**dict(row)) for row in await connection.fetch(CLAIMS)],
                 [tuple(row) for row in await connection.fetch(MISMATCHES)],
-                await connection.fetchval(UNTOLD),
+                await connection.fetchval(PENDING),
             )
     finally:
         await connection.close()

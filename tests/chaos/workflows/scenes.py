@@ -1,18 +1,17 @@
 """Short scenes with workflows, for the mutations of them."""
 
-import asyncio
 import functools
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
-import asyncpg
 import httpx
 
+from tests.chaos.workflows.held_place import HeldPlace, Place
 from tests.chaos.workflows.witness import install_witness
 from tests.support.installation import KEY
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
-from windlass.shared.store.functions import named
 
 ELEMENTS = ["a", "b", "c"]
 LIST: list[dict[str, Any]] = [
@@ -22,12 +21,12 @@ LIST: list[dict[str, Any]] = [
     {"key": "join", "actor": "probe", "depends_on": ["pages"], "payload": {"result": {"$from": "pages"}}},
 ]  # fmt: skip
 ASKED: list[dict[str, Any]] = [{"key": "asked", "actor": "probe", "approval": {"message": "May it go on?"}}]
-READY = "SELECT 1 FROM workflow_nodes WHERE workflow_id = $1::uuid AND ready_at IS NOT NULL"
-WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%expand_next%'"
+EXPANDED = Place("tasks", "INSERT", "NEW.workflow_key = 'pages[1]'")
 COMPLETED = "SELECT task_id::text FROM tasks WHERE workflow_id = $1 AND status = 'completed'"
 WAITING_FOR_A_WORD = "SELECT task_id::text FROM tasks WHERE workflow_id = $1 AND asked_at IS NOT NULL"
 WAIT_SECONDS = 60
-MOST_ELEMENTS = 1000
+SECOND_SECONDS = 5
+"""For the second to come to the same place."""
 
 
 def submit(api_url: str, tasks: list[dict[str, Any]]) -> str:
@@ -35,40 +34,28 @@ def submit(api_url: str, tasks: list[dict[str, Any]]) -> str:
     return str(answer.raise_for_status().json()["workflow_id"])
 
 
+def get(api_url: str, path: str) -> httpx.Response:
+    with httpx.Client(headers={"Authorization": f"Bearer {KEY}"}, timeout=30, trust_env=False) as http:
+        return http.get(f"{api_url}/api/v1{path}")
+
+
 def post(api_url: str, path: str, **request: Any) -> httpx.Response:
     with httpx.Client(headers={"Authorization": f"Bearer {KEY}"}, timeout=30, trust_env=False) as http:
         return http.post(f"{api_url}/api/v1{path}", **request)
 
 
-def expand_twice(api_url: str, database_url: str, *, pause: Callable[[], None], go_on: Callable[[], None]) -> None:
-    """Two come at the same time to make tasks of one list, while the janitor is made to `pause`."""
+def expand_twice(api_url: str, database_url: str) -> None:
+    """The orchestrator is halted while it submits the tasks of a list, and a GET handles the same rows. In an engine
+    that is not broken the GET waits for the orchestrator."""
     install_witness(database_url)
-    pause()
-    workflow_id = submit(api_url, LIST)
-    wait_until("the list is there", lambda: ask(database_url, READY, workflow_id), seconds=WAIT_SECONDS, every=0.1)
-    asyncio.run(_two_at_once(database_url, workflow_id))
-    go_on()
-
-
-async def _two_at_once(database_url: str, workflow_id: str) -> None:
-    """Both have chosen it, and wait for the workflow, which a third has locked."""
-    keeper, *both = [await asyncpg.connect(database_url) for _ in range(3)]
-    try:
-        async with keeper.transaction():
-            await keeper.execute("SELECT 1 FROM workflows WHERE workflow_id = $1::uuid FOR UPDATE", workflow_id)
-            expand = f"SELECT * FROM {named('expand_next')}({MOST_ELEMENTS})"
-            calls = [asyncio.create_task(each.fetch(expand)) for each in both]
-            # Asked by another connection: in a transaction the answer would stay the same.
-            waits = functools.partial(_both_wait, database_url, len(both))
-            await asyncio.to_thread(wait_until, "both wait", waits, seconds=WAIT_SECONDS, every=0.1)
-        await asyncio.gather(*calls)
-    finally:
-        for connection in (keeper, *both):
-            await connection.close()
-
-
-def _both_wait(database_url: str, number: int) -> bool:
-    return bool(ask(database_url, WAITING)[0][0] >= number)
+    with HeldPlace(database_url, EXPANDED) as held, ThreadPoolExecutor(1) as threads:
+        workflow_id = submit(api_url, LIST)
+        first = held.wait_for("windlass-orchestrator")
+        reading = threads.submit(get, api_url, f"/workflows/{workflow_id}")
+        with suppress(AssertionError):
+            held.wait_for("windlass-api", seconds=SECOND_SECONDS)
+        held.let_go(first, undone=False)
+        reading.result(WAIT_SECONDS)
 
 
 def submit_lists(api_url: str, database_url: str) -> None:

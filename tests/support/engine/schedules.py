@@ -36,6 +36,7 @@ def a_workflow() -> dict[str, Any]:
     of_it = {
         "user_id": "ann",
         "workflow_id": str(workflow_id),
+        "group_id": workflow_id,
         "concerns": Concern.WORKFLOW.value,
     }
     made = [

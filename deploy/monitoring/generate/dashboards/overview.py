@@ -61,13 +61,6 @@ def wrong() -> list[Panel]:
             steps=[(1, RED)],
         ),
         stat(
-            "Untold moves",
-            "Good: 0. More are moves of tasks that could not be told to whom they concern: follow the runbook of "
-            "WindlassUntoldMoves.",
-            of_the_cluster("windlass_untold_moves"),
-            steps=[(1, RED)],
-        ),
-        stat(
             "Oldest move in the outbox",
             "Good: below a second. More: no orchestrator runs, or a feature fails; see the runbook of "
             "WindlassOutboxBehind.",

@@ -21,7 +21,6 @@ from windlass.services.actors.worker.starting.ring import Ring
 from windlass.shared import db
 from windlass.shared.admission import CREDIT_OF_A_DOORBELL
 from windlass.shared.backoff import Backoff
-from windlass.shared.concerns import LOCKS_A_SUBJECT
 from windlass.shared.errors import words_of
 from windlass.shared.settings import provider_of
 from windlass.shared.store.tasks import Ask, Claimed, Granted
@@ -168,7 +167,6 @@ class Starts:
         if self._is_closed or self._unanswered:
             return None
         attempts = [attempt for token in ending if (attempt := self._places.held(token))]
-        self._keep_credit_of_subjects(attempts)
         of_provider = Counter(attempt.provider for attempt in attempts)
         with_guarded = any(attempt.is_guarded for attempt in attempts)
         kind, free = self._places.left_by(attempts)
@@ -183,14 +181,6 @@ class Starts:
     @property
     def epoch(self) -> int:
         return self._epoch
-
-    def _keep_credit_of_subjects(self, ending: Sequence[Claimed]) -> None:
-        """The end of a workflow's task may start the next one in the same call: the doorbell that the one was started
-        by is good for the other."""
-        for attempt in ending:
-            queue = queue_of(attempt)
-            if attempt.concerns & LOCKS_A_SUBJECT and self._ring.of(queue) == 0:
-                self._ring.add(queue, 1)
 
     async def _ask_once(self) -> bool:
         """Whether something was asked for, and answered."""
@@ -254,13 +244,6 @@ class Starts:
                 self._full.add(queue)
         self._used.update(given)
         self._note_quiet()
-
-    def undone(self, ask: Ask) -> None:
-        """The call was rolled back, and nothing was granted: its places are free, and its credit is still there."""
-        self._forget(ask)
-        self._places.answer(ask)
-        self._note_quiet()
-        self._wake.set()
 
     def unanswered(self, ask: Ask) -> None:
         """The call may have been done, or not, or may still come: it is recalled before anything else is asked."""

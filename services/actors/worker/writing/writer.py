@@ -25,7 +25,6 @@ from windlass.services.actors.worker.writing.next_tasks import NextTasks
 from windlass.services.actors.worker.writing.reports import Reports
 from windlass.shared import db, tracing
 from windlass.shared.backoff import Backoff
-from windlass.shared.concerns import LOCKS_A_SUBJECT
 from windlass.shared.errors import words_of
 from windlass.shared.metrics.services import WRITE_BATCH
 from windlass.shared.settings import Settings
@@ -36,13 +35,9 @@ from windlass.shared.store.workflows.inputs import resolve_many
 
 log = logging.getLogger("actors.writer")
 
-PLAIN, GUARDED, WITH_A_SUBJECT, GUARDED_WITH_A_SUBJECT = range(4)
+PLAIN, GUARDED = range(2)
 
 Answer = TypeVar("Answer")
-
-
-def locks_a_subject(ending: Ending) -> bool:
-    return bool(ending.concerns & LOCKS_A_SUBJECT)
 
 
 class Writer:
@@ -270,11 +265,9 @@ class Writer:
 
     async def _write_ends(self, endings: Sequence[Ending], *, offered: bool = False) -> Sequence[str | None]:
         await self._failpoints.reach_async("end-handed-over")
-        # A project or a workflow may be locked for long, and the ends of plain tasks come next on this connection.
-        briefly = offered or locks_a_subject(endings[0])
-        statuses = None if offered else await self._end_and_ask(endings, briefly=briefly)
+        statuses = None if offered else await self._end_and_ask(endings)
         if statuses is None:
-            statuses = await tasks.end(self._pool, endings, self._rules, briefly=briefly)
+            statuses = await tasks.end(self._pool, endings, self._rules, briefly=offered)
             await self._failpoints.reach_async("end-written")
             if self._starts is not None:
                 self._starts.ended([ending.claim_token for ending in endings])
@@ -282,18 +275,14 @@ class Writer:
         return statuses
 
     def _apart(self, ending: Ending) -> int:
-        """Ends that lock a project or a workflow, and ends of guarded providers, whose call locks these to ask for the
-        next: a batch of plain ends waits for neither."""
+        """The call for ends of guarded providers locks these providers, to ask for the next tasks. A batch of plain
+        ends does not wait for that."""
         attempt = self._starts.of(ending.claim_token) if self._starts is not None else None
-        is_guarded = attempt is not None and attempt.is_guarded
-        if locks_a_subject(ending):
-            return GUARDED_WITH_A_SUBJECT if is_guarded else WITH_A_SUBJECT
-        return GUARDED if is_guarded else PLAIN
+        return GUARDED if attempt is not None and attempt.is_guarded else PLAIN
 
-    async def _end_and_ask(self, endings: Sequence[Ending], *, briefly: bool) -> Sequence[str | None] | None:
+    async def _end_and_ask(self, endings: Sequence[Ending]) -> Sequence[str | None] | None:
         """Ends them and asks for what is next, if there is credit. None when it did not, or something went wrong: an
-        end never fails because of the next, and goes again alone. Whoever waits only briefly for a lock, and does not
-        get it, is told so: nothing was done."""
+        end never fails because of the next, and goes again alone."""
         tokens = [ending.claim_token for ending in endings]
         ask = self._starts.ask_with(tokens) if self._starts is not None else None
         if self._starts is None or ask is None:
@@ -309,13 +298,8 @@ class Writer:
                 self._settings.lease_seconds,
                 epoch=self._starts.epoch,
                 traced=tracing.is_on(),
-                briefly=briefly,
             )
-        except Exception as error:
-            if briefly and isinstance(error, db.HELD_UP):
-                self._starts.undone(ask)
-                raise
-            # Told here, and met again by the ends alone if it is theirs.
+        except Exception as error:  # noqa: BLE001 - logged, and raised again by the ends alone if it is theirs
             log.warning("%d ends go again alone (%s)", len(endings), words_of(error))
             self._starts.unanswered(ask)
             return None

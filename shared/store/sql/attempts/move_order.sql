@@ -182,7 +182,7 @@ BEGIN
     RETURN EXISTS (
         SELECT 1 FROM tasks t
         WHERE t.task_id = owner AND t.status = 'dead' AND t.error ->> 'type' = 'SubmitUnknown'
-          AND t.concerns & (:locks_a_subject | :owners) = 0)
+          AND t.group_id IS NULL AND t.concerns & :owners = 0)
     AND EXISTS (
         SELECT 1 FROM generations g WHERE g.generation_id = order_id AND g.status = 'unknown' AND NOT EXISTS (
             SELECT 1 FROM generations later WHERE later.task_id = owner AND later.generation_id > order_id));

@@ -3,10 +3,10 @@
 
 CREATE FUNCTION dependents_at_once() RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT 500 $$;
 
--- Tells the children of ended tasks: the last parent completed unblocks them, one that failed buries them, and what it
--- buries is told on. Returns all that it buried. Where there are more than a page, or somebody is in the way, the
--- janitor goes on. `locked` are all the tasks that the caller has locked. Who is concerned is told at the end: a teller
--- locks what it finds free, and after that nobody may be waited for.
+-- Settles the children of ended tasks and barriers: the last parent that completed unblocks them, one that failed
+-- buries them, and so on with what it buries. Returns all that it buried. If there are more than a page, or another
+-- transaction has locked one of them, the janitor continues. `locked` are all the tasks that the caller has locked. The
+-- moves are written at the end: that can lock tasks that are free, and nothing may be waited for after it.
 
 CREATE FUNCTION settle_dependents(ended uuid[], locked uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -14,7 +14,7 @@ DECLARE
     children uuid[];
     settled  record;
     buried   uuid[] := '{}';
-    told     jsonb := '[]';
+    moves    jsonb := '[]';
 BEGIN
     LOOP
         children := dependents_of(ended, false, room);
@@ -25,19 +25,19 @@ BEGIN
         children := count_down(children, ended);
         EXIT WHEN cardinality(children) = 0;
         SELECT * INTO settled FROM move_children(children);
-        told := told || coalesce(settled.moves, '[]');
+        moves := moves || coalesce(settled.moves, '[]');
         ended := settled.buried;
         EXIT WHEN ended IS NULL;
         buried := buried || ended;
     END LOOP;
-    IF told <> '[]' THEN
-        PERFORM tell_moves(told);
+    IF moves <> '[]' THEN
+        PERFORM write_moves(moves);
     END IF;
     RETURN buried;
 END $$;
 
--- What `settle_dependents` is told to have locked by who has tellers behind it, or is one: no id is larger, so that all
--- are tried and none is waited for.
+-- For callers of `settle_dependents` that may not wait for a lock: no id is larger, so all children are tried and none
+-- is waited for.
 
 CREATE FUNCTION wait_for_nobody() RETURNS uuid[] LANGUAGE sql IMMUTABLE AS $$
     SELECT ARRAY['ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid]
@@ -62,7 +62,7 @@ BEGIN
         SELECT d.child_id, count(*)::int AS met FROM unnest(ended) AS one(parent_id)
         CROSS JOIN LATERAL (
             SELECT coalesce((SELECT t.status FROM tasks t WHERE t.task_id = one.parent_id),
-                            (SELECT n.status FROM workflow_nodes n WHERE n.node_id = one.parent_id)) AS status OFFSET 0
+                            (SELECT b.status FROM barriers b WHERE b.barrier_id = one.parent_id)) AS status OFFSET 0
         ) AS parent
         CROSS JOIN LATERAL (SELECT * FROM task_dependencies e WHERE e.parent_id = one.parent_id OFFSET 0) AS d
         JOIN unnest(many) AS child(task_id) ON child.task_id = d.child_id
@@ -117,7 +117,6 @@ END $$;
 -- alone (docs/decisions/0041): who has one locked waits for none with a smaller id, or two could wait for each other.
 -- A child has the larger id nearly always, but the clocks that ids are made by differ, and the caller may have locked
 -- many. A smaller one is taken if it is free; else its parents are left to the janitor, who has locked nothing before.
--- So are those of another workflow that somebody else has locked: nobody moves what a workflow counts without it.
 
 CREATE FUNCTION lock_dependents(parents uuid[], children uuid[], locked uuid[], revived boolean)
 RETURNS uuid[] LANGUAGE plpgsql AS $$
@@ -126,14 +125,7 @@ DECLARE
     behind  uuid[];
     ahead   uuid[];
     free    uuid[] := '{}';
-    ours    uuid[] := with_free_subjects(children);
 BEGIN
-    IF cardinality(ours) < cardinality(children) THEN
-        PERFORM leave_unsettled(ARRAY(
-            SELECT DISTINCT d.parent_id FROM task_dependencies d
-            WHERE d.child_id = ANY (children) AND d.child_id <> ALL (ours) AND d.parent_id = ANY (parents)), revived);
-        children := ours;
-    END IF;
     SELECT array_agg(child) FILTER (WHERE child <= highest), array_agg(child) FILTER (WHERE child > highest)
     INTO behind, ahead FROM unnest(children) AS child;
     IF behind IS NOT NULL THEN
@@ -174,7 +166,6 @@ BEGIN
     children := ARRAY(
         SELECT d.child_id FROM task_dependencies d WHERE d.parent_id = entry.parent_id AND d.child_id > entry.settled_to
         ORDER BY d.child_id LIMIT at_most);
-    PERFORM lock_subjects(children);
     IF entry.revived THEN
         SELECT r.everybody, r.ended INTO back, over FROM revive_tasks(buried_by_parents(children)) AS r;
     ELSE
@@ -212,7 +203,6 @@ BEGIN
       AND NOT EXISTS (
           SELECT 1 FROM task_dependencies d JOIN unsettled u ON u.parent_id = d.parent_id WHERE d.child_id = c.task_id);
     IF overdue IS NOT NULL THEN
-        PERFORM lock_subjects(overdue);
         overdue := ARRAY(
             SELECT t.task_id FROM tasks t WHERE t.task_id = ANY (overdue)
             ORDER BY t.task_id FOR NO KEY UPDATE SKIP LOCKED);
@@ -237,7 +227,7 @@ BEGIN
     WHERE t.status IN :sources_of_unblock;
 END $$;
 
--- Moves blocked tasks by what has become of their parents, tells who is concerned, and returns those that it buried.
+-- Moves blocked tasks by the status of their parents, and returns those that it buried.
 
 CREATE FUNCTION settle_children(children uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
@@ -245,14 +235,14 @@ DECLARE
 BEGIN
     SELECT * INTO settled FROM move_children(children);
     IF settled.moves IS NOT NULL THEN
-        PERFORM tell_moves(settled.moves);
+        PERFORM write_moves(settled.moves);
     END IF;
     RETURN settled.buried;
 END $$;
 
--- The same, and leaves it to the caller to tell. The caller has locked the children, and their parents are counted anew
--- by a later statement: of two parents that complete together the second sees both. Whoever moves a parent comes to its
--- children afterwards, so the parents need no lock.
+-- The same, but the caller writes the moves. The caller has locked the children, and a later statement counts their
+-- parents: of two parents that complete together, the second transaction sees both. Each transaction that moves a
+-- parent comes to its children afterwards, so the parents need no lock.
 
 CREATE FUNCTION move_children(children uuid[], OUT buried uuid[], OUT moves jsonb) LANGUAGE plpgsql AS $$
 DECLARE

@@ -21,9 +21,9 @@ LANGUAGE sql STABLE ROWS 1 AS $$ -- becomes a part of the statement that asks: a
                    WHERE d.met_on <> 'ended' AND parent.status IN ('dead', 'cancelled')))::uuid AS failed_parent
         FROM task_dependencies d
         -- One by one, by their keys: asked for the failed ones among them, the planner may walk through all that ever
-        -- failed. The parent is a task, or what stands for those of a `for_each`.
+        -- failed. The parent is a task or a barrier.
         CROSS JOIN LATERAL (
-            SELECT CASE WHEN d.by_node THEN (SELECT n.status FROM workflow_nodes n WHERE n.node_id = d.parent_id)
+            SELECT CASE WHEN d.by_barrier THEN (SELECT b.status FROM barriers b WHERE b.barrier_id = d.parent_id)
                         ELSE (SELECT t.status FROM tasks t WHERE t.task_id = d.parent_id) END AS status
             OFFSET 0 -- looked up once for each edge, not wherever it is named: a join may have a thousand
         ) AS parent

@@ -152,14 +152,14 @@ BEGIN
     END IF;
 END $$;
 
--- The teller of the concern `key`. Who comes back to waiting takes nothing, and who was buried because of a parent had
--- nothing; of these it is told in between locks, when no more tasks may be locked.
-CREATE FUNCTION tell_key(moves jsonb) RETURNS void LANGUAGE plpgsql AS $$
+-- After moves of tasks with concurrency keys. A task that is waiting again takes nothing, and one that was buried
+-- because of a parent had nothing: such moves are written while other tasks may still be waited for.
+CREATE FUNCTION release_keys_after(moves jsonb) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM release_keys_of(ARRAY(
         SELECT t.task_id FROM jsonb_array_elements(moves) AS m(move)
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = (m.move ->> 'task_id')::uuid OFFSET 0) AS t
-        WHERE m.move ->> 'move' NOT IN ('submit', 'revive')
+        WHERE (m.move ->> 'concerns')::int & :concern_of_key <> 0 AND m.move ->> 'move' NOT IN ('submit', 'revive')
           AND NOT (m.move ->> 'move' = 'bury' AND t.error ->> 'type' IS NOT DISTINCT FROM 'DependencyFailed')));
 END $$;
 

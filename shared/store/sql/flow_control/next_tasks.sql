@@ -123,7 +123,7 @@ BEGIN
         SELECT t.task_id FROM unnest(candidates) AS one(task_id) CROSS JOIN LATERAL (
             SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
         ) AS t
-        WHERE :due_at(moment) AND (t.concerns & :concern_of_workflow = 0 OR NOT :is_halted(t)) LIMIT 1);
+        WHERE :due_at(moment) AND (t.group_id IS NULL OR NOT :is_stopped(t)) LIMIT 1);
 END $$;
 
 -- How many of each of the own queues, lanes and priorities are next, and who, without a lock; whether more are due than
@@ -249,7 +249,7 @@ BEGIN
         WHERE t.queue = of.queue AND t.lane = lanes.lane AND t.priority = level.priority
           AND NOT t.job_open AND t.task_id <> ALL (without) AND :due_at(moment)
           AND t.available_at >= :floor(floors, of.queue, lanes.lane, level.priority)
-          AND (t.concerns & :concern_of_workflow = 0 OR NOT :is_halted(t))
+          AND (t.group_id IS NULL OR NOT :is_stopped(t))
           AND (NOT runs_alone(t.suspicion) OR (
               with_alone
               AND coalesce(t.turn_at NOT BETWEEN moment - interval '5 min' AND moment - interval '30 s', true)))
@@ -275,7 +275,7 @@ BEGIN
             WHERE t.queue = cell.queue AND t.lane = cell.lane AND t.priority = cell.priority
               AND NOT t.job_open AND NOT runs_alone(t.suspicion) AND t.task_id <> ALL (without) AND :due_at(moment)
               AND t.available_at >= cell.first_at
-              AND (t.concerns & :concern_of_workflow = 0 OR NOT :is_halted(t))
+              AND (t.group_id IS NULL OR NOT :is_stopped(t))
             ORDER BY t.available_at, t.task_id LIMIT cell.number FOR NO KEY UPDATE SKIP LOCKED
         ) AS due);
 END $$;

@@ -19,12 +19,6 @@ BEGIN
                 WHERE t.status = 'blocked' AND t.asked_at IS NOT NULL AND t.ask_expires_at IS NOT NULL
                   AND t.ask_expires_at <= moment)),
             ('dependents', NOT EXISTS (SELECT 1 FROM unsettled)),
-            ('workflows', NOT (
-                EXISTS (
-                    SELECT 1 FROM workflow_nodes n
-                    WHERE n.ready_at IS NOT NULL AND n.expanded_at IS NULL AND n.ended_as IS NULL)
-                OR EXISTS (SELECT 1 FROM workflows w WHERE w.unfinished)
-                OR EXISTS (SELECT 1 FROM workflow_events e WHERE NOT e.said))),
             ('keys', NOT EXISTS (
                 SELECT 1 FROM tasks t WHERE t.concurrency_key IS NOT NULL AND t.held = '{key}')),
             ('projects', NOT EXISTS (
@@ -35,7 +29,6 @@ BEGIN
             ('blocked', NOT EXISTS (SELECT 1 FROM tasks t WHERE t.status = 'blocked')),
             ('breakers', NOT EXISTS (SELECT 1 FROM provider_results)),
             ('rates', NOT EXISTS (SELECT 1 FROM rate_counters r WHERE r.expires_at < moment)),
-            ('untold', NOT EXISTS (SELECT 1 FROM untold)),
             ('questions', NOT EXISTS (
                 SELECT 1 FROM question_vectors q WHERE q.created_at < moment - interval '1 hour'))
         ) AS probed(duty, is_idle)

@@ -12,16 +12,6 @@ BEGIN
     END IF;
 END $$;
 
--- Publishes events that a function of an older build could not handle.
-
-CREATE FUNCTION publish_untold(moves jsonb) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM publish_event(
-        md5(m.move ->> 'subject')::uuid, m.move ->> 'type', (m.move ->> 'at')::timestamptz,
-        m.move - '{type,at}'::text[])
-    FROM jsonb_array_elements(moves) AS m(move) WHERE m.move ? 'type';
-END $$;
-
 -- Times as everywhere in JSON.
 
 CREATE FUNCTION utc(moment timestamptz) RETURNS text LANGUAGE sql STABLE AS $$

@@ -11,7 +11,6 @@ DECLARE
     holders text[];
     moves   jsonb;
 BEGIN
-    PERFORM lock_subjects(wanted);
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (wanted) ORDER BY t.task_id FOR NO KEY UPDATE;
     moment := clock_timestamp();
 
@@ -41,7 +40,7 @@ BEGIN
         PERFORM tally_tasks(ended);
         ended := ended || settle_dependents(ended, wanted);
         IF moves IS NOT NULL THEN
-            PERFORM tell_moves(moves);
+            PERFORM write_moves(moves);
         END IF;
     END IF;
     PERFORM wake_streams(changed), wake_dispatcher(providers_of(changed)) WHERE changed IS NOT NULL;

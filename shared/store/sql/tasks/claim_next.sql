@@ -85,8 +85,8 @@ BEGIN
             -- Said twice: a plan that is kept from an empty table would read all tasks to join them.
             FROM unnest(chosen) WITH ORDINALITY AS c(task_id, place)
             WHERE t.task_id = c.task_id AND t.task_id = ANY (chosen)
-              -- Looked at again, now that they are locked: whoever escalated it meanwhile could not hold them.
-              AND (t.concerns & :concern_of_workflow = 0 OR t.job_open OR NOT :is_halted(t))
+              -- Checked again, now that they are locked: their group may have stopped since they were chosen.
+              AND (t.group_id IS NULL OR t.job_open OR NOT :is_stopped(t))
             RETURNING t.*
         ), events AS (
             INSERT INTO task_events (task_id, seq, type, at, attempt, data)

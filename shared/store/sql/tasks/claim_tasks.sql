@@ -57,7 +57,7 @@ BEGIN
         -- One by one (OFFSET 0 keeps the conditions out): a plan made while few tasks waited would read all that wait.
         CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = claim.task_id OFFSET 0) AS t
         WHERE :due_at(moment) AND (alone OR NOT runs_alone(t.suspicion))
-          AND (t.concerns & :concern_of_workflow = 0 OR t.job_open OR NOT :is_halted(t))
+          AND (t.group_id IS NULL OR t.job_open OR NOT :is_stopped(t))
     ), moved AS (
         UPDATE tasks t SET
             status = :target_of_claim, attempt = t.attempt + 1, claim_token = r.token, worker_id = claimant,
@@ -95,8 +95,8 @@ BEGIN
                 WHEN t.status NOT IN :sources_of_claim OR t.expires_at <= moment THEN 'finished'
                 WHEN 'key' = ANY (t.held) THEN 'key-limit'
                 WHEN 'workflow' = ANY (t.held) THEN 'workflow-escalated'
-                WHEN t.concerns & :concern_of_workflow <> 0 AND NOT t.job_open AND :is_halted(t)
-                THEN CASE WHEN is_given_up(t.workflow_id) THEN 'finished' ELSE 'workflow-escalated' END
+                WHEN t.group_id IS NOT NULL AND NOT t.job_open AND :is_stopped(t)
+                THEN CASE WHEN is_in_closed_group(t.group_id) THEN 'finished' ELSE 'workflow-escalated' END
                 WHEN t.available_at > moment THEN 'waiting-for-time'
                 WHEN NOT alone AND runs_alone(t.suspicion) THEN 'must-run-alone'
                 ELSE coalesce(

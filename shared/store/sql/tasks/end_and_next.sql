@@ -31,23 +31,3 @@ BEGIN
            c.waited_seconds, c.retry_delays, c.concerns, c.job_open, c.is_guarded, c.user_id, c.queue, c.word
     FROM claim_next(of_queues, places, tokens, aside, claimant, epoch, lease_seconds, locked.guarded) AS c;
 END $$;
-
--- The same of tasks that lock a subject. The turn comes before it (docs/lock_order.md); taken twice it costs nothing.
-
-CREATE FUNCTION end_and_next_of_subjects(
-    endings jsonb, rules jsonb, of_queues text[], places int[], tokens uuid[], aside uuid[], claimant text, epoch int,
-    lease_seconds float
-)
-RETURNS TABLE (
-    claim_token uuid, status text, actor text, provider text, age_seconds float, task_id uuid, payload jsonb,
-    checkpoint jsonb, attempt int, retry_count int, max_retries int, interrupt_count int, stall_count int,
-    rate_limited_count int, timeout_seconds float, waited_seconds float, retry_delays jsonb, concerns int,
-    job_open boolean, is_guarded boolean, user_id text, queue text, word text
-) LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM take_turn(claimant);
-    PERFORM lock_subjects(ARRAY(SELECT (e.ending ->> 'task_id')::uuid FROM jsonb_array_elements(endings) AS e(ending)));
-    RETURN QUERY
-    SELECT both_of.* FROM end_and_next(
-        endings, rules, of_queues, places, tokens, aside, claimant, epoch, lease_seconds) AS both_of;
-END $$;

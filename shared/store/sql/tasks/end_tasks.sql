@@ -23,8 +23,6 @@ DECLARE
     ages    float[];
     final   uuid[];
     heard   jsonb;
-    counted uuid[];
-    seqs    int[];
     moves   jsonb;
     woken   text[];
     buried  uuid[] := '{}';
@@ -126,12 +124,10 @@ BEGIN
            FILTER (WHERE m.provider = ANY (judged)),
            array_agg(m.provider) FILTER (
                WHERE m.completed_at IS NULL OR m.provider = ANY (judged) OR m.provider <> ALL (asked)),
-           array_agg(m.task_id) FILTER (WHERE m.via = 'complete' AND :counted_alone(m.told)),
-           array_agg(m.last_seq) FILTER (WHERE m.via = 'complete' AND :counted_alone(m.told)),
            jsonb_agg(move_of(m.task_id, m.last_seq, m.life, m.told, m.via, m.status, moment))
-           FILTER (WHERE m.told <> 0 AND NOT (m.via = 'complete' AND :counted_alone(m.told)))
-    INTO ended, left_by, outcome, actors, owners, ages, final, heard, woken, counted, seqs, moves
-    -- OFFSET 0: whom it concerns is asked once for each, and not wherever it is used.
+           FILTER (WHERE m.told <> 0)
+    INTO ended, left_by, outcome, actors, owners, ages, final, heard, woken, moves
+    -- OFFSET 0: the subscriptions are read once for each task, and not wherever they are used.
     FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved OFFSET 0) AS m;
 
     IF ended IS NOT NULL THEN
@@ -141,12 +137,9 @@ BEGIN
         IF final IS NOT NULL THEN
             buried := settle_dependents(final, wanted);
         END IF;
-        -- At last: a teller may lock tasks, and then no more may be waited for.
-        IF counted IS NOT NULL THEN
-            PERFORM tell_workflow_of_many(counted, seqs, 'complete', moment);
-        END IF;
+        -- Last: releasing keys can lock tasks, and no other lock may be waited for after that.
         IF moves IS NOT NULL THEN
-            PERFORM tell_moves(moves);
+            PERFORM write_moves(moves);
         END IF;
         PERFORM wake_streams(ended);
         IF woken IS NOT NULL THEN

@@ -1,5 +1,5 @@
--- Buries the waiting tasks that have grown too old to start. Rows that somebody is just moving are left to them, and
--- what is held grows no older. Returns also the dependents that were buried with them.
+-- Buries the waiting tasks that are too old to start. Locked rows are skipped. Held tasks do not grow older, nor do
+-- tasks of a stopped group, which are about to be held. Returns also the dependents that were buried with them.
 
 CREATE FUNCTION expire_tasks(at_most int)
 RETURNS TABLE (task_id uuid, actor text, provider text, is_dependent boolean) LANGUAGE plpgsql AS $$
@@ -12,14 +12,13 @@ DECLARE
 BEGIN
     stale := first_expired(at_most);
     IF stale IS NULL THEN RETURN; END IF;
-    stale := with_free_subjects(stale);
     -- Chosen unlocked, then locked and looked at again.
     SELECT array_agg(t.task_id) INTO stale FROM unnest(stale) AS one(task_id)
     CROSS JOIN LATERAL (
         SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0 FOR NO KEY UPDATE SKIP LOCKED
     ) AS t
     WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at <= clock_timestamp()
-      AND t.available_at < 'infinity';
+      AND t.available_at < 'infinity' AND (t.group_id IS NULL OR NOT :is_stopped(t));
     IF stale IS NULL THEN RETURN; END IF;
     moment := clock_timestamp();
 
@@ -45,7 +44,7 @@ BEGIN
     PERFORM tally_tasks(stale);
     buried := settle_dependents(stale, stale);
     IF moves IS NOT NULL THEN
-        PERFORM tell_moves(moves);
+        PERFORM write_moves(moves);
     END IF;
     PERFORM wake_streams(stale), wake_dispatcher(providers_of(stale));
     RETURN QUERY SELECT t.task_id, t.actor::text, t.provider::text, t.task_id = ANY (buried)
@@ -61,7 +60,7 @@ BEGIN
         SELECT array_agg(expired.task_id) FROM (
             SELECT t.task_id FROM tasks t
             WHERE t.status IN ('blocked', 'queued', 'retrying') AND t.expires_at IS NOT NULL AND t.expires_at <= now()
-              AND t.available_at < 'infinity'
+              AND t.available_at < 'infinity' AND (t.group_id IS NULL OR NOT :is_stopped(t))
             ORDER BY t.expires_at LIMIT at_most
         ) AS expired);
 END $$;

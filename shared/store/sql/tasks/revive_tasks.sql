@@ -1,10 +1,10 @@
 -- Gives dead or cancelled tasks a new life, and with them the dependents that their ends had buried: a page of them at
 -- once, the rest is left to the janitor. Returns those of the wanted that it changed, all that it revived, of these the
--- ones that it had to bury again, and by id which live tasks have the keys of those that it left as they are. Who wants
--- to wait for keys calls `lock_keys_of` before anything else is locked, and who has other tasks to move afterwards has
--- them locked with these (`beside`), for all are waited for in one order. Who is concerned is told at the end: a teller
--- locks what it finds free, and after that nobody may be waited for. A task that a feature owns is left as it is,
--- unless its owner asks (`for_owner` has the owner's bit).
+-- ones that it had to bury again, and by id which live tasks have the keys of those that it left as they are. A caller
+-- that waits for keys calls `lock_keys_of` before it locks anything else. A caller that moves other tasks afterwards
+-- has them locked with these (`beside`), because all tasks are locked in one order. The moves are written at the end:
+-- that can lock tasks that are free, and nothing may be waited for after it. A task of a closed group is left as it is,
+-- and so is one that a feature owns, unless its owner asks (`for_owner` has the owner's bit).
 
 CREATE FUNCTION revive_tasks(
     wanted uuid[], beside uuid[] DEFAULT '{}', for_owner int DEFAULT 0,
@@ -18,11 +18,11 @@ DECLARE
     refused    jsonb;
     revived    uuid[];
     moves      jsonb;
-    told       jsonb := '[]';
+    written    jsonb := '[]';
 BEGIN
     everybody := '{}';
     duplicates := '{}';
-    PERFORM lock_subjects(locked);
+    PERFORM share_groups(groups_of(wanted));
     PERFORM 1 FROM tasks t WHERE t.task_id = ANY (locked) ORDER BY t.task_id FOR NO KEY UPDATE;
     WHILE generation IS NOT NULL LOOP
         refused := take_keys_back(generation);
@@ -37,8 +37,7 @@ BEGIN
             CROSS JOIN LATERAL waits_of(t.task_id, t.approval) AS waits
             WHERE t.status IN :sources_of_revive AND NOT refused ? t.task_id::text
               AND t.concerns & :owners & ~for_owner = 0
-              -- Nothing of a cancelled workflow comes back.
-              AND (t.concerns & :concern_of_workflow = 0 OR NOT is_given_up(t.workflow_id))
+              AND (t.group_id IS NULL OR NOT is_in_closed_group(t.group_id))
         ), moved AS (
             UPDATE tasks t SET
                 status = CASE c.unmet WHEN 0 THEN 'queued' ELSE 'blocked' END, unmet = c.unmet, lane = 'retry',
@@ -76,10 +75,10 @@ BEGIN
                FILTER (WHERE m.told <> 0)
         INTO revived, moves FROM (SELECT moved.*, :all_concerns_of(moved) AS told FROM moved) AS m;
 
-        told := told || coalesce(moves, '[]');
+        written := written || coalesce(moves, '[]');
         PERFORM wake_streams(revived), wake_dispatcher(providers_of(revived)) WHERE revived IS NOT NULL;
         everybody := everybody || revived;
-        generation := dependents_of(revived, true, room);
+        generation := with_free_groups(revived, dependents_of(revived, true, room));
         room := room - coalesce(cardinality(generation), 0);
         -- Locked before it is looked at: one that is just being buried, because of a parent that lives again, would be
         -- taken for one that waits.
@@ -87,8 +86,8 @@ BEGIN
         locked := locked || generation;
         generation := buried_by_parents(generation);
     END LOOP;
-    IF told <> '[]' THEN
-        PERFORM tell_moves(told);
+    IF written <> '[]' THEN
+        PERFORM write_moves(written);
     END IF;
     -- What has another parent that is still dead is buried again, with that one named as the reason.
     ended := settle_children(everybody);
@@ -120,4 +119,25 @@ BEGIN
     RETURN QUERY SELECT :each_of_tasks(t), counts_of(back), counts_of(over), (alike ->> wanted::text)::uuid,
                         t.concerns & :owners <> 0
     FROM tasks t WHERE t.task_id = wanted;
+END $$;
+
+-- The children whose groups are free, which are locked from here on; the others' parents are left to the janitor. So a
+-- group that is just being closed revives nothing.
+
+CREATE FUNCTION with_free_groups(parents uuid[], children uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
+DECLARE
+    wanted uuid[] := groups_of(children);
+    free   uuid[];
+    behind uuid[];
+BEGIN
+    IF cardinality(wanted) = 0 THEN RETURN children; END IF;
+    free := ARRAY(SELECT g.group_id FROM task_groups g WHERE g.group_id = ANY (wanted) FOR SHARE SKIP LOCKED);
+    IF cardinality(free) = cardinality(wanted) THEN RETURN children; END IF;
+    SELECT array_agg(t.task_id) INTO behind FROM unnest(children) AS one(task_id)
+    CROSS JOIN LATERAL (SELECT * FROM tasks WHERE tasks.task_id = one.task_id OFFSET 0) AS t
+    WHERE t.group_id IS NOT NULL AND t.group_id <> ALL (free);
+    PERFORM leave_unsettled(ARRAY(
+        SELECT DISTINCT d.parent_id FROM task_dependencies d
+        WHERE d.child_id = ANY (behind) AND d.parent_id = ANY (parents)), true);
+    RETURN ARRAY(SELECT child FROM unnest(children) AS child WHERE child <> ALL (behind));
 END $$;

@@ -43,7 +43,6 @@ BEGIN
           AND (t.lease_expires_at <= moment - make_interval(secs => expired_for_seconds)
                OR t.worker_id = ANY (dead_workers))
         ORDER BY t.task_id LIMIT at_most);
-    stale := with_free_subjects(stale);
     -- Chosen unlocked, then locked and looked at again.
     SELECT array_agg(t.task_id) INTO stale FROM unnest(stale) AS one(task_id)
     CROSS JOIN LATERAL (
@@ -115,7 +114,7 @@ BEGIN
         FROM tasks t WHERE t.task_id = ANY (final);
     END IF;
     IF moves IS NOT NULL THEN
-        PERFORM tell_moves(moves);
+        PERFORM write_moves(moves);
     END IF;
     PERFORM wake_streams(stale), wake_dispatcher(providers_of(stale));
 END $$;

@@ -20,13 +20,14 @@ END $$;
 -- at the same moment either is seen as completed here or sees the new edge there. A task that the submitter may not see
 -- is as if it did not exist; where one is `missing`, nothing is stored. Nor is a child of a task that somebody wants
 -- cancelled: whoever cancels all that came of a task would miss it. Those of one call may depend on each other. `unmet`
--- is what `waits_of` counts, once the rows are there; before that, a blocked task has to have some.
+-- is what `waits_of` counts, once the rows are there; before that, a blocked task has to have some. A feature that
+-- counts new tasks gets an outbox row for each, unless it is the `submitter` itself (its bit).
 
-CREATE FUNCTION store_tasks(submissions jsonb, OUT submitted uuid[], OUT missing text, OUT refusal text)
-LANGUAGE plpgsql AS $$
+CREATE FUNCTION store_tasks(
+    submissions jsonb, submitter int DEFAULT 0, OUT submitted uuid[], OUT missing text, OUT refusal text
+) LANGUAGE plpgsql AS $$
 DECLARE
     started        timestamptz;
-    counted        uuid[];
     moves          jsonb;
     served         text[];
     born_as        text[];
@@ -41,7 +42,7 @@ BEGIN
     -- Most have nothing that has to be looked at before, and of one this is seen at once. Plain paths take less time
     -- than one with a filter.
     is_plain := jsonb_array_length(submissions) = 1 AND NOT submissions -> 0 ?| ARRAY[
-        'webhook_url', 'workflow_id', 'depends_on', 'parent_task_id', 'depends_on_nodes', 'approval'];
+        'webhook_url', 'group_id', 'depends_on', 'parent_task_id', 'depends_on_barriers', 'approval'];
     IF NOT is_plain THEN
         IF jsonb_path_exists(submissions, '$[*].webhook_url') THEN
             submissions := with_endpoints(submissions);
@@ -53,7 +54,7 @@ BEGIN
 
     started := clock_timestamp();
     WITH submission AS (
-        SELECT s.*, coalesce((waits ->> s.task_id::text)::int, 0) + coalesce(cardinality(s.depends_on_nodes), 0)
+        SELECT s.*, coalesce((waits ->> s.task_id::text)::int, 0) + coalesce(cardinality(s.depends_on_barriers), 0)
                     + is_to_be_asked(s.approval)::int AS unmet
         FROM jsonb_to_recordset(submissions) AS s(
             task_id uuid, actor text, task_type text, provider text, priority smallint, payload jsonb,
@@ -61,14 +62,14 @@ BEGIN
             user_id text, tags text[], project_id text, workflow_id text, workflow_run_id text, interaction_id text,
             parent_task_id uuid, depends_on uuid[], dedupe_key text, traceparent text,
             retry_delays jsonb, concerns int, concurrency_key text, request_id text, workflow_key text,
-            approval jsonb, depends_on_nodes uuid[], webhook_id uuid)
+            approval jsonb, depends_on_barriers uuid[], webhook_id uuid, group_id uuid)
     ), stored AS (
         INSERT INTO tasks (
             task_id, actor, task_type, provider, status, priority, payload, max_retries, timeout_seconds,
             max_age_seconds, expires_at, available_at, created_at, updated_at, user_id, tags, project_id, workflow_id,
             workflow_run_id, interaction_id, parent_task_id, depends_on, dedupe_key, unmet,
             traceparent, retry_delays, concerns, concurrency_key, request_id, workflow_key, approval,
-            webhook_id)
+            webhook_id, group_id)
         SELECT
             s.task_id, s.actor, s.task_type, s.provider, CASE WHEN s.unmet > 0 THEN 'blocked' ELSE 'queued' END,
             coalesce(s.priority, 2), s.payload, coalesce(s.max_retries, 3), s.timeout_seconds, s.max_age_seconds,
@@ -77,16 +78,14 @@ BEGIN
             s.user_id, coalesce(s.tags, '{}'), s.project_id, s.workflow_id, s.workflow_run_id, s.interaction_id,
             s.parent_task_id, coalesce(s.depends_on, '{}'), s.dedupe_key, s.unmet, s.traceparent,
             s.retry_delays, coalesce(s.concerns, 0), s.concurrency_key, s.request_id,
-            s.workflow_key, s.approval, s.webhook_id
+            s.workflow_key, s.approval, s.webhook_id, s.group_id
         FROM submission s
         RETURNING tasks.task_id, tasks.status, tasks.user_id, tasks.provider, tasks.actor, tasks.concerns
     )
     SELECT array_agg(s.task_id), array_agg(s.status), array_agg(s.user_id), array_agg(s.provider), array_agg(s.actor),
-           array_agg(s.task_id) FILTER (WHERE :counted_alone(s.concerns)),
-           -- A submit writes nothing to the outbox.
-           jsonb_agg(move_of(s.task_id, 1, 1, s.concerns - (s.concerns & :outbox_bits), 'submit', s.status, started))
-           FILTER (WHERE s.concerns & :hears_of_submits <> 0 AND NOT :counted_alone(s.concerns))
-    INTO submitted, born_as, users, served, of_actors, counted, moves FROM stored s;
+           jsonb_agg(move_of(s.task_id, 1, 1, s.concerns & :receives_submits, 'submit', s.status, started))
+           FILTER (WHERE s.concerns & :receives_submits & ~submitter <> 0)
+    INTO submitted, born_as, users, served, of_actors, moves FROM stored s;
     -- Beside each other, and one without being counted: together they would be one large statement to begin.
     INSERT INTO task_events (task_id, seq, type, at, attempt, data)
     SELECT s.task_id, 1, 'submit', started, 0, jsonb_build_object('status', s.status)
@@ -101,25 +100,22 @@ BEGIN
         GROUP BY s.user_id, s.provider, s.actor;
     END IF;
 
-    IF NOT is_plain AND (has_parents OR jsonb_path_exists(submissions, '$[*].depends_on_nodes[0]')) THEN
-        INSERT INTO task_dependencies (parent_id, child_id, met_on, by_node)
+    IF NOT is_plain AND (has_parents OR jsonb_path_exists(submissions, '$[*].depends_on_barriers[0]')) THEN
+        INSERT INTO task_dependencies (parent_id, child_id, met_on, by_barrier)
         SELECT DISTINCT parent, s.task_id,
                CASE WHEN parent = ANY (s.after_end) THEN 'ended' ELSE 'completed' END,
-               coalesce(parent = ANY (s.depends_on_nodes), false)
+               coalesce(parent = ANY (s.depends_on_barriers), false)
         FROM jsonb_to_recordset(submissions)
-            AS s(task_id uuid, depends_on uuid[], after_end uuid[], depends_on_nodes uuid[]),
-            unnest(s.depends_on || s.depends_on_nodes) AS parent;
+            AS s(task_id uuid, depends_on uuid[], after_end uuid[], depends_on_barriers uuid[]),
+            unnest(s.depends_on || s.depends_on_barriers) AS parent;
     END IF;
     IF jsonb_path_exists(submissions, '$[*].tags[0]') THEN
         INSERT INTO task_tags (tag, task_id)
         SELECT DISTINCT tag, s.task_id FROM jsonb_to_recordset(submissions) AS s(task_id uuid, tags text[]),
                                             unnest(s.tags) AS tag;
     END IF;
-    IF counted IS NOT NULL THEN
-        PERFORM tell_workflow_of_many(counted, array_fill(1, ARRAY[cardinality(counted)]), 'submit', started);
-    END IF;
     IF moves IS NOT NULL THEN
-        PERFORM tell_moves(moves);
+        PERFORM write_outbox(moves);
     END IF;
     IF 'blocked' = ANY (born_as) THEN
         INSERT INTO task_tallies (user_id, provider, actor, status, tasks)
@@ -131,8 +127,8 @@ BEGIN
         -- else sees the new rows yet, so there is nobody to wait for.
         SELECT array_agg(s.task_id) INTO open_to_change
         FROM jsonb_to_recordset(submissions)
-            AS s(task_id uuid, depends_on uuid[], depends_on_nodes uuid[], approval jsonb)
-        WHERE s.depends_on && there OR cardinality(s.depends_on_nodes) > 0 OR s.approval IS NOT NULL;
+            AS s(task_id uuid, depends_on uuid[], depends_on_barriers uuid[], approval jsonb)
+        WHERE s.depends_on && there OR cardinality(s.depends_on_barriers) > 0 OR s.approval IS NOT NULL;
         PERFORM settle_children(open_to_change) WHERE open_to_change IS NOT NULL;
     END IF;
     IF cardinality(submitted) = 1 AND born_as[1] = 'queued' AND NOT submissions -> 0 ?| ARRAY['run_at', 'delay_seconds']
@@ -155,10 +151,10 @@ DECLARE
     states         text[];
 BEGIN
     has_parents := jsonb_path_exists(submissions, '$[*].depends_on[0]');
-    IF jsonb_path_exists(submissions, '$[*].workflow_id') THEN
-        missing := closed_workflows(submissions);
+    IF jsonb_path_exists(submissions, '$[*].group_id') THEN
+        missing := closed_groups(submissions);
         IF missing IS NOT NULL THEN
-            refusal := 'workflow-cancelled';
+            refusal := 'group-closed';
             RETURN;
         END IF;
     END IF;

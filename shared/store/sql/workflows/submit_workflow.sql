@@ -1,6 +1,5 @@
--- Stores a workflow with all its tasks, or nothing; a repeat under its idempotency key is answered with the first one.
--- The row is new, and so locked, when the tasks are told to it and counted. What stands for the tasks of a `for_each`
--- is counted as live from here on.
+-- Stores a workflow with all its tasks, or nothing; a repeat under its idempotency key returns the first one. The nodes
+-- of a workflow are counted as live from the start.
 
 CREATE FUNCTION submit_workflow(workflow jsonb, nodes jsonb, submissions jsonb)
 RETURNS TABLE (refusal text, missing text, workflow_id uuid, is_new boolean) LANGUAGE plpgsql AS $$
@@ -24,6 +23,8 @@ BEGIN
     RETURN QUERY SELECT NULL::text, NULL::text, id, true;
 END $$;
 
+-- The list of a node may be there already, so a workflow with nodes is looked at once.
+
 CREATE FUNCTION store_workflow(id uuid, workflow jsonb, nodes jsonb, submissions jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -31,22 +32,28 @@ DECLARE
     strange text;
     refused text;
 BEGIN
+    INSERT INTO task_groups (group_id, failure_limit) VALUES (id, (workflow ->> 'failure_threshold')::int);
     INSERT INTO workflows (
         workflow_id, user_id, name, tags, failure_threshold, total, live, has_nodes, created_at, updated_at)
-    SELECT id, w.user_id, w.name, coalesce(w.tags, '{}'), w.failure_threshold, jsonb_array_length(nodes),
-           jsonb_array_length(nodes), jsonb_array_length(nodes) > 0, moment, moment
-    FROM jsonb_to_record(workflow) AS w(user_id text, name text, tags text[], failure_threshold int);
-    INSERT INTO workflow_nodes (node_id, workflow_id, key, source, source_is_node, path, template)
-    SELECT n.node_id, id, n.key, n.source, n.source_is_node, n.path, n.template
-    FROM jsonb_to_recordset(nodes)
-        AS n(node_id uuid, key text, source uuid, source_is_node boolean, path text, template jsonb);
+    SELECT id, w.user_id, w.name, coalesce(w.tags, '{}'), w.failure_threshold, n.nodes + n.tasks, n.nodes + n.tasks,
+           n.nodes > 0, moment, moment
+    FROM jsonb_to_record(workflow) AS w(user_id text, name text, tags text[], failure_threshold int),
+        (SELECT jsonb_array_length(nodes) AS nodes, jsonb_array_length(submissions) AS tasks) AS n;
+    INSERT INTO barriers (barrier_id, group_id, key, source, source_is_barrier, path)
+    SELECT n.node_id, id, n.key, n.source, n.source_is_node, n.path
+    FROM jsonb_to_recordset(nodes) AS n(node_id uuid, key text, source uuid, source_is_node boolean, path text);
+    INSERT INTO workflow_nodes (node_id, workflow_id, template)
+    SELECT n.node_id, id, n.template FROM jsonb_to_recordset(nodes) AS n(node_id uuid, template jsonb);
     INSERT INTO workflow_events (workflow_id, seq, type, at, data)
     VALUES (id, 1, 'submit', moment, jsonb_build_object('status', 'running'));
     IF jsonb_array_length(submissions) > 0 THEN
-        SELECT s.missing, s.refusal INTO strange, refused FROM store_tasks(submissions) AS s;
+        SELECT s.missing, s.refusal INTO strange, refused
+        FROM store_tasks(submissions, submitter => :concern_of_workflow) AS s;
         IF refused IS NOT NULL THEN
             RAISE EXCEPTION '%', refused USING ERRCODE = 'WL404', DETAIL = strange;
         END IF;
     END IF;
-    PERFORM pg_notify('windlass_workflows', '');
+    IF jsonb_array_length(nodes) > 0 THEN
+        PERFORM write_event('workflow', id, 'submit');
+    END IF;
 END $$;

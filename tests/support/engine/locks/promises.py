@@ -1,12 +1,12 @@
-"""What holds after all that happened in a yard, once the janitor has told the dependents that were left to it."""
+"""What holds after all that happened in a yard, once the janitor and the orchestrator have done what was left."""
 
 from tests.support.engine.locks.yard import KEY_LIMITS, PROVIDERS, Yard
 from tests.support.engine.webhooks import catch_up
 from tests.support.engine.workflows import tidy_up
+from windlass.shared.features.workflows import operations as workflows
 from windlass.shared.store.flow_control import keys
 from windlass.shared.store.operating import queues
 from windlass.shared.store.projects import looking_after
-from windlass.shared.store.workflows import controlling
 
 GAPS = """
 SELECT t.task_id FROM tasks t LEFT JOIN (
@@ -16,8 +16,8 @@ WHERE (t.last_seq, t.last_seq) IS DISTINCT FROM (e.events, e.last)
 """
 LEFT_BEHIND = """
 WITH edges AS (
-    SELECT d.child_id, d.met_on, coalesce(p.status, n.status) AS status FROM task_dependencies d
-    LEFT JOIN tasks p ON p.task_id = d.parent_id LEFT JOIN workflow_nodes n ON n.node_id = d.parent_id
+    SELECT d.child_id, d.met_on, coalesce(p.status, b.status) AS status FROM task_dependencies d
+    LEFT JOIN tasks p ON p.task_id = d.parent_id LEFT JOIN barriers b ON b.barrier_id = d.parent_id
 )
 SELECT t.task_id FROM tasks t WHERE t.status = 'blocked' AND (
     NOT EXISTS (
@@ -32,15 +32,20 @@ BURIED_BY_THE_LIVING = """
 SELECT t.task_id FROM tasks t
 WHERE t.status = 'dead' AND t.error ->> 'type' = 'DependencyFailed' AND t.dedupe_key IS NULL AND NOT EXISTS (
     SELECT 1 FROM task_dependencies d
-    LEFT JOIN tasks p ON p.task_id = d.parent_id LEFT JOIN workflow_nodes n ON n.node_id = d.parent_id
-    WHERE d.child_id = t.task_id AND coalesce(p.status, n.status) IN ('dead', 'cancelled'))
+    LEFT JOIN tasks p ON p.task_id = d.parent_id LEFT JOIN barriers b ON b.barrier_id = d.parent_id
+    WHERE d.child_id = t.task_id AND coalesce(p.status, b.status) IN ('dead', 'cancelled'))
   AND NOT EXISTS (SELECT 1 FROM workflows w WHERE w.workflow_id::text = t.workflow_id AND w.cancel_requested)
 """
 """One with a key may stay dead, because somebody else lives under it. Nothing of a cancelled workflow comes back."""
 LOOSE = """
-SELECT t.task_id, t.status, t.held, w.status AS of FROM tasks t JOIN workflows w ON w.workflow_id::text = t.workflow_id
-WHERE t.concerns & 2 <> 0 AND t.status IN ('blocked', 'queued', 'retrying') AND NOT t.job_open
+SELECT t.task_id, t.status, t.held, w.status AS of FROM tasks t JOIN workflows w ON w.workflow_id = t.group_id
+WHERE t.status IN ('blocked', 'queued', 'retrying') AND NOT t.job_open
   AND (w.cancel_requested OR (w.status = 'escalated') <> ('workflow' = ANY (t.held)))
+"""
+MISJUDGED = """
+SELECT w.workflow_id FROM workflows w JOIN task_groups g ON g.group_id = w.workflow_id
+WHERE g.is_closed <> w.cancel_requested
+   OR w.failures <> (SELECT count(*) FROM group_failures f WHERE f.group_id = w.workflow_id)
 """
 SUBMITTED = """
 SELECT task_id FROM tasks
@@ -96,11 +101,11 @@ async def check_promises(yard: Yard) -> None:
     assert stored <= yard.everybody <= kept, "no task is lost, and none comes of nothing"
     assert await looking_after.count_orphans(yard.pool) == 0, "every project knows what became of its run"
     assert await yard.pool.fetch(LIVE_IN_IDLE) == [], "no task of a run lives in a project that is idle"
-    assert await controlling.drifted(yard.pool) == [], "every workflow counts what its tasks are"
+    assert await workflows.count_drift(yard.pool) == [], "every workflow counts what its tasks are"
+    assert await yard.pool.fetch(MISJUDGED) == [], "every group stops its tasks as its workflow says"
     assert await yard.pool.fetch(LOOSE) == [], "what waits of an escalated workflow is held, and of no other"
     assert await yard.pool.fetch(STARTED_OTHERWISE) == [], "what a schedule started has its due time, and that its task"
     assert await yard.pool.fetch(WAIT_TOGETHER) == [], "one waits, and no other"
-    assert await yard.pool.fetchval("SELECT count(*) FROM untold") == 0, "everybody concerned has been told"
     assert await yard.pool.fetch(GAPS) == [], "histories without gaps"
     assert await yard.pool.fetch(LEFT_BEHIND) == [], "nobody waits for what has happened"
     assert await yard.pool.fetch(BURIED_BY_THE_LIVING) == [], "nobody is dead because of somebody who lives"

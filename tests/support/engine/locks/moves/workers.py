@@ -1,6 +1,5 @@
 """What workers do."""
 
-from collections.abc import Sequence
 from uuid import uuid4
 
 from uuid_utils.compat import uuid7
@@ -8,13 +7,12 @@ from uuid_utils.compat import uuid7
 from tests.support.engine.locks.moves.driven import NERVOUS, at, move
 from tests.support.engine.locks.yard import PROVIDERS, Yard
 from tests.support.engine.store import A_FAILURE, an_ending
-from windlass.shared.concerns import LOCKS_A_SUBJECT
 from windlass.shared.store import kept_files, orders, tasks
 from windlass.shared.store.flow_control import flow, rates
 from windlass.shared.store.kept_files import OwnFile
 from windlass.shared.store.operating import workers
 from windlass.shared.store.order_steps import Intent, OrderMove, move_each
-from windlass.shared.store.tasks import Claimed, Report, children, steps
+from windlass.shared.store.tasks import Report, children, steps
 
 
 @move
@@ -32,19 +30,8 @@ async def claim_next(yard: Yard) -> None:
 @move
 @at("providers")
 async def end_and_next(yard: Yard) -> None:
-    """Some of them in other ways than they would like. Who locks a subject goes apart, as the writer has it."""
-    plain = [each for each in yard.running() if not each.concerns & LOCKS_A_SUBJECT]
-    await end_and_ask(yard, plain)
-
-
-@move
-@at("workflows")
-async def end_and_next_of_subjects(yard: Yard) -> None:
-    await end_and_ask(yard, [each for each in yard.running() if each.concerns & LOCKS_A_SUBJECT])
-
-
-async def end_and_ask(yard: Yard, attempts: Sequence[Claimed]) -> None:
-    endings = [an_ending(each, yard.chance.choice(["complete", "complete", "retry"])) for each in attempts]
+    """Some of them in other ways than they would like."""
+    endings = [an_ending(each, yard.chance.choice(["complete", "complete", "retry"])) for each in yard.running()]
     _, answer = await tasks.end_and_next(yard.pool, endings, NERVOUS, yard.worker(), yard.an_ask(), 30)
     yard.attempts += answer.claimed
 

@@ -5,10 +5,13 @@ from tests.support.engine.locks.yard import Yard
 from tests.support.engine.store import an_ending
 from tests.support.engine.workflows import in_a_workflow
 from windlass.shared.concerns import Concern
-from windlass.shared.store import tasks
-from windlass.shared.store.workflows import approvals, controlling
+from windlass.shared.features.handling import handle_pending
+from windlass.shared.features.workflows import operations
+from windlass.shared.features.workflows.operations import Resumption
+from windlass.shared.features.workflows.subscriber import WORKFLOWS
+from windlass.shared.store import outbox, tasks
+from windlass.shared.store.workflows import approvals
 from windlass.shared.store.workflows.approvals import Decision
-from windlass.shared.store.workflows.controlling import Resumption
 
 
 @move
@@ -34,7 +37,7 @@ async def escalate(yard: Yard) -> None:
 @at("workflows")
 async def resume_or_cancel_workflow(yard: Yard) -> None:
     workflow_id, mode = yard.flow().workflow_id, yard.chance.choice([None, *Resumption])
-    await (controlling.resume(yard.pool, workflow_id, mode) if mode else controlling.cancel(yard.pool, workflow_id))
+    await (operations.resume(yard.pool, workflow_id, mode) if mode else operations.cancel(yard.pool, workflow_id))
 
 
 @move
@@ -51,18 +54,19 @@ async def decide(yard: Yard) -> None:
 @move
 @at("workflows")
 async def expand(yard: Yard) -> None:
-    """What stands for tasks, as soon as its list is there."""
+    """Nodes, as soon as their lists are there."""
     ours = [flow.ids["list"] for flow in yard.flows]
     lists = [an_ending(each, "complete", result=[1, 2]) for each in yard.attempts if each.task_id in ours]
     await tasks.end(yard.pool, lists, NERVOUS)
-    await controlling.expand_next(yard.pool)
+    await operations.settle(yard.pool, yard.flow().workflow_id)
 
 
 @move
 @at("workflows")
-async def look_after_workflows(yard: Yard) -> None:
-    """Also as if one had been found to have drifted."""
-    await controlling.advance_next(yard.pool, at_most=3)
-    await controlling.say_what_happened(yard.pool)
-    assert await controlling.drifted(yard.pool) == []
-    await controlling.mend(yard.pool, yard.flow().workflow_id)
+async def follow_the_tasks(yard: Yard) -> None:
+    """As the orchestrator does for each workflow, and the api before it answers; and the check finds nothing."""
+    page = await outbox.walk(yard.pool, after=None, at_most=3, feature=WORKFLOWS.name)
+    for _, workflow_id in page.keys:
+        await handle_pending(yard.pool, WORKFLOWS, [workflow_id])
+    await operations.settle(yard.pool, yard.flow().workflow_id)
+    assert await operations.count_drift(yard.pool) == []

@@ -1,5 +1,5 @@
 -- A person's word about a task that waits for it: approved it may start, rejected, or not answered in time, it is
--- cancelled. The workflow is locked, then the task; of two that decide at once the second finds that it has been done.
+-- cancelled. The task is locked first: of two that decide at once the second finds that it has been done.
 -- Returns the task, and why nothing was decided, if so.
 
 CREATE FUNCTION decide_task(wanted uuid, decision text, decider text, said text)
@@ -10,7 +10,6 @@ DECLARE
     moves   jsonb;
     over    uuid[];
 BEGIN
-    PERFORM lock_subjects(ARRAY[wanted]);
     PERFORM 1 FROM tasks t WHERE t.task_id = wanted FOR NO KEY UPDATE;
     SELECT CASE WHEN t.approval ->> 'decision' IS NOT NULL THEN 'already-decided'
                 WHEN t.status <> 'blocked' OR t.asked_at IS NULL THEN 'not-waiting-for-approval' END

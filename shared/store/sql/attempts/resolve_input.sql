@@ -32,7 +32,7 @@ BEGIN
             FROM tasks WHERE tasks.task_id = asked.task_id OFFSET 0
         ) AS t ORDER BY asked.place
     LOOP
-        node := one.workflow_id || ' ' || key_of_node(one.workflow_key);
+        node := one.workflow_id || ' ' || key_of_barrier(one.workflow_key);
         IF node IS DISTINCT FROM of_node THEN
             of_node := node;
             -- Joined with nothing it is unpacked once, and not for each element.
@@ -180,17 +180,17 @@ CREATE FUNCTION pointed(value jsonb, path text) RETURNS jsonb LANGUAGE sql IMMUT
     SELECT r.value FROM read_at(value, path, 0) AS r
 $$;
 
--- The result of a completed task, or those of a node's tasks, in their order and null for who has none. Null where
--- there is none at all.
+-- The result of a completed task, or a list of the results of a barrier's members, with null for a member without one.
+-- Null if there is no result.
 
-CREATE FUNCTION result_of(wanted uuid, is_node boolean) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION result_of(wanted uuid, is_barrier boolean) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    IF is_node THEN
+    IF is_barrier THEN
         RETURN (
             SELECT coalesce(jsonb_agg(coalesce(c.result, 'null') ORDER BY number), '[]')
-            FROM workflow_nodes n CROSS JOIN LATERAL generate_series(0, n.children - 1) AS number
-            LEFT JOIN tasks c ON c.workflow_id = n.workflow_id::text AND c.workflow_key = n.key || '[' || number || ']'
-            WHERE n.node_id = wanted AND n.expanded_at IS NOT NULL);
+            FROM barriers b CROSS JOIN LATERAL generate_series(0, b.members - 1) AS number
+            LEFT JOIN tasks c ON c.workflow_id = b.group_id::text AND c.workflow_key = b.key || '[' || number || ']'
+            WHERE b.barrier_id = wanted AND b.members IS NOT NULL);
     END IF;
     RETURN (SELECT coalesce(p.result, 'null') FROM tasks p WHERE p.task_id = wanted AND p.status = 'completed');
 END $$;
@@ -202,29 +202,29 @@ CREATE FUNCTION referred(
     INOUT unread bigint, OUT value jsonb
 ) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    found uuid;
-    node  workflow_nodes;
-    size  bigint;
+    found   uuid;
+    barrier barriers;
+    size    bigint;
 BEGIN
     IF own_key IS NOT NULL THEN
         SELECT p.task_id INTO found FROM tasks p WHERE p.workflow_id = of_workflow AND p.workflow_key = name;
         IF found IS NULL THEN
-            SELECT * INTO node FROM workflow_nodes n WHERE n.workflow_id = of_workflow::uuid AND n.key = name;
+            SELECT * INTO barrier FROM barriers b WHERE b.group_id = of_workflow::uuid AND b.key = name;
         END IF;
     END IF;
-    IF node.node_id IS NOT NULL AND path = '' THEN
+    IF barrier.barrier_id IS NOT NULL AND path = '' THEN
         SELECT sum(octet_length(c.result::text)) INTO size
-        FROM generate_series(0, node.children - 1) AS number
+        FROM generate_series(0, barrier.members - 1) AS number
         JOIN tasks c ON c.workflow_id = of_workflow AND c.workflow_key = name || '[' || number || ']';
         IF size > at_most THEN
             RAISE EXCEPTION 'the results of % have % bytes together, and % are the most', name, size, at_most
             USING ERRCODE = 'WL422', DETAIL = place;
         END IF;
         -- To find a row takes as long as to read 1,000 bytes.
-        unread := unread - node.children * 1000 - coalesce(size, 0);
-        value := result_of(node.node_id, true);
+        unread := unread - barrier.members * 1000 - coalesce(size, 0);
+        value := result_of(barrier.barrier_id, true);
         RETURN;
-    ELSIF node.node_id IS NOT NULL THEN
+    ELSIF barrier.barrier_id IS NOT NULL THEN
         -- One of many results, and the others stay where they are. Nothing else is in a list.
         SELECT c.task_id INTO found FROM tasks c
         WHERE path ~ '^/(0|[1-9]\d{0,3})(/|$)' AND c.workflow_id = of_workflow
@@ -238,20 +238,20 @@ EXCEPTION WHEN invalid_text_representation THEN
     RETURN;
 END $$;
 
--- Which of its node's tasks this is, the node's key, and the list that it has an element of. A task of a node is called
--- `pages[7]`, and no other key has a bracket. Null where it is of none.
+-- Which member of a barrier a task is, the barrier's key, and the list that the task has an element of. A member is
+-- called `pages[7]`, and no other key has a bracket. Null for any other task.
 
 CREATE FUNCTION number_of(own_key text) RETURNS int LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN right(own_key, 1) = ']' THEN rtrim(split_part(own_key, '[', 2), ']')::int END
 $$;
 
-CREATE FUNCTION key_of_node(own_key text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION key_of_barrier(own_key text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN right(own_key, 1) = ']' THEN split_part(own_key, '[', 1) END
 $$;
 
 CREATE FUNCTION list_of(of_workflow text, own_key text) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
-        SELECT pointed(result_of(n.source, n.source_is_node), n.path) FROM workflow_nodes n
-        WHERE n.workflow_id = of_workflow::uuid AND n.key = key_of_node(own_key));
+        SELECT pointed(result_of(b.source, b.source_is_barrier), b.path) FROM barriers b
+        WHERE b.group_id = of_workflow::uuid AND b.key = key_of_barrier(own_key));
 END $$;

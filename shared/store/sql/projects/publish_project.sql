@@ -1,6 +1,6 @@
 -- Publishes that a project was started or stopped.
 
-CREATE FUNCTION tell_of_project(noted uuid, change text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION publish_project(noted uuid, change text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM publish_event(
         p.project_id, CASE change WHEN 'start' THEN 'project.started' ELSE 'project.stopped' END, p.updated_at,

@@ -40,3 +40,41 @@ BEGIN
             FROM jsonb_each(value) AS e(name, item))
         ELSE value::text END;
 END $$;
+
+-- The list of a node: what kind of value is there, how long it is, and the concurrency keys of its elements if its
+-- tasks have any.
+
+CREATE FUNCTION elements_of(wanted uuid, at_most int, OUT kind text, OUT length int, OUT keys text[])
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    list jsonb;
+    node record;
+BEGIN
+    SELECT b.source, b.source_is_barrier, b.path, n.template INTO node
+    FROM barriers b JOIN workflow_nodes n ON n.node_id = b.barrier_id WHERE b.barrier_id = wanted;
+    list := pointed(result_of(node.source, node.source_is_barrier), node.path);
+    kind := jsonb_typeof(list);
+    IF kind = 'array' THEN
+        length := jsonb_array_length(list);
+        IF length <= at_most AND node.template ? 'concurrency_parts' THEN
+            keys := ARRAY(
+                SELECT key_of_element(node.template, number, list)
+                FROM generate_series(0, length - 1) AS number ORDER BY number);
+        END IF;
+    END IF;
+END $$;
+
+-- Submits one task for each element. They have no copy of their elements: each finds its own, by its number, when it is
+-- claimed.
+
+CREATE FUNCTION store_elements(wanted uuid, length int, keys text[]) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (
+        SELECT s.refusal FROM store_tasks((
+            SELECT jsonb_agg(n.template || jsonb_build_object(
+                'task_id', new_id(), 'workflow_key', b.key || '[' || number || ']')
+                || CASE WHEN keys[number + 1] IS NULL THEN '{}'
+                        ELSE jsonb_build_object('concurrency_key', keys[number + 1]) END ORDER BY number)
+            FROM workflow_nodes n JOIN barriers b ON b.barrier_id = n.node_id, generate_series(0, length - 1) AS number
+            WHERE n.node_id = wanted), submitter => :concern_of_workflow) AS s);
+END $$;

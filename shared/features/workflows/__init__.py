@@ -1,0 +1,1 @@
+"""Workflows: graphs of tasks. Counts, status, escalation, cancel, and `for_each` nodes follow from their tasks."""
