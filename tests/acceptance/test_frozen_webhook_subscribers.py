@@ -1,17 +1,10 @@
 """Subscribers of webhooks that are frozen before any of their calls: no end of a task waits for them."""
 
-import asyncio
-import os
-import signal
-import subprocess
-import sys
 import time
-from uuid import UUID
 
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.engine.webhooks import Endpoint, a_key, answered, by_name, catch_up, ready, told_of
-from tests.support.installation import PROJECT
-from tests.support.waiting import wait_until
+from tests.support.freezing_subscriber import all_ended, all_frozen, frozen_at
 
 LONGEST_SECONDS = 2.5
 CALLS_OF_AN_OUTCOME = 15
@@ -20,31 +13,6 @@ tasks, their look, hold, delete, commit."""
 CALLS_OF_A_MOVE = 14
 """Begin, lock, rows, tasks, endpoints, rights, lock of the endpoint, its state, time, deliveries, submit, hold, delete,
 commit."""
-
-
-def frozen_at(engine: Engine, feature: str, subject: UUID, place: int) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "tests.support.freezing_subscriber", feature, str(subject), str(place)]
-    environment = {**os.environ, "WINDLASS_DATABASE_URL": engine.database_url}
-    return subprocess.Popen(command, cwd=PROJECT, env=environment)
-
-
-def is_stopped(pid: int) -> bool:
-    with open(f"/proc/{pid}/stat") as stat:  # noqa: PTH123
-        return stat.read().rpartition(")")[2].split()[0] == "T"
-
-
-async def all_frozen(processes: list["subprocess.Popen[bytes]"]) -> None:
-    for process in processes:
-        await asyncio.to_thread(
-            wait_until, "it is frozen", lambda process=process: is_stopped(process.pid), seconds=180
-        )
-
-
-async def all_ended(processes: list["subprocess.Popen[bytes]"]) -> None:
-    for process in processes:
-        process.send_signal(signal.SIGCONT)
-    for process in processes:
-        await asyncio.to_thread(process.wait, 30)
 
 
 async def named_endpoint(engine: Engine, number: int, *, ends: int) -> Endpoint:
@@ -68,7 +36,7 @@ async def test_no_cancel_of_a_delivery_waits_for_a_frozen_judgement_of_its_endpo
         attempt = await hook.take(first)
         transition, fields = await answered(engine, attempt, 410)
         await engine.finish(attempt, transition, **fields)
-    frozen = [frozen_at(engine, "delivery", hook.webhook_id, place) for place, hook in enumerate(hooks, 1)]
+    frozen = [frozen_at(engine.database_url, "delivery", hook.webhook_id, place) for place, hook in enumerate(hooks, 1)]
     try:
         await all_frozen(frozen)
         for _, other in pairs:
@@ -93,7 +61,7 @@ async def test_no_end_waits_for_a_frozen_fan_out(engine: Engine) -> None:
     later = [await engine.running(**told_of(**by_name(hook.url))) for hook in hooks]
     for task in tasks:
         await engine.finish(task)
-    frozen = [frozen_at(engine, "webhook", task.task_id, place) for place, task in enumerate(tasks, 1)]
+    frozen = [frozen_at(engine.database_url, "webhook", task.task_id, place) for place, task in enumerate(tasks, 1)]
     try:
         await all_frozen(frozen)
         for task in later:

@@ -1,18 +1,50 @@
-"""Handles the moves of one subject of a feature, and freezes itself before a certain call to Postgres."""
+"""Handles the moves of one subject of a feature, and freezes itself before a certain call to Postgres. Tests start it
+with `frozen_at`."""
 
 import asyncio
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 
+from tests.support.installation import PROJECT
+from tests.support.waiting import wait_until
 from windlass.shared import db
 from windlass.shared.features.handling import handle_pending
 from windlass.shared.features.registry import FEATURES
 from windlass.shared.settings import Settings
+
+Process = subprocess.Popen[bytes]
+
+
+def frozen_at(database_url: str, feature: str, subject: UUID, place: int) -> Process:
+    """Starts a process that freezes before this call of its transaction; the first one is its BEGIN."""
+    command = [sys.executable, "-m", "tests.support.freezing_subscriber", feature, str(subject), str(place)]
+    return subprocess.Popen(command, cwd=PROJECT, env={**os.environ, "WINDLASS_DATABASE_URL": database_url})
+
+
+def is_stopped(pid: int) -> bool:
+    with open(f"/proc/{pid}/stat") as stat:  # noqa: PTH123
+        return stat.read().rpartition(")")[2].split()[0] == "T"
+
+
+async def all_frozen(processes: Iterable[Process]) -> None:
+    for process in processes:
+        await asyncio.to_thread(
+            wait_until, "it is frozen", lambda process=process: is_stopped(process.pid), seconds=180
+        )
+
+
+async def all_ended(processes: Iterable[Process]) -> None:
+    for process in processes:
+        process.send_signal(signal.SIGCONT)
+    for process in processes:
+        await asyncio.to_thread(process.wait, 30)
 
 
 class Freezing:
