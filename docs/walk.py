@@ -18,6 +18,7 @@ WALK = {
     "adding_an_actor.md": "adding an actor",
     "adding_an_agent.md": "adding an agent",
     "adding_a_provider.md": "adding a provider",
+    "adding_a_feature.md": "adding a feature",
     "coming_from_dramatiq.md": "coming from Dramatiq",
     "coming_from_celery.md": "coming from Celery",
     "coming_from_temporal.md": "coming from Temporal",

@@ -11,6 +11,8 @@ from tests.support.pages import files_of, unnamed_python_of
 
 TOLD = re.compile(r"([\w.]+:\d+): (error|note): (?:Revealed type is \"(.*)\"|.* \[([\w-]+)\])$")
 PAGES = ("../README.md", *sorted(each.name for each in (PROJECT / "docs").glob("*.md")))
+OF_THE_TREE = ("shared/", "services/")
+"""Files that a page adds to Windlass itself: the test that follows the page checks them in a copy of the tree."""
 CODE_BEFORE_THE_MOVE = {"coming_from_celery.md", "coming_from_temporal.md"}
 """Their unnamed blocks are the reader's present code, of packages that are not installed here."""
 ASKED = """
@@ -102,7 +104,8 @@ def test_a_type_checker_knows_what_an_actor_returns(tmp_path: Path) -> None:
 
 def shown_python() -> dict[str, str]:
     """The Python files and the other Python blocks of all pages, by file name."""
-    shown = {name: code for page in PAGES for name, code in files_of(page).items() if name.endswith(".py")}
+    files = [each for page in PAGES for each in files_of(page).items()]
+    shown = {name: code for name, code in files if name.endswith(".py") and not name.startswith(OF_THE_TREE)}
     for page in PAGES:
         if page not in CODE_BEFORE_THE_MOVE:
             blocks = enumerate(unnamed_python_of(page), start=1)
