@@ -11,7 +11,6 @@ from windlass.services.janitor.duties.expired import bury_expired
 from windlass.services.janitor.duties.keys import recheck_keys
 from windlass.services.janitor.duties.memory import forget_questions, gather_memory
 from windlass.services.janitor.duties.projects import look_after_projects
-from windlass.services.janitor.duties.rates import forget_expired_rates
 from windlass.services.janitor.duties.reconciler import count_unaccounted
 from windlass.services.janitor.duties.stale import recover_stale
 from windlass.services.janitor.duties.statistics import keep_today, keep_yesterday
@@ -74,7 +73,6 @@ DUTIES = (
     Duty("workers", Rhythm.MINUTE, lambda at: lose_silent_workers(at.pool, at.settings)),
     Duty("breakers", Rhythm.MINUTE, lambda at: look_after_breakers(at.pool, at.settings)),
     Duty("submission_keys", Rhythm.MINUTE, lambda at: forget_expired_keys(at.pool)),
-    Duty("rates", Rhythm.MINUTE, lambda at: forget_expired_rates(at.pool)),
     Duty("tallies", Rhythm.MINUTE, lambda at: fold_tallies(at.pool)),
     Duty("texts", Rhythm.MINUTE, lambda at: sort_in_new_texts(at.pool)),
     Duty("reconciler", Rhythm.MINUTE, unaccounted),

@@ -93,7 +93,7 @@ JANITOR_LAST_SUCCESS = gauge(
     "windlass_janitor_last_success_timestamp_seconds",
     "When a duty was last done to its end, or this janitor began; `rhythm` is leases, minute, hour or call, "
     "`duty` is stale, expired, approvals, dependents, keys, projects, endpoints, bulk, memory, vector_indexes, "
-    "blocked, endpoints_check, workers, breakers, submission_keys, rates, tallies, texts, reconciler, "
+    "blocked, endpoints_check, workers, breakers, submission_keys, tallies, texts, reconciler, "
     "workflow_drift, questions, figures, statistics or tallies_check",
     ["duty", "rhythm"],
     of=[JANITOR],

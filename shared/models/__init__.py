@@ -14,7 +14,7 @@ from windlass.shared.models.memory import AgentEvent, Embedding, EmbeddingJob, E
 from windlass.shared.models.outbox import GlobalSubscriptions, OutboxMove, OutboxSubject
 from windlass.shared.models.processes import FunctionSet, ServiceReport, Worker
 from windlass.shared.models.projects import Project, ProjectEvent, ProjectItem, ProjectRun
-from windlass.shared.models.providers import Actor, Provider, ProviderEvent, ProviderResult, Queue, RateCounter
+from windlass.shared.models.providers import Actor, Provider, ProviderEvent, ProviderResult, Queue
 from windlass.shared.models.schedules import Schedule, ScheduleEvent, ScheduleRun
 from windlass.shared.models.tasks import Task, TaskDependency, TaskEvent, TaskTag, Unsettled
 from windlass.shared.models.webhooks import Delivery, DeliveryTry, Webhook, WebhookBody
@@ -50,7 +50,6 @@ __all__ = [
     "ProviderResult",
     "QuestionVector",
     "Queue",
-    "RateCounter",
     "Schedule",
     "ScheduleEvent",
     "ScheduleRun",

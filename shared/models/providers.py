@@ -1,4 +1,4 @@
-"""Providers: their settings, their breaker, what happened to them, and the counters of their rates."""
+"""Providers: their settings, their breaker and their history."""
 
 from datetime import datetime
 from typing import Any
@@ -113,14 +113,3 @@ class ProviderEvent(SQLModel, table=True):
     at: datetime = moment(optional=False)
     reason: str
     data: dict[str, Any] = document(optional=False)
-
-
-class RateCounter(SQLModel, table=True):
-    """A number with a time to live: what Dramatiq's rate limiters count with."""
-
-    __tablename__ = "rate_counters"
-    __table_args__ = (Index("rate_counters_expiry", "expires_at"),)
-
-    key: str = Field(primary_key=True)
-    value: int
-    expires_at: datetime = moment(optional=False)

@@ -311,11 +311,6 @@ COLUMNS: dict[str, dict[str, str]] = {
         "provider": "varchar",
         "actor": "varchar",
     },
-    "rate_counters": {
-        "key": "varchar",
-        "value": "integer",
-        "expires_at": "timestamp with time zone",
-    },
     "schedule_events": {
         "schedule_id": "uuid",
         "seq": "integer",

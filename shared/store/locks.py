@@ -240,8 +240,6 @@ LOCK_ORDER = (
         "schedule_events",
         key="seq",
     ),
-    Lock("rate limiters", "advisory, by hash", "a counter's limiter, before the counter is looked at"),
-    Lock("rate counters", "one", "under its limiter's lock; the janitor skips locked ones", "rate_counters", key="key"),
     Lock("the check of the tallies", "one, `windlass tallies`", "`mend_tallies`: two at once would correct twice"),
     Lock("tallies", "as they were appended", "a fold deletes those that are there, then adds up", "task_tallies"),
     Lock("counts", "by user, provider and status", "a fold adds to them in this order", "task_counts"),

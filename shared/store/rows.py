@@ -402,14 +402,6 @@ class QueueRow(Record):
     actor: str
 
 
-class RateCounterRow(Record):
-    """A row of `rate_counters`, or those of its columns that were selected."""
-
-    key: str
-    value: int
-    expires_at: datetime
-
-
 class ScheduleRow(Record):
     """A row of `schedules`, or those of its columns that were selected."""
 

@@ -96,7 +96,7 @@ async def test_all_duties_of_a_ring_are_done_and_timed(engine: Engine, rhythm: R
 async def test_a_duty_that_fails_costs_the_others_of_its_ring_nothing(
     engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who reads how providers fare cannot; an order of things later, the rates and the tallies are looked after."""
+    """The breakers' duty cannot read its table. The duties after it still run."""
     before, timed = failures(), done()
     await engine.submit()
     async with without(engine, "provider_results"):
@@ -121,7 +121,7 @@ async def test_an_error_that_nobody_thought_of_is_told_with_its_trace(
     async def go_on(_at: Premises) -> None:
         turns.append("second")
 
-    duties = [Duty("texts", Rhythm.MINUTE, stumble), Duty("rates", Rhythm.MINUTE, go_on)]
+    duties = [Duty("texts", Rhythm.MINUTE, stumble), Duty("tallies", Rhythm.MINUTE, go_on)]
     await perform_all(duties, premises_of(engine))
     assert turns == ["first", "second"]
     (told,) = [record for record in caplog.records if record.levelno >= logging.ERROR]

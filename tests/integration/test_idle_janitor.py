@@ -92,10 +92,6 @@ async def blocked(engine: Engine) -> None:
     await engine.submit(depends_on=[await engine.submit()])
 
 
-async def rates(engine: Engine) -> None:
-    await engine.sql("INSERT INTO rate_counters VALUES ('k', 1, clock_timestamp() - interval '1 s')")
-
-
 async def questions(engine: Engine) -> None:
     await engine.sql(
         "INSERT INTO question_vectors VALUES (gen_random_uuid(), 'q', '{1}', clock_timestamp() - interval '2 h')"
@@ -113,7 +109,7 @@ Situation = Callable[[Engine], Awaitable[None]]
 FINISHED: dict[str, list[Situation]] = {
     "stale": [stale], "expired": [expired], "approvals": [approvals], "dependents": [dependents],
     "keys": [keys], "projects": [projects], "endpoints": [endpoints, probed_endpoints],
-    "bulk": [bulk_jobs], "memory": [memory, new_model], "rates": [rates], "breakers": [results],
+    "bulk": [bulk_jobs], "memory": [memory, new_model], "breakers": [results],
     "questions": [questions],
 }  # fmt: skip
 """What each duty finds to do, and has done when it is done."""

@@ -28,7 +28,6 @@ BEGIN
             ('memory', NOT is_memory_waiting()),
             ('blocked', NOT EXISTS (SELECT 1 FROM tasks t WHERE t.status = 'blocked')),
             ('breakers', NOT EXISTS (SELECT 1 FROM provider_results)),
-            ('rates', NOT EXISTS (SELECT 1 FROM rate_counters r WHERE r.expires_at < moment)),
             ('questions', NOT EXISTS (
                 SELECT 1 FROM question_vectors q WHERE q.created_at < moment - interval '1 hour'))
         ) AS probed(duty, is_idle)

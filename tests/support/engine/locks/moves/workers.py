@@ -167,10 +167,3 @@ async def take_a_place_in_a_rate(yard: Yard) -> None:
     name = yard.provider()
     await flow.change(yard.pool, name, {"rate": yard.chance.choice([None, {"limit": 1000, "per_seconds": 1}])})
     await rates.take(yard.pool, name)
-
-
-@move
-async def count_for_a_limiter(yard: Yard) -> None:
-    one, other = yard.chance.sample(["one@1", "two@1", "three@1"], 2)
-    await rates.move(yard.pool, one, 1, summed=[other], highest=1000, ttl_seconds=0.01)
-    await rates.forget_expired(yard.pool)
