@@ -4,10 +4,8 @@ Dramatiq's delay queues (`.DQ`) and dead letter queues (`.XQ`) are never declare
 """
 
 import logging
-import math
 import secrets
 import time
-from collections import deque
 from typing import Any
 
 import dramatiq
@@ -15,7 +13,6 @@ import msgspec
 import pika
 from dramatiq.broker import Consumer
 from dramatiq.brokers.rabbitmq import RabbitmqBroker, _RabbitmqConsumer
-from dramatiq.errors import ConnectionClosed
 from dramatiq.message import Message
 
 from windlass.shared.settings import Settings
@@ -78,16 +75,11 @@ def threads_live(worker: dramatiq.Worker) -> bool:
 
 
 class OwnedConsumer(_RabbitmqConsumer):
-    """Acks only what came over its own channel, and what comes together in one go.
+    """Acks only messages that were delivered on its own channel.
 
     After a reconnection Dramatiq acks messages of the old channel by their number on the new one, where that number
     belongs to another message that is still running.
     """
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)  # type: ignore[no-untyped-call]
-        self._done: deque[int] = deque()
-        self._is_told = False
 
     def __next__(self) -> Any:
         message = super().__next__()  # type: ignore[no-untyped-call]
@@ -97,37 +89,11 @@ class OwnedConsumer(_RabbitmqConsumer):
 
     def ack(self, message: Any) -> None:
         if message.consumer is self:
-            self._drop(message._tag)  # noqa: SLF001 - Dramatiq keeps the delivery's number there
+            super().ack(message)  # type: ignore[no-untyped-call]
 
     def nack(self, message: Any) -> None:
-        """A message that nobody can read is worth nothing: what is due is rung for again."""
         if message.consumer is self:
-            self._drop(message._tag)  # noqa: SLF001 - Dramatiq keeps the delivery's number there
-
-    def _nack(self, tag: int) -> None:
-        self._drop(tag)
-
-    def _drop(self, tag: int) -> None:
-        """From any thread. One word to the connection's own thread serves all that are done before it listens."""
-        self._done.append(tag)
-        if not self._is_told:
-            self._is_told = True
-            try:
-                self.connection.add_callback_threadsafe(self._ack_done)
-            except (pika.exceptions.AMQPConnectionError, pika.exceptions.AMQPChannelError) as error:
-                raise ConnectionClosed(error) from None  # type: ignore[no-untyped-call]
-
-    def _ack_done(self) -> None:
-        """Acks everything below the first message that is still at work by one number, the others by their own."""
-        self._is_told = False
-        done = {self._done.popleft() for _ in range(len(self._done))}
-        self.known_tags -= done
-        first_at_work = min(self.known_tags, default=math.inf)
-        together = [tag for tag in done if tag < first_at_work]
-        if together:
-            self.channel.basic_ack(max(together), multiple=True)
-        for tag in sorted(done.difference(together)):
-            self.channel.basic_ack(tag)
+            super().nack(message)  # type: ignore[no-untyped-call]
 
 
 class DoorbellBroker(RabbitmqBroker):
