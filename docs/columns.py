@@ -1,5 +1,6 @@
-"""Draws the columns of the tables and their SQL types, for the functions that return whole rows."""
+"""Draws the columns, with their SQL types, of the tables whose whole rows SQL functions return."""
 
+import re
 from pathlib import Path
 
 from sqlalchemy import Column
@@ -8,10 +9,14 @@ from sqlmodel import SQLModel
 
 from windlass.shared import models
 
-COLUMNS = Path(__file__).parent.parent / "shared" / "store" / "columns.py"
+STORE = Path(__file__).parent.parent / "shared" / "store"
+COLUMNS = STORE / "columns.py"
 
 HEAD = '''\
-"""The columns of each table with their types, drawn from `shared/models` by `make fmt`: what functions return of it."""
+"""The columns, with types, of tables whose whole rows SQL functions return; drawn from `shared/models` by `make fmt`.
+
+A table is drawn when a file of `sql/` names it in `:columns_of_…` or `:each_of_…`.
+"""
 
 COLUMNS: dict[str, dict[str, str]] = {
 '''
@@ -19,9 +24,14 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 def columns() -> str:
     assert models.__name__  # declares the tables
-    tables = sorted(SQLModel.metadata.tables.values(), key=lambda table: table.name)
-    drawn = [_entry(table.name, list(table.columns)) for table in tables]
-    return HEAD + "".join(drawn) + "}\n"
+    tables = SQLModel.metadata.tables
+    return HEAD + "".join(_entry(name, list(tables[name].columns)) for name in sorted(returned())) + "}\n"
+
+
+def returned() -> set[str]:
+    """The tables whose columns the SQL functions leave to be filled in."""
+    written = "".join(path.read_text() for path in (STORE / "sql").rglob("*.sql"))
+    return set(re.findall(r":(?:columns_of|each_of)_(\w+)", written))
 
 
 def _entry(table: str, of_it: list[Column[object]]) -> str:

@@ -43,9 +43,8 @@ def kinds_of(postgres_type: str, *, may_be_null: bool) -> list[Any]:
 @on_the_engine
 async def test_the_drawn_rows_say_what_postgres_answers(engine: Engine) -> None:
     classes = [each for each in vars(drawn).values() if inspect.isclass(each) and issubclass(each, Record)]
-    assert {each.__name__ for each in classes} == {*TABLES, "Record"}
-    for name, table in TABLES.items():
-        kind: type[Record] = getattr(drawn, name)
+    for kind in [each for each in classes if each is not Record]:
+        table = TABLES[kind.__name__]
         columns = await engine.pool.fetch(
             """
             SELECT attname, format_type(atttypid, NULL) AS type, NOT attnotnull AS may_be_null FROM pg_attribute
