@@ -1,6 +1,5 @@
 """One round of dispatching: look at the providers, decide how many may start, and ring for them."""
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -15,8 +14,6 @@ from windlass.shared.db import Database
 from windlass.shared.metrics.services import DISPATCH_BATCH, DISPATCH_CONFIRM_SECONDS, DOORBELLS
 from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import providers
-
-log = logging.getLogger("dispatcher")
 
 
 @dataclass(frozen=True)

