@@ -64,7 +64,6 @@ def _by_name(*changes: Change) -> dict[str, Change]:
 
 BUSY = (QueueState.RUNNING, QueueState.STOPPING)
 STORED = tuple(state for state in ItemState if state is not ItemState.RUNNING)
-ENDED = (ItemState.DONE, ItemState.FAILED, ItemState.SKIPPED)
 
 QUEUE = _by_name(
     Change("start", (QueueState.IDLE,), QueueState.RUNNING, "somebody asks for a run, or revives the task of one"),
@@ -89,9 +88,6 @@ ITEM = _by_name(
     Change("skip", (ItemState.WAITING, ItemState.FAILED, ItemState.SKIPPED), ItemState.SKIPPED, "asked to"),
     Change("requeue", STORED, ItemState.WAITING, "by hand where it stands, or in bulk at the head"),
 )
-
-END_OF_RUN = {"completed": "complete", "dead": "bury", "cancelled": "cancel"}
-"""By what its task has ended in, how a run ends."""
 
 
 def allows(change: Change, source: StrEnum, target: StrEnum) -> bool:

@@ -6,8 +6,6 @@ from windlass.shared.features.webhooks import listening
 from windlass.shared.features.webhooks.turn import FEATURE, LOOK
 from windlass.shared.store.outbox import CHANNEL
 
-MOST = 200
-
 WRITE = f"""
 WITH written AS (
     INSERT INTO outbox (feature, subject, move, data)

@@ -14,9 +14,6 @@ from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import TaskRow, WorkflowNodeRow, WorkflowRow
 from windlass.shared.workflow_states import WorkflowStatus
 
-CLOCK_SKEW_SECONDS = 3600
-"""Ids begin with the time of whoever made them up, which may differ by so much from Postgres' own."""
-
 OF_A_WORKFLOW = "t.workflow_id = $1::uuid::text AND t.group_id = $1::uuid"
 
 
