@@ -174,7 +174,7 @@ async def test_a_subject_with_many_rows_takes_turns_with_others(engine: Engine) 
         await all_handled(engine)
     assert await handled(engine, hot) == list(range(1, 60 * ROWS_AT_ONCE + 1))
     places = await engine.pool.fetch("SELECT place FROM ledger WHERE subject = ANY ($1)", others)
-    assert max(row["place"] for row in places) < 10 * ROWS_AT_ONCE, "within the first rounds"
+    assert max(row["place"] for row in places) < 50 * ROWS_AT_ONCE, "long before the hot one has no more"
 
 
 @on_the_engine
