@@ -2,7 +2,8 @@
 
 `python -m bench.editions REVISION [--rounds 5]`: a line of JSON for each round as it ends, then a table with the
 medians; nothing is written. Each edition is driven by its own bench in an environment of its own, with the threads
-that its own `bench/engine.py` has found best; `THREADS=64` gives both the same.
+that its own `bench/engine.py` has found best; `THREADS=64` gives both the same. With `--costs` the two editions take
+turns at what a task costs them: write-ahead log, CPU at limit 3, a POST, a parent with 10,000 dependents.
 """
 
 import argparse
@@ -53,6 +54,44 @@ with a_windlass(url, servers, Path(asked["directory"]), WINDLASS_ACTOR_THREADS=s
 print(json.dumps({"per_second": per_second, "stages": stages, "threads": THREADS}))
 """
 """What an edition is told to do, in its own words: what it imports has to be there in all that are compared."""
+
+COSTS = """
+import json
+import signal
+import statistics
+import sys
+from pathlib import Path
+
+from bench import api, fan, flow, footprint, narrow
+from bench.deployment import a_windlass, new_database, start_all
+from tests.support.servers.private_servers import Servers
+from tests.support.waiting import wait_until
+
+POSTS, TIMES = 1000, 5
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+asked = json.load(sys.stdin)
+servers, directory = Servers(**asked["servers"]), Path(asked["directory"])
+config = directory / "windlass.toml"
+config.write_text(flow.PROVIDERS + fan.PROVIDERS)
+url = new_database(servers, asked["database"])
+with a_windlass(url, servers, directory, WINDLASS_CONFIG=str(config), WINDLASS_ACTOR_THREADS=fan.THREADS) as windlass:
+    start_all(windlass)
+    wait_until("a worker", windlass.client.workers)
+    wal = footprint.grow(windlass, url)["wal"]
+    drain = narrow.Narrow(windlass, servers).drain(3)
+    family = fan.Fan(windlass).family("complete", "ok", "completed")
+    windlass.client.change_provider("probe", limit=0)
+    post = api.request("POST", "/api/v1/tasks", api.TASK)
+    posts = [api.per_second(windlass.port, [post], count=POSTS) for _ in range(TIMES)]
+print(json.dumps({
+    "wal_bytes": wal,
+    "limit_3_cpu_ms": sum(drain.stages.values()),
+    "posts_per_second": statistics.median(posts),
+    "parent_ended_seconds": family.parent_ended,
+    "dependents_ended_seconds": family.last,
+}))
+"""
+"""The same for what a task costs."""
 
 Numbers = Mapping[str, float]
 """Of one drain, or the medians of several, by names that end in their units."""
@@ -161,30 +200,33 @@ class Contest:
         _say(f"bare Dramatiq, {engine.NUMBERS[processes]}, {threads} threads: {told(rate)} tasks/s")
         return Drain(rate, {}, threads)
 
+    def costs(self) -> dict[str, Numbers]:
+        """Of both editions, and what the later one has of the earlier."""
+        before, after = (self._told(edition, COSTS) for edition in (self.before, self.after))
+        return {"before": before, "after": after, "ratio": {name: after[name] / before[name] for name in before}}
+
     def drain(self, edition: Edition, processes: int) -> Drain:
-        """On a database that goes with it: vacuuming it later would fall into somebody else's turn."""
-        self.databases += 1
-        database = f"{edition.name}_{self.databases}"
-        asked = {
-            "servers": asdict(self.hosts[edition.name]),
-            "database": database,
-            "tasks": self.tasks,
-            "processes": processes,
-        }
-        try:
-            drain = Drain(**told_to_drain(edition, asked))
-        finally:
-            execute(self.servers.database_url, f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
+        drain = Drain(**self._told(edition, DRAIN, tasks=self.tasks, processes=processes))
         _say(f"{edition.name}, {engine.NUMBERS[processes]}, {drain.threads} threads: {told(drain.per_second)} tasks/s")
         return drain
 
+    def _told(self, edition: Edition, what: str, **asked: int) -> dict[str, Any]:
+        """On a database that goes with it: vacuuming it later would fall into somebody else's turn."""
+        self.databases += 1
+        database = f"{edition.name}_{self.databases}"
+        servers = asdict(self.hosts[edition.name])
+        try:
+            return answer_of(edition, what, {"servers": servers, "database": database, **asked})
+        finally:
+            execute(self.servers.database_url, f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
 
-def told_to_drain(edition: Edition, asked: Mapping[str, Any]) -> dict[str, Any]:
+
+def answer_of(edition: Edition, what: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """In a session of its own: a Ctrl-C is for us, who then tell it to take down what it has started."""
     with (
         tempfile.TemporaryDirectory() as directory,
         subprocess.Popen(
-            [edition.python, "-c", DRAIN],
+            [edition.python, "-c", what],
             cwd=edition.place,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -201,7 +243,7 @@ def told_to_drain(edition: Edition, asked: Mapping[str, Any]) -> dict[str, Any]:
         if process.returncode:
             log = Path(directory) / "log"
             lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:] if log.exists() else []
-            failed = f"{edition.name} has not drained, and ended with {process.returncode}: see above"
+            failed = f"{edition.name} ended with {process.returncode}: see above"
             raise SystemExit("\n".join([*lines, failed]))
     found: dict[str, Any] = json.loads(output.splitlines()[-1])  # its processes may have said something before
     return found
@@ -252,6 +294,9 @@ def main() -> None:
         head = {"before": asked.revision, "after": commit(), "tasks": asked.tasks, "load": os.getloadavg()[0]}
         print(json.dumps({**head, **surroundings(servers)}), flush=True)
         contest = Contest(before, after, servers, asked.tasks)
+        if asked.costs:
+            print_costs(contest, asked.rounds)
+            return
         bare_threads = {processes: contest.best_bare_threads(processes) for processes in PROCESSES}
         turns: dict[int, list[Turn]] = {processes: [] for processes in PROCESSES}
         for number in range(1, asked.rounds + 1):
@@ -261,6 +306,17 @@ def main() -> None:
     for processes, each in turns.items():
         print(json.dumps({"median_of": len(each), "processes": processes, **medians(each)}))
     print(f"\n{table(turns)}")
+
+
+def print_costs(contest: Contest, rounds: int) -> None:
+    found = []
+    for number in range(1, rounds + 1):
+        found.append(contest.costs())
+        print(json.dumps({"round": number, **found[-1]}), flush=True)
+    print("\n| medians | before | after | after / before |\n| --- | --- | --- | --- |")
+    for name in found[0]["ratio"]:
+        cells = (statistics.median(each[column][name] for each in found) for column in ("before", "after", "ratio"))
+        print(f"| {name} | {' | '.join(f'{cell:,.2f}' for cell in cells)} |")
 
 
 def _say(what: str) -> None:
@@ -273,6 +329,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("revision", help="what this one is compared with: a commit, as git understands it")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--tasks", type=int, default=engine.TASKS, help="in each drain")
+    parser.add_argument("--costs", action="store_true", help="what a task costs both editions, without bare Dramatiq")
     parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="leave its environment here, or find it here")
     asked = parser.parse_args()
     found = subprocess.run(
