@@ -25,4 +25,5 @@ def runs(session: Session, arguments: argparse.Namespace) -> None:
     document = session.ask_pages(call, arguments.limit)
     found = call.read(document).items
     note = f"these are the latest {len(found)}; --limit shows more" if document.get("next_cursor") else None
-    session.screen.show(document, views.runs_table(found, "it was not due yet", note))
+    empty = "no due time has this outcome" if arguments.outcome else "it was not due yet"
+    session.screen.show(document, views.runs_table(found, empty, note))
