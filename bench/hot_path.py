@@ -11,8 +11,8 @@ from uuid import uuid4
 from uuid_utils.compat import uuid7
 
 from bench.deployment import precise_cpu_seconds
+from tests.support.engine.admission import admit
 from windlass.shared import db
-from windlass.shared.admission import admit
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import providers

@@ -1,16 +1,12 @@
-"""How many tasks of each lane may start now: a pure function of what the rows say about a provider."""
+"""What may start now, and whom to wake for it: pure functions of what the rows say about a provider."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 from windlass.shared.reasons import Reason
 from windlass.shared.states import Lane
-
-CREDIT_OF_A_DOORBELL = 64
-"""So many starts one doorbell stands for, at most, unless a worker has more places: what it cannot use it would keep
-from others, and with less it would wait for the next one while it has places free."""
 
 Broker = Literal["connected", "blocked", "away"]
 """How RabbitMQ is, as a dispatcher sees it; blocked, it takes no messages: its memory or its disk is nearly used up."""
@@ -54,23 +50,6 @@ class ProviderView:
     """How many of those who serve it have a place free."""
     idle_places: int = 0
     """How many places are free in all workers that serve any of its queues."""
-    most_places: int = 0
-    """How many the largest of them has, of the kind that serves them."""
-
-
-@dataclass(frozen=True)
-class Admission:
-    """So many of each lane, and the lanes' credit after they have gone; a trial is one that goes first."""
-
-    fresh: int
-    retry: int
-    credit: int
-    trial: bool = False
-    resumes: int = 0
-
-    @property
-    def nobody(self) -> bool:
-        return self.fresh + self.retry + self.resumes == 0
 
 
 def bar(view: ProviderView) -> Reason | None:
@@ -109,16 +88,6 @@ def free_places(view: ProviderView) -> int:
     return free
 
 
-def resuming(view: ProviderView) -> int:
-    """How many may go on waiting for jobs that are open at the provider: they need no place, in its limit or in its
-    rate, only an open door."""
-    if bar(view) is not None:
-        return 0
-    if is_on_trial(view):
-        return 0 if view.trial_running else min(1, view.resumes_due)
-    return view.resumes_due
-
-
 def picks(view: ProviderView) -> Iterator[tuple[Lane, int]]:
     """The lanes in the order in which their due tasks go, each with the lanes' credit after the pick.
 
@@ -141,56 +110,28 @@ def picks(view: ProviderView) -> Iterator[tuple[Lane, int]]:
         yield lane, credit
 
 
-def admit(view: ProviderView) -> Admission:
-    """Shares the free places between the lanes; who holds a slot already needs none of them."""
-    fresh = retry = 0
-    credit = view.lane_credit
-    resumes = resuming(view)
-    if resumes and is_on_trial(view):
-        return Admission(0, 0, credit, trial=True, resumes=resumes)
-    for _, (lane, after) in zip(range(free_places(view)), picks(view), strict=False):
-        fresh += lane is Lane.FRESH
-        retry += lane is Lane.RETRY
-        credit = after
-    return Admission(fresh, retry, credit, trial=is_on_trial(view) and fresh + retry > 0, resumes=resumes)
-
-
 @dataclass(frozen=True)
-class Ringing:
-    """What is rung in one queue: so many starts in all, by so many doorbells."""
+class WakeUp:
+    """So many doorbells of one queue. Each says how many tasks its worker should ask for first: a burst is shared
+    among the workers that are idle."""
 
     queue: str
+    doorbells: int
     starts: int
-    doorbells: int = 1
 
 
-def ringing(view: ProviderView, out: Mapping[str, int]) -> list[Ringing]:
-    """How many starts each queue is rung for; `out` is what was rung for there a moment ago and may still be under way.
-
-    Those that go on waiting for open jobs hold their slots, so they are rung for however full the provider is. Where
-    anything is due, at least one doorbell is out, whether or not there is a place for it now: that is how a worker that
-    is busy with something else hears of it, and what it asks for when a place of its own becomes free.
-    """
+def wake_ups(view: ProviderView) -> list[WakeUp]:
+    """A doorbell for each idle worker, as far as tasks may start. A queue whose tasks are due but may not start now has
+    one doorbell, too: a busy worker remembers it, and asks when a place becomes free."""
     if bar(view) is not None or (is_on_trial(view) and view.trial_running):
         return []
+    free = free_places(view)
     found = []
     for queue, due, resumes, idle in zip(
         view.queues, view.due_by_queue, view.resumes_by_queue, view.idle_workers, strict=True
     ):
-        level = 1 if is_on_trial(view) else resumes + max(min(due, free_places(view)), min(due, CREDIT_OF_A_DOORBELL))
-        starts = min(level, due + resumes) - out.get(queue, 0)
-        if starts > 0:
-            credit = max(CREDIT_OF_A_DOORBELL, view.most_places)
-            doorbells = max(min(idle, starts), -(-starts // credit), 1)
-            found.append(Ringing(queue, starts, doorbells))
-    return found[:1] if is_on_trial(view) else found
-
-
-def would_start(view: ProviderView) -> list[str]:
-    """The queues in which one more, should it come now, would start at once: nobody is before it, nothing is against
-    it, and somebody who serves it has a place free."""
-    if view.fresh_due + view.retry_due + view.resumes_due > 0 or is_on_trial(view):
-        return []
-    if free_places(replace(view, fresh_due=1)) == 0:
-        return []
-    return [queue for queue, idle in zip(view.queues, view.idle_workers, strict=True) if idle > 0]
+        if due + resumes > 0:
+            startable = resumes + min(due, free)
+            doorbells = max(1, min(idle, startable))
+            found.append(WakeUp(queue, doorbells, max(1, -(-startable // doorbells))))
+    return [WakeUp(found[0].queue, 1, 1)] if found and is_on_trial(view) else found

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 from tests.integration.test_why import why
 from tests.support.engine.dispatching import start_next
 from tests.support.engine.store import Engine, a_submission, on_the_engine
-from windlass.shared.admission import Ringing, ringing
+from windlass.shared.admission import WakeUp, wake_ups
 from windlass.shared.concerns import Concern
 from windlass.shared.order_states import MOVES, OrderState
 from windlass.shared.reasons import Reason
@@ -184,7 +184,7 @@ async def test_who_holds_a_slot_is_rung_for_and_started_though_none_is_free(engi
     others = await engine.submit_many(3, provider="one")
     await engine.finish(attempt, "interrupt")
     (view,) = await providers.look(engine.pool, heard_within_seconds=30, only=["one"])
-    assert ringing(view, {}) == [Ringing("probe.one", 4)], "it, and for later the others"
+    assert wake_ups(view) == [WakeUp("probe.one", 1, 1)]
     assert (await why(engine, others[0]))["reason"] == "provider-limit"
     (resumed,) = await start_next(engine, queues=["probe.one"])
     assert resumed.task_id == attempt.task_id
@@ -213,7 +213,7 @@ async def test_after_a_pause_an_open_job_is_the_one_that_goes_first(engine: Engi
     await engine.finish(attempt, "interrupt")
     await engine.sql("UPDATE providers SET paused_until = clock_timestamp() - interval '1 s' WHERE name = 'one'")
     (view,) = await providers.look(engine.pool, heard_within_seconds=30, only=["one"])
-    assert ringing(view, {}) == [Ringing("probe.one", 1)]
+    assert wake_ups(view) == [WakeUp("probe.one", 1, 1)]
     (resumed,) = await start_next(engine, queues=["probe.one"])
     assert resumed.task_id == attempt.task_id
     assert isinstance(await engine.claim(other), Refused)

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import strategies as st
 
+from tests.support.engine.admission import admit
 from tests.support.engine.dispatching import start_next, would_start
 from tests.support.engine.examples import for_examples
 from tests.support.engine.flow import change, look, lose_the_worker, provider, refusal, serve
@@ -22,7 +23,6 @@ from tests.support.engine.rated import (
 )
 from tests.support.engine.store import Engine, empty_database, on_the_engine
 from tests.support.servers.private_servers import Servers
-from windlass.shared.admission import admit
 from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import providers, rates

@@ -1,11 +1,9 @@
-"""A dispatcher rings for what may start, as far as it has not been rung for already, and again should nobody come."""
+"""A dispatcher wakes workers for what may start, and again should nobody come."""
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pika
 from pika.adapters.blocking_connection import BlockingChannel
@@ -14,9 +12,7 @@ from tests.support.engine.dispatching import start_next
 from tests.support.engine.flow import serve
 from tests.support.engine.store import Engine, a_submission, on_the_engine, until
 from windlass.services.dispatcher.backlog import RetryBacklog
-from windlass.services.dispatcher.credit import CreditOut
 from windlass.services.dispatcher.dispatch import Seen, dispatch_due
-from windlass.services.dispatcher.foresight import Foresight
 from windlass.services.dispatcher.main import Dispatcher
 from windlass.services.dispatcher.publisher import Publisher
 from windlass.shared.broker import queue_arguments
@@ -24,8 +20,6 @@ from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
 from windlass.shared.store.functions import named
 from windlass.shared.store.operating import workers
-
-A_LONG_TIME = 600
 
 
 @asynccontextmanager
@@ -54,33 +48,14 @@ async def a_dispatcher(engine: Engine, amqp_url: str) -> AsyncIterator[Dispatche
 
 
 class Round:
-    """A dispatcher's rounds on a real RabbitMQ, and the credit that lies in its queues."""
+    """A dispatcher's looks on a real RabbitMQ, and the doorbells that lie in its queues."""
 
     def __init__(self, engine: Engine, publisher: Publisher, settings: Settings, channel: BlockingChannel) -> None:
         self.engine, self.publisher, self.settings, self.channel = engine, publisher, settings, channel
-        self.credit = CreditOut()
-        self.foresight = Foresight()
 
-    async def dispatch(self, **options: Any) -> Seen:
+    async def dispatch(self, only: set[str] | None = None) -> Seen:
         backlog = RetryBacklog(self.settings.lanes)
-        return await dispatch_due(
-            self.engine.pool,
-            self.publisher,
-            backlog,
-            self.credit,
-            self.settings,
-            foresight=self.foresight,
-            **options,
-        )
-
-    def let_pass(self, seconds: float) -> None:
-        """All that was rung for was so much earlier."""
-        for queue, rung in self.credit._rung.items():
-            self.credit._rung[queue] = deque((at - seconds, number) for at, number in rung)
-
-    def a_moment_ago(self) -> None:
-        """All that was rung for is believed to be on its way, however long the machine takes from here."""
-        self.let_pass(-A_LONG_TIME)
+        return await dispatch_due(self.engine.pool, self.publisher, backlog, self.settings, only=only)
 
     def rung(self, queue: str = "probe.probe") -> list[int]:
         """The starts of each doorbell since the last time."""
@@ -106,74 +81,31 @@ async def rounds(engine: Engine, amqp_url: str) -> AsyncIterator[Round]:
 
 
 @on_the_engine
-async def test_what_is_due_is_rung_for_once_and_again_when_it_was_used_or_nobody_came(
-    engine: Engine, amqp_url: str
-) -> None:
-    await serve(engine, capacity=1000)
-    await engine.submit_many(70)
-    async with rounds(engine, amqp_url) as round_:
-        assert (await round_.dispatch()).waiting == {"probe"}
-        assert sum(round_.rung()) == 70
-        round_.a_moment_ago()
-        await round_.dispatch()
-        assert round_.rung() == [], "it has just been rung for"
-        round_.credit.used("probe.probe", 10)
-        await round_.dispatch()
-        assert round_.rung() == [10]
-        round_.let_pass(A_LONG_TIME + 3)
-        await round_.dispatch()
-        assert sum(round_.rung()) == 70, "nobody came"
-        await engine.sql("UPDATE tasks SET status = 'cancelled', completed_at = now()")
-        round_.credit._rung.clear()
-        assert not (await round_.dispatch()).waiting
-        assert round_.rung() == []
-
-
-@on_the_engine
-async def test_one_doorbell_stands_for_64_at_most_where_nobody_has_more_places_and_everybody_who_is_idle_gets_one(
-    engine: Engine, amqp_url: str
-) -> None:
+async def test_each_idle_worker_is_woken_for_its_part_and_a_full_one_remembers(engine: Engine, amqp_url: str) -> None:
     for number in range(3):
         await workers.register(
             engine.pool, f"worker-{number}", hostname="h", pid=1, queues=["probe.probe"], capacity=20
         )
     async with rounds(engine, amqp_url) as round_:
+        assert not (await round_.dispatch()).waiting
         await engine.submit_many(5)
-        await round_.dispatch()
-        assert sorted(round_.rung()) == [1, 2, 2]
-        await engine.submit_many(395)
-        round_.credit._rung.clear()
-        await round_.dispatch()
-        bells = round_.rung()
-        assert (sum(bells), max(bells) <= 64) == (400, True)
+        assert (await round_.dispatch()).waiting == {"probe"}
+        assert round_.rung() == [2, 2, 2]
+        await engine.sql("UPDATE tasks SET status = 'cancelled', completed_at = now()")
+        assert not (await round_.dispatch()).waiting
+        assert round_.rung() == []
 
 
 @on_the_engine
 async def test_where_every_slot_is_taken_one_doorbell_is_out_all_the_same(engine: Engine, amqp_url: str) -> None:
-    """Whoever hears it asks when an attempt of its own has ended."""
+    """A worker that hears it asks when an attempt of its own has ended."""
     await serve(engine, capacity=1)
     await engine.provide("probe", limit=1)
     await engine.running()
     await engine.submit_many(100)
     async with rounds(engine, amqp_url) as round_:
         seen = await round_.dispatch()
-        assert (round_.rung(), seen.anybody_idle) == ([64], False)
-
-
-@on_the_engine
-async def test_a_limit_that_is_raised_is_rung_for_at_once(engine: Engine, amqp_url: str) -> None:
-    await engine.provide("probe", limit=0)
-    await serve(engine, capacity=1000)
-    await engine.submit_many(3)
-    async with rounds(engine, amqp_url) as round_:
-        await round_.dispatch()
-        assert round_.rung() == [3], "whoever asks is told that more is due, and given nothing"
-        round_.a_moment_ago()
-        await round_.dispatch()
-        assert round_.rung() == []
-        await engine.provide("probe", limit=1)
-        await round_.dispatch()
-        assert round_.rung() == [3]
+        assert (round_.rung(), seen.anybody_idle) == ([1], False)
 
 
 @on_the_engine
@@ -186,7 +118,6 @@ async def test_on_trial_one_start_is_rung_for_and_none_while_somebody_tries_or_w
         await engine.sql("UPDATE providers SET paused_until = now() - interval '1 s'")
         await round_.dispatch()
         assert round_.rung() == [1]
-        round_.credit._rung.clear()
         await start_next(engine)
         await round_.dispatch()
         assert round_.rung() == []
@@ -209,92 +140,46 @@ async def test_a_look_at_those_who_were_named_rings_for_nobody_else(engine: Engi
 async def test_calls_for_one_provider_do_not_put_off_what_becomes_due_at_another(engine: Engine, amqp_url: str) -> None:
     await engine.provide("busy", limit=0)
     await engine.submit(delay_seconds=0.5)
-    async with a_dispatcher(engine, amqp_url) as dispatcher:
+    async with rounds(engine, amqp_url) as round_, a_dispatcher(engine, amqp_url):
 
         async def is_rung_for() -> bool:
             await engine.submit(provider="busy")
-            return dispatcher.credit.get("probe.probe", 0) == 1
+            return round_.rung() != []
 
         await until(is_rung_for, seconds=60)
 
 
-async def until_foreseen(engine: Engine, dispatcher: Dispatcher) -> None:
-    async def foresees() -> bool:
-        await engine.sql(f"SELECT {named('wake_dispatcher')}('{{probe}}')")
-        return dispatcher.foresight._queues.get("probe") == ["probe.probe"]
+@on_the_engine
+async def test_what_nobody_claims_is_rung_for_again(engine: Engine, amqp_url: str) -> None:
+    async with rounds(engine, amqp_url) as round_, a_dispatcher(engine, amqp_url):
+        await engine.submit()
+        rung = 0
 
-    await until(foresees, seconds=60)
+        async def is_rung_for_again() -> bool:
+            nonlocal rung
+            rung += len(round_.rung())
+            return rung >= 3
+
+        await until(is_rung_for_again, seconds=60)
 
 
 @on_the_engine
-async def test_one_that_was_foreseen_is_rung_for_before_anybody_looks(engine: Engine, amqp_url: str) -> None:
-    await serve(engine, capacity=10)
-    async with rounds(engine, amqp_url) as round_, a_dispatcher(engine, amqp_url) as dispatcher:
-        await until_foreseen(engine, dispatcher)
-        async with engine.pool.acquire() as other, other.transaction():
-            await other.execute("LOCK TABLE workers IN ACCESS EXCLUSIVE MODE")  # whoever looks has to wait
-            await engine.submit()
-
-            async def is_rung_for() -> bool:
-                return round_.rung() == [1]
-
-            await until(is_rung_for, seconds=60)
-
-
-@on_the_engine
-async def test_one_that_was_foreseen_is_looked_at_if_nobody_has_looked_when_it_should_have_started(
-    engine: Engine, amqp_url: str
-) -> None:
+async def test_names_gather_until_the_next_look_and_no_name_is_for_all(engine: Engine, amqp_url: str) -> None:
     async with rounds(engine, amqp_url) as round_:
         dispatcher = Dispatcher(round_.settings, engine.pool)
         dispatcher.publisher = round_.publisher
-        dispatcher.calls.take()
-
-        async def called_for(*, is_looked_at: bool) -> set[str] | None:
-            dispatcher.foresight._queues["probe"] = ["probe.probe"]
-            async with asyncio.TaskGroup() as tasks:
-                dispatcher._hear_of_one("probe.probe", tasks)
-                assert not dispatcher.foresight.has_seen("probe")
-                if is_looked_at:
-                    dispatcher.foresight._queues["probe"] = []
-            return dispatcher.calls.take()
-
-        assert await called_for(is_looked_at=False) == {"probe"}
-        assert await called_for(is_looked_at=True) == set()
-        assert round_.rung() == [1, 1]
-
-
-@on_the_engine
-async def test_only_one_that_is_due_at_once_is_announced(engine: Engine) -> None:
-    await engine.provide("one", limit=None)
-    async with engine.listening("windlass_due") as heard:
-        first = await engine.submit(provider="one")
-        await engine.submit(provider="one", delay_seconds=60)
-        await engine.submit(provider="one", depends_on=[first])
-        await engine.submit_many(2)
-    assert heard == ["probe.one"]
-
-
-@on_the_engine
-async def test_what_is_used_while_a_look_is_under_way_is_not_rung_for_twice(engine: Engine, amqp_url: str) -> None:
-    """Nor does what was rung for nothing keep the next one waiting."""
-    await serve(engine, capacity=10)
-    task_id = await engine.submit()
-    async with rounds(engine, amqp_url) as round_:
-        await round_.dispatch()
-        assert round_.rung() == [1]
-        round_.a_moment_ago()
-        with round_.credit.kept():
-            round_.credit.used("probe.probe", 1)  # as a worker says it whose claim the look has not seen
-            assert round_.credit["probe.probe"] == 1
-        assert round_.credit["probe.probe"] == 0
-        round_.credit.rung("probe.probe", 1)
-        round_.a_moment_ago()
-        await engine.start(task_id)
-        await round_.dispatch(only={"probe"})
-        await engine.submit()
-        await round_.dispatch(only={"probe"})
-        assert round_.rung() == [1]
+        for name in ("one", "two"):
+            await engine.provide(name, limit=None)
+            await engine.submit(provider=name)
+        await dispatcher._look()
+        assert (round_.rung("probe.one"), round_.rung("probe.two")) == ([1], [1]), "the first look is at all of them"
+        dispatcher.hear("two")
+        await dispatcher._look()
+        assert (round_.rung("probe.one"), round_.rung("probe.two")) == ([], [1])
+        for payload in ("two", "", "two\none"):
+            dispatcher.hear(payload)
+        await dispatcher._look()
+        assert (round_.rung("probe.one"), round_.rung("probe.two")) == ([1], [1])
 
 
 @on_the_engine

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
+from tests.support.engine.admission import admit
 from tests.support.engine.flow import (
     be_told_429,
     change,
@@ -20,7 +21,6 @@ from tests.support.engine.flow import (
 from tests.support.engine.rated import let_the_window_pass, set_rate
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.servers.databases import execute
-from windlass.shared.admission import admit
 
 
 async def wanted(engine: Engine, queue: str = "probe.probe") -> int:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.support.engine.admission import admit
 from tests.support.engine.dispatching import start_next, would_start
 from tests.support.engine.flow import (
     be_told_429,
@@ -19,7 +20,6 @@ from tests.support.engine.flow import (
 from tests.support.engine.store import Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
 from windlass.services.api.tasks.why import explanation_of
-from windlass.shared.admission import admit
 from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import providers

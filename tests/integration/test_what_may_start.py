@@ -10,12 +10,12 @@ from uuid import UUID, uuid4
 
 from hypothesis import strategies as st
 
+from tests.support.engine.admission import admit
 from tests.support.engine.dispatching import start_next
 from tests.support.engine.examples import for_examples
 from tests.support.engine.flow import look, serve
 from tests.support.engine.store import Engine, empty_database
 from tests.support.servers.private_servers import Servers
-from windlass.shared.admission import admit
 from windlass.shared.explanation import explain
 from windlass.shared.reasons import Reason
 from windlass.shared.store import tasks

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windlass.shared.admission import Admission, ProviderView, Ringing, admit, free_places, ringing, would_start
+from tests.support.engine.admission import Admission, admit
+from windlass.shared.admission import ProviderView, WakeUp, free_places, wake_ups
 from windlass.shared.toml_tables import LaneSettings
 
 by_the_hundred = settings(max_examples=200, derandomize=True, deadline=None)
@@ -222,74 +223,38 @@ def test_nothing_starts_while_nobody_can_be_rung_for(view: ProviderView) -> None
         assert admit(replace(view, broker=broker, resumes_due=3)).nobody
 
 
-def rung_by(view: ProviderView, **out: int) -> list[Ringing]:
-    """With one queue, in which all of it is."""
+def woken_by(view: ProviderView, idle: int = 2) -> list[WakeUp]:
+    """With one queue, in which all of it is, and so many idle workers."""
     due = view.fresh_due + view.retry_due
-    one: Any = {"queues": ["one"], "due_by_queue": [due], "resumes_by_queue": [view.resumes_due], "idle_workers": [2]}
-    return ringing(replace(view, **one), out)
+    one: Any = {
+        "queues": ["one"], "due_by_queue": [due], "resumes_by_queue": [view.resumes_due], "idle_workers": [idle],
+    }  # fmt: skip
+    return wake_ups(replace(view, **one))
 
 
-def test_what_may_start_is_rung_for_as_far_as_it_is_not_rung_for_already() -> None:
-    assert rung_by(view_of(fresh_due=200)) == [Ringing("one", 200, 4)], "64 to a doorbell at most"
-    assert rung_by(view_of(fresh_due=200), one=150) == [Ringing("one", 50, 2)], "one for each who has a place"
-    assert rung_by(view_of(fresh_due=200), one=200) == []
-    assert rung_by(view_of(fresh_due=0)) == []
+def test_each_idle_worker_is_woken_for_its_part_of_what_may_start() -> None:
+    assert woken_by(view_of(fresh_due=200)) == [WakeUp("one", 2, 100)]
+    assert woken_by(view_of(fresh_due=5, limit=3)) == [WakeUp("one", 2, 2)]
+    assert woken_by(view_of(fresh_due=1), idle=5) == [WakeUp("one", 1, 1)]
+    assert woken_by(view_of(fresh_due=0)) == []
 
 
-def test_a_worker_with_many_places_gets_as_much_credit_in_one_doorbell() -> None:
-    """It has one doorbell at a time: with less it would wait for the next while it has places free."""
-    assert rung_by(view_of(fresh_due=1000, most_places=256)) == [Ringing("one", 1000, 4)]
-    assert rung_by(view_of(fresh_due=1000, most_places=8)) == [Ringing("one", 1000, 16)]
+def test_a_task_that_holds_a_slot_wakes_a_worker_though_no_slot_is_free() -> None:
+    assert woken_by(view_of(limit=1, held=1, resumes_due=3)) == [WakeUp("one", 2, 2)]
 
 
-def test_who_holds_a_slot_is_rung_for_though_none_is_free() -> None:
-    assert rung_by(view_of(limit=1, held=1, resumes_due=3)) == [Ringing("one", 3, 2)]
-    assert rung_by(view_of(limit=1, held=1, resumes_due=3), one=3) == []
-
-
-def test_where_anything_is_due_a_doorbell_is_out_though_no_slot_is_free() -> None:
-    assert rung_by(view_of(limit=1, held=1, fresh_due=5, idle_places=0)) == [Ringing("one", 5, 2)]
-    assert rung_by(view_of(limit=1, held=1, fresh_due=500)) == [Ringing("one", 64, 2)]
+def test_one_doorbell_is_out_while_tasks_are_due_that_may_not_start() -> None:
+    assert woken_by(view_of(limit=1, held=1, fresh_due=500)) == [WakeUp("one", 1, 1)]
+    assert woken_by(view_of(fresh_due=500), idle=0) == [WakeUp("one", 1, 500)], "a busy worker remembers it"
 
 
 @given(views)
 @by_the_hundred
-def test_nothing_is_rung_for_while_barred_and_one_start_in_all_on_trial(view: ProviderView) -> None:
-    rung = rung_by(view)
+def test_nobody_is_woken_while_barred_and_one_in_all_on_trial(view: ProviderView) -> None:
+    woken = woken_by(view)
     if not view.fresh_due + view.retry_due:
-        assert rung == []
+        assert woken == []
     if view.broker != "connected" or view.paused or FUTURE in {view.paused_until, view.breaker_until}:
-        assert rung == []
+        assert woken == []
     elif view.paused_until or view.breaker_until:
-        assert sum(each.starts for each in rung) <= (not view.trial_running)
-
-
-CALM: dict[str, Any] = {
-    "queues": ["probe.somebody", "other.somebody"],
-    "due_by_queue": [0, 0],
-    "resumes_by_queue": [0, 0],
-    "idle_workers": [1, 0],
-}
-
-
-def test_one_more_would_start_where_somebody_has_a_place() -> None:
-    assert would_start(view_of(**CALM)) == ["probe.somebody"]
-    assert would_start(view_of(**CALM, limit=2, held=1)) == ["probe.somebody"]
-
-
-@pytest.mark.parametrize(
-    "against",
-    [
-        {"fresh_due": 1},
-        {"retry_due": 1},
-        {"resumes_due": 1},
-        {"limit": 2, "held": 2},
-        {"rate_left": 0},
-        {"paused": True},
-        {"paused_until": PAST},
-        {"breaker_state": "half-open", "breaker_until": PAST},
-    ],
-    ids=str,
-)
-def test_none_would_start_where_somebody_is_before_it_or_something_against_it(against: dict[str, Any]) -> None:
-    assert would_start(view_of(**CALM, **against)) == []
+        assert sum(each.starts * each.doorbells for each in woken) <= (not view.trial_running)

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.engine.admission import admit
 from tests.unit.test_admission import FUTURE, NOW, PAST, by_the_hundred, view_of, views
-from windlass.shared.admission import ProviderView, admit
+from windlass.shared.admission import ProviderView
 from windlass.shared.explanation import TaskView, explain
 from windlass.shared.states import Lane, State
 

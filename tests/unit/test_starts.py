@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from windlass.services.actors.worker.capacity import Capacity
-from windlass.services.actors.worker.starting import doorbells as module
+from windlass.services.actors.worker.starting import starts as module
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.services.actors.worker.starting.starts import Starts
 from windlass.shared import db
@@ -24,7 +24,6 @@ class Postgres:
     due: Counter[str] = field(default_factory=Counter)
     slots: dict[str, int] = field(default_factory=dict)
     asked: list[Mapping[str, int]] = field(default_factory=list)
-    used: Counter[str] = field(default_factory=Counter)
     lost: bool = False
     recalled: list[Sequence[UUID]] = field(default_factory=list)
     open: asyncio.Event = field(default_factory=asyncio.Event)
@@ -61,9 +60,6 @@ class Postgres:
     async def unclaimable(self, queues: Sequence[str], aside: Sequence[UUID]) -> Mapping[UUID, str]:
         return {}
 
-    async def tell_used(self, used: Mapping[str, int]) -> None:
-        self.used.update(used)
-
 
 def an_attempt(queue: str, token: UUID) -> Claimed:
     actor, _, provider = queue.partition(".")
@@ -78,12 +74,14 @@ class Bell:
     starts: int = 1
     was_elsewhere: bool = False
     fate: str = "waits"
+    is_back: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ack(self) -> None:
         self.fate = "acked"
 
     def put_back(self) -> None:
         self.fate = "put back"
+        self.is_back.set()
 
 
 class Process:
@@ -141,17 +139,23 @@ def played(scene: Callable[[Postgres], Any]) -> Callable[[], None]:
     return run
 
 
-def test_places_are_dealt_out_in_turn_and_the_next_time_begins_with_the_next() -> None:
-    ring = Ring(most=100)
+def test_places_are_dealt_out_evenly_and_the_next_time_begins_with_the_next() -> None:
+    ring = Ring()
     for queue in ("a", "b", "c"):
         ring.add(queue, 10)
-    assert ring.share(4) == {"a": 2, "b": 1, "c": 1}
-    assert ring.share(2) == {"b": 1, "c": 1}
-    ring.take_back("b", 10)
-    assert ring.share(4) == {"a": 2, "c": 2}
-    assert ring.share(4, lambda queue: 0 if queue == "a" else None) == {"c": 4}
-    ring.add("a", 1000)
-    assert ring.of("a") == 100
+
+    def share(places: int, without: str = "") -> Mapping[str, int]:
+        return ring.share(places, lambda queue, number: 0 if queue == without else number)
+
+    assert share(4) == {"a": 2, "b": 1, "c": 1}
+    assert share(2) == {"b": 1, "c": 1}
+    ring.drop("b")
+    assert share(4) == {"a": 2, "c": 2}
+    assert share(4, without="a") == {"c": 4}
+    assert share(100) == {"a": 10, "c": 10}
+    ring.add("a", 20)
+    ring.add("a", 1)
+    assert share(100) == {"a": 20, "c": 10}
 
 
 @played
@@ -229,27 +233,16 @@ async def test_what_is_rung_for_while_a_call_is_under_way_is_asked_for_after_it(
     assert len(postgres.asked) == 2, "nothing is there, and it asks no more"
 
 
-def test_a_doorbell_that_still_waits_is_answered_by_the_call_that_came_after_it(
-    monkeypatch: pytest.MonkeyPatch,
+@played
+async def test_a_call_that_was_given_all_and_told_of_more_is_followed_by_one_for_twice_as_many(
+    postgres: Postgres,
 ) -> None:
-    """With much credit a doorbell is kept for a while, so that others can have it: it is no news at every answer."""
-    monkeypatch.setattr(module, "REMEMBERED_AFTER_SECONDS", 600)
-
-    @played
-    async def scene(postgres: Postgres) -> None:
-        postgres.due["probe.a"], postgres.slots = 1000, {"a": 3}
-        process = Process(postgres, places=4)
-        for _ in range(3):
-            process.starts.ring(Bell("probe.a", 64))
-        process.starts.ring(kept := Bell("probe.a", 64))
-        await process.settle()
-        assert (process.count("probe.a"), kept.fate, len(postgres.asked)) == (3, "waits", 1)
-        for _ in range(5):
-            await process.end_and_ask(3)
-            await process.settle()
-        assert len(postgres.asked) == 1, "the slots are full, and nobody has rung since"
-
-    scene()
+    """A doorbell names a part of a burst, so that idle workers share it; the rest is anybody's."""
+    postgres.due["probe.a"] = 100
+    process = Process(postgres, places=16)
+    process.starts.ring(Bell("probe.a", 2))
+    await process.settle()
+    assert [each["probe.a"] for each in postgres.asked] == [2, 4, 8, 2]
 
 
 @played
@@ -284,34 +277,25 @@ async def test_a_worker_helps_itself_for_all_its_queues(postgres: Postgres) -> N
 
 def test_a_doorbell_waits_for_a_place_and_goes_to_others_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HIDDEN_SECONDS", 0.01)
-    monkeypatch.setattr(module, "REMEMBERED_AFTER_SECONDS", 0.02)
 
     @played
     async def scene(postgres: Postgres) -> None:
         postgres.due.update({"probe.a": 1, "probe.b": 1})
         process = Process(postgres, places=1)
         process.starts.ring(taken := Bell("probe.a", 1))
-        await process.settle()
         assert taken.fate == "acked"
+        await process.settle()
         process.starts.ring(first := Bell("probe.b", 1))
-        await asyncio.sleep(0.05)
-        assert first.fate == "put back", "another process may have a place"
+        await first.is_back.wait()  # another process may have a place
         process.starts.ring(back := Bell("probe.b", 1, was_elsewhere=True))
-        await asyncio.sleep(0.1)
         assert back.fate == "acked", "it is remembered"
         await process.end_and_ask(1)
         assert process.count("probe.b") == 1
+        process.starts.ring(waiting := Bell("probe.b", 1))
+        await process.starts.close()
+        assert waiting.fate == "put back"
 
     scene()
-
-
-@played
-async def test_what_was_used_is_told_so_that_it_is_rung_for_again(postgres: Postgres) -> None:
-    postgres.due["probe.a"] = 1000
-    process = Process(postgres, places=40)
-    process.starts.ring(Bell("probe.a", 40))
-    await process.settle()
-    assert postgres.used == {"probe.a": 40}
 
 
 def test_each_kind_of_place_is_asked_for_by_a_call_of_its_own() -> None:

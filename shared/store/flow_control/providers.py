@@ -68,7 +68,6 @@ async def look(db: Database, *, heard_within_seconds: float, only: Collection[st
         )
         SELECT p.name, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,
                {named("held_slots")}(p.name) AS held, its.queues, serving.capacity, serving.idle AS idle_places,
-               serving.most AS most_places,
                due.fresh AS fresh_due, due.retry AS retry_due, due.resumes AS resumes_due, now() AS at,
                due.by_queue AS due_by_queue, due.resumes_by_queue, due.idle_workers,
                p.paused, p.paused_until, p.breaker_state, nullif(p.breaker_until, 'infinity') AS breaker_until,
@@ -84,8 +83,7 @@ async def look(db: Database, *, heard_within_seconds: float, only: Collection[st
             ) AS q
         ) AS its
         CROSS JOIN LATERAL (
-            SELECT coalesce(sum(live.capacity), 0) AS capacity, coalesce(sum(live.idle), 0)::int AS idle,
-                   coalesce(max(live.capacity), 0) AS most
+            SELECT coalesce(sum(live.capacity), 0) AS capacity, coalesce(sum(live.idle), 0)::int AS idle
             FROM live WHERE live.queues && its.queues
         ) AS serving
         CROSS JOIN LATERAL (

@@ -11,7 +11,6 @@ from windlass.shared.store.tasks.claiming import (
     claim_next,
     next_alone,
     recall,
-    tell_credit_used,
     unclaimable,
 )
 from windlass.shared.store.tasks.ending import Ending, Heard, Report, end, end_and_next, report
@@ -35,5 +34,5 @@ __all__ = [
     "Report", "Submission", "UnknownDependency", "WorkflowCancelled",
     "cancel", "claim", "claim_next", "end", "end_and_next", "existing", "expire", "get", "hold", "next_alone",
     "owner_of", "recall", "release", "report", "revive", "stall", "submit", "submit_batch",
-    "submit_keyed", "tell_credit_used", "unclaimable",
+    "submit_keyed", "unclaimable",
 ]  # fmt: skip

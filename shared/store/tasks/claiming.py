@@ -213,15 +213,6 @@ def _count_started(claimed: Sequence[Claimed], waited: Sequence[float]) -> None:
         counting.attempt_started(attempt, attempt.attempt, waited_seconds=seconds)
 
 
-async def tell_credit_used(db: Database, used: Mapping[str, int]) -> None:
-    """Tells the dispatchers how many starts of each queue have been used: there may be more to ring for."""
-    said = "\n".join(f"{queue} {starts}" for queue, starts in used.items())
-    await db.execute(
-        "SELECT set_config('synchronous_commit', 'off', true), pg_notify('windlass_credit', $1)",
-        said if len(said) < MOST_SAID else "",
-    )
-
-
 async def next_alone(db: Database, queues: Sequence[str]) -> TaskRow | None:
     """The first of these queues that may start and must run alone: its `task_id` and `actor`."""
     return await fetchrow(

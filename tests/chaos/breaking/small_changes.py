@@ -89,7 +89,9 @@ def small_mutations() -> tuple[SmallMutation, ...]:
             "own-queue-first-in-a-process",
             "a place asks for the queue again whose task has just ended in it",
             SourceChange(
-                "windlass.services.actors.worker.starting.ring", "                self._credit.move_to_end(queue)\n", ""
+                "windlass.services.actors.worker.starting.ring",
+                "                self._numbers.move_to_end(queue)\n",
+                "",
             ),
             "tests/integration/test_end_and_next.py::test_while_ten_thousand_wait_one_of_another_queue_starts_soon",
         ),
@@ -98,7 +100,7 @@ def small_mutations() -> tuple[SmallMutation, ...]:
             "a place on the loop is given to a task that needs a thread",
             SourceChange(
                 "windlass.services.actors.worker.starting.starts",
-                "            if kind_of(queue) != kind:\n                return 0\n",
+                " if kind_of(queue) == kind else 0",
                 "",
             ),
             "tests/unit/test_starts.py::test_each_kind_of_place_is_asked_for_by_a_call_of_its_own",
@@ -149,12 +151,10 @@ def small_mutations() -> tuple[SmallMutation, ...]:
             f"{PIPELINE}[told to stop, before its last answer]",
         ),
         SmallMutation(
-            "ringing-forgets-resumes",
-            "who goes on waiting for an open job is rung for only if a slot is free",
+            "wake-ups-forget-resumes",
+            "a task that goes on waiting for an open job wakes nobody unless a slot is free",
             SourceChange(
-                "windlass.shared.admission",
-                "else resumes + max(min(due, free_places(view)), min(due, CREDIT_OF_A_DOORBELL))",
-                "else max(min(due, free_places(view)), min(due, CREDIT_OF_A_DOORBELL))",
+                "windlass.shared.admission", "startable = resumes + min(due, free)", "startable = min(due, free)"
             ),
             "tests/unit/test_admission.py",
         ),

@@ -1,52 +1,39 @@
-"""The queues for which this process holds credit, in a ring: each free place asks for the next of them."""
+"""The queues that may have something to start, in a ring: free places are dealt out to them in turn."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
+MOST_AT_FIRST = 256
+"""A place costs a token in the call, whether it is filled or not."""
+
 
 class Ring:
-    """How many starts it may ask for in each queue. The queue that just ended something has no privilege: else one that
-    never runs dry would keep all places for itself."""
+    """By queue, how many tasks to ask for next. A doorbell says how many, and each call that was given as many and told
+    of more doubles it. The queue of a task that just ended has no advantage, or one that never runs dry would keep all
+    places."""
 
-    def __init__(self, *, most: int) -> None:
-        self._most = most
-        self._credit: OrderedDict[str, int] = OrderedDict()
+    def __init__(self) -> None:
+        self._numbers: OrderedDict[str, int] = OrderedDict()
 
-    def add(self, queue: str, starts: int) -> None:
-        if starts > 0:
-            self._credit[queue] = min(self._credit.get(queue, 0) + starts, self._most)
-
-    def take_back(self, queue: str, starts: int) -> None:
-        """As much of it as is left; without any the queue leaves the ring."""
-        left = self._credit.get(queue, 0) - starts
-        if left > 0:
-            self._credit[queue] = left
-        else:
-            self._credit.pop(queue, None)
+    def add(self, queue: str, number: int) -> None:
+        self._numbers[queue] = min(max(number, self._numbers.get(queue, 1)), MOST_AT_FIRST)
 
     def drop(self, queue: str) -> None:
-        self._credit.pop(queue, None)
+        self._numbers.pop(queue, None)
 
-    def of(self, queue: str) -> int:
-        return self._credit.get(queue, 0)
-
-    def share(self, places: int, most_of: Callable[[str], int | None] = lambda _: None) -> Mapping[str, int]:
-        """Deals the places out, one to each queue in turn, and begins with the next queue the next time. `most_of` may
-        say for a queue how many are enough."""
+    def share(self, places: int, most_of: Callable[[str, int], int]) -> Mapping[str, int]:
+        """Deals the places out evenly, and begins with the next queue the next time. `most_of` is told a queue and its
+        number, and says how many are enough."""
         shares: dict[str, int] = {}
+        most = {queue: most_of(queue, number) for queue, number in self._numbers.items()}
         while places > 0:
-            dealt = 0
-            for queue in list(self._credit):
-                has = shares.get(queue, 0)
-                enough = most_of(queue)
-                if has >= self._credit[queue] or (enough is not None and has >= enough):
-                    continue
-                shares[queue] = has + 1
-                self._credit.move_to_end(queue)
-                places -= 1
-                dealt += 1
-                if places == 0:
-                    break
-            if not dealt:
+            want_more = [queue for queue in self._numbers if shares.get(queue, 0) < most[queue]]
+            if not want_more:
                 break
+            each = max(1, places // len(want_more))
+            for queue in want_more[:places]:
+                number = min(each, most[queue] - shares.get(queue, 0))
+                shares[queue] = shares.get(queue, 0) + number
+                places -= number
+                self._numbers.move_to_end(queue)
         return shares

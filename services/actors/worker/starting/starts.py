@@ -1,4 +1,4 @@
-"""Which tasks this process starts next: credit comes in by doorbells, and each free place asks for the next queue.
+"""Which tasks this process starts next: doorbells say which queues may have some, and free places ask for them.
 
 Everything here happens on the writer's loop, so that nothing has to be locked.
 """
@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
@@ -15,11 +16,9 @@ from uuid_utils.compat import uuid4
 from windlass.services.actors.worker.capacity import Capacity, Kind, queue_of
 from windlass.services.actors.worker.clock import boot_time
 from windlass.services.actors.worker.starting.aside import Aside
-from windlass.services.actors.worker.starting.doorbells import Doorbell, Doorbells
 from windlass.services.actors.worker.starting.places import Places
 from windlass.services.actors.worker.starting.ring import Ring
 from windlass.shared import db
-from windlass.shared.admission import CREDIT_OF_A_DOORBELL
 from windlass.shared.backoff import Backoff
 from windlass.shared.errors import words_of
 from windlass.shared.settings import provider_of
@@ -33,12 +32,30 @@ a broker that is away, cost no more than that."""
 
 AGAIN_AFTER_A_FAULT_SECONDS = 1.0
 
-MOST_REMEMBERED = 4096
-"""Starts of one queue. Far more than a process comes to have while it works: what is forgotten, the dispatcher still
-believes to be out."""
+HIDDEN_SECONDS = 0.05
+"""So long a doorbell waits in a process without a free place before another process may have it. One that comes back
+stays."""
 
-TELL_USED_FROM = CREDIT_OF_A_DOORBELL // 2
-"""So many starts are told to the dispatcher together."""
+
+class Doorbell(Protocol):
+    """A message: its queue has something to start, and so many are to be asked for first."""
+
+    queue: str
+    starts: int
+    was_elsewhere: bool
+
+    def ack(self) -> None: ...
+
+    def put_back(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was known when a call was sent."""
+
+    full: set[str]
+    """Of its queues."""
+    heard: Mapping[str, int]
 
 
 class Store(Protocol):
@@ -49,8 +66,6 @@ class Store(Protocol):
     async def recall(self, tokens: Sequence[UUID], epoch: int) -> Granted: ...
 
     async def unclaimable(self, queues: Sequence[str], aside: Sequence[UUID]) -> Mapping[UUID, str]: ...
-
-    async def tell_used(self, used: Mapping[str, int]) -> None: ...
 
 
 class Starts:
@@ -70,21 +85,18 @@ class Starts:
         self._queues = queues
         self._on_granted = on_granted
         self._on_suspect = on_suspect
-        self._ring = Ring(most=MOST_REMEMBERED)
+        self._ring = Ring()
+        self._heard: Counter[str] = Counter()
+        """How many doorbells have come, by queue. A call may be too early for what came after it was sent."""
         self._full: set[str] = set()
-        """Queues where more is due than may start: asked for again when an attempt of their provider has ended here, or
-        when they are rung for."""
-        self._were_full: dict[int, set[str]] = {}
-        """Of a call that asks for as many as it ends: what it is given leaves its provider as full as it was."""
-        self._heard_before: dict[int, list[Doorbell]] = {}
-        """Of a call that is under way: the doorbells that came before it and still wait. It answers them."""
+        """Queues that have more due than may start: asked for again when an attempt of their provider has ended here or
+        a doorbell comes."""
+        self._asked: dict[int, Asked] = {}
+        """By call that is under way."""
+        self._waiting: set[Doorbell] = set()
+        """For a place, before another process may have them."""
         self._guarded: set[str] = set()
         """Queues of providers that something guards, as far as it is known."""
-        self._doorbells = Doorbells(
-            free_for=self._places.free_for,
-            on_put_back=lambda doorbell: self._ring.take_back(doorbell.queue, doorbell.starts),
-        )
-        self._used: Counter[str] = Counter()
         self._aside = Aside(store)
         self._epoch = 0
         self._wake = asyncio.Event()
@@ -97,19 +109,26 @@ class Starts:
     # What happens
 
     def ring(self, doorbell: Doorbell) -> None:
-        """A doorbell came by. It is acked when its queue is asked for, so that the next comes in time, or after a
-        moment."""
         if self._is_closed:
             doorbell.put_back()
             return
         self._full.discard(doorbell.queue)
+        self._heard[doorbell.queue] += 1
         self._ring.add(doorbell.queue, doorbell.starts)
-        self._doorbells.add(doorbell)
+        if self._places.free_for(doorbell.queue) > 0 or doorbell.was_elsewhere:
+            doorbell.ack()
+        else:
+            self._waiting.add(doorbell)
+            asyncio.get_running_loop().call_later(HIDDEN_SECONDS, self._let_others_have, doorbell)
         self._wake.set()
+
+    def _let_others_have(self, doorbell: Doorbell) -> None:
+        if doorbell in self._waiting:
+            self._waiting.remove(doorbell)
+            (doorbell.ack if self._places.free_for(doorbell.queue) > 0 else doorbell.put_back)()
 
     def ended(self, claim_tokens: Sequence[UUID]) -> None:
         """The ends of these are written: their places are free."""
-        self._doorbells.note_end()
         for token in claim_tokens:
             if attempt := self._places.leave(token):
                 self._unfill(attempt.provider)
@@ -132,7 +151,7 @@ class Starts:
         return self._places.held(claim_token)
 
     async def serve(self) -> None:
-        """Asks whenever there is a place and credit for it. Until cancelled."""
+        """Asks whenever a place is free and a queue may have something for it. Until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -141,7 +160,6 @@ class Starts:
                     await self._recall(self._unanswered[0])
                     self._unanswered.pop(0)
                     self._note_quiet()
-            await self._tell_used()
 
     def begin(self) -> None:
         """The worker is registered, its leases are renewed and its threads wait: now it may be given something."""
@@ -156,7 +174,8 @@ class Starts:
     async def close(self) -> None:
         """Asks for nothing more; returns when all that was asked for is answered."""
         self._is_closed = True
-        self._doorbells.settle_all()
+        while self._waiting:
+            self._waiting.pop().put_back()
         self._wake.set()
         await self._is_quiet.wait()
 
@@ -170,13 +189,15 @@ class Starts:
         of_provider = Counter(attempt.provider for attempt in attempts)
         with_guarded = any(attempt.is_guarded for attempt in attempts)
         kind, free = self._places.left_by(attempts)
-        shares = self._share(kind, free, lambda queue: of_provider[provider_of(queue)])
+
+        def most_of(queue: str, _number: int) -> int:
+            return of_provider[provider_of(queue)] if queue in self._full else free
+
+        shares = self._share(kind, free, most_of)
         asked = {queue: places for queue, places in shares.items() if with_guarded or queue not in self._guarded}
         if not asked:
             return None
-        ask = self._ask_for(asked, free)
-        self._were_full[id(ask)] = self._full & set(asked)
-        return ask
+        return self._ask_for(asked, free)
 
     @property
     def epoch(self) -> int:
@@ -185,21 +206,15 @@ class Starts:
     async def _ask_once(self) -> bool:
         """Whether something was asked for, and answered."""
         for kind, free in self._places.in_turn():
-            if shares := self._share(kind, free, lambda _queue: 0):
+            if shares := self._share(kind, free, lambda queue, number: 0 if queue in self._full else number):
                 await self._ask_store(self._ask_for(shares, free))
                 return True
         return False
 
-    def _share(self, kind: Kind, places: int, of_full: Callable[[str], int]) -> Mapping[str, int]:
-        """Deals places of a kind out to its queues; those that are full are given what is said of them."""
+    def _share(self, kind: Kind, places: int, most_of: Callable[[str, int], int]) -> Mapping[str, int]:
+        """Deals places of a kind out to its queues."""
         kind_of = self._places.capacity.kind_of
-
-        def enough(queue: str) -> int | None:
-            if kind_of(queue) != kind:
-                return 0
-            return of_full(queue) if queue in self._full else None
-
-        return self._ring.share(places, enough)
+        return self._ring.share(places, lambda queue, number: most_of(queue, number) if kind_of(queue) == kind else 0)
 
     async def _ask_store(self, ask: Ask) -> None:
         sent_at = boot_time()
@@ -218,42 +233,31 @@ class Starts:
     def _ask_for(self, shares: Mapping[str, int], free: int) -> Ask:
         ask = Ask(shares, [uuid4() for _ in range(min(free, sum(shares.values())))], self._aside.now())
         self._places.ask(ask)
-        capacity = self._places.capacity
-        for queue, places in shares.items():
-            # The next one comes in time; but not before there is a use for it, or other processes would lack it.
-            if self._ring.of(queue) - places < max(capacity.of(capacity.kind_of(queue)), CREDIT_OF_A_DOORBELL):
-                self._doorbells.settle(queue)
-        self._heard_before[id(ask)] = [each for queue in shares for each in self._doorbells.of(queue)]
+        self._asked[id(ask)] = Asked(self._full & set(shares), {queue: self._heard[queue] for queue in shares})
         self._is_quiet.clear()
         return ask
 
     def answered(self, ask: Ask, granted: Granted, sent_at: float) -> None:
         self._places.answer(ask)
         self._take(granted, sent_at)
-        were_full = self._were_full.pop(id(ask), set())
-        heard_before = self._heard_before.pop(id(ask), [])
+        asked = self._asked.pop(id(ask))
         given = Counter(map(queue_of, granted.claimed))
         for queue, places in ask.places.items():
-            # What has been rung for meanwhile may be what this call came too early for.
-            came_later = sum(each.starts for each in self._doorbells.of(queue) if each not in heard_before)
-            self._ring.take_back(queue, given[queue])
+            has_news = self._heard[queue] != asked.heard[queue]
             if queue not in granted.more:
-                self._ring.drop(queue)
-                self._ring.add(queue, came_later)
-            elif (given[queue] < places or queue in were_full) and not came_later:
+                if not has_news:
+                    self._ring.drop(queue)
+            elif given[queue] == places and queue not in asked.full:
+                self._ring.add(queue, 2 * places)
+            elif not has_news:
                 self._full.add(queue)
-        self._used.update(given)
         self._note_quiet()
 
     def unanswered(self, ask: Ask) -> None:
         """The call may have been done, or not, or may still come: it is recalled before anything else is asked."""
-        self._forget(ask)
+        del self._asked[id(ask)]
         self._unanswered.append(ask)
         self._wake.set()
-
-    def _forget(self, ask: Ask) -> None:
-        self._were_full.pop(id(ask), None)
-        self._heard_before.pop(id(ask), None)
 
     async def _recall(self, ask: Ask) -> None:
         """The places stay taken until it is known what was granted for them."""
@@ -285,18 +289,3 @@ class Starts:
     def _note_quiet(self) -> None:
         if not self._places.are_asked_for() and not self._unanswered:
             self._is_quiet.set()
-
-    async def _tell_used(self) -> None:
-        """What was started of each queue: the dispatcher rings for as much again, if there is more."""
-        told = {
-            queue: starts
-            for queue, starts in self._used.items()
-            if starts >= TELL_USED_FROM or self._ring.of(queue) == 0
-        }
-        if told:
-            for queue in told:
-                del self._used[queue]
-            try:
-                await self._store.tell_used(told)
-            except db.AWAY_OR_BUSY:
-                return  # it is rung for again in a moment, whatever was told

@@ -39,6 +39,3 @@ class NextTasks:
 
     async def unclaimable(self, queues: Sequence[str], aside: Sequence[UUID]) -> Mapping[UUID, str]:
         return await tasks.unclaimable(self._pool(), self._worker_id, queues, aside=aside)
-
-    async def tell_used(self, used: Mapping[str, int]) -> None:
-        await tasks.tell_credit_used(self._pool(), used)

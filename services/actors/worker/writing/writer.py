@@ -16,9 +16,8 @@ from windlass.services.actors.worker.capacity import Capacity
 from windlass.services.actors.worker.clock import boot_time
 from windlass.services.actors.worker.context.context import Context
 from windlass.services.actors.worker.failpoints import Failpoints
-from windlass.services.actors.worker.starting.doorbells import Doorbell
 from windlass.services.actors.worker.starting.inputs import Inputs
-from windlass.services.actors.worker.starting.starts import Starts
+from windlass.services.actors.worker.starting.starts import Doorbell, Starts
 from windlass.services.actors.worker.writing.gathered_calls import CallOfMany, GatheredCalls
 from windlass.services.actors.worker.writing.group_commit import GroupCommit, Reply
 from windlass.services.actors.worker.writing.next_tasks import NextTasks

@@ -24,13 +24,6 @@ BEGIN
     PERFORM pg_notify('windlass_dispatch', CASE WHEN octet_length(said) < 4000 THEN said ELSE '' END);
 END $$;
 
--- One task is due from now on: where the dispatcher has foreseen it, it is rung for before anybody looks.
-
-CREATE FUNCTION announce_due(actor text, provider text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM pg_notify('windlass_due', actor || '.' || provider);
-END $$;
-
 -- Something is to be remembered, or a model to be filled: whichever janitor is idle waits for this.
 
 CREATE FUNCTION wake_memory() RETURNS void LANGUAGE plpgsql AS $$

@@ -131,10 +131,6 @@ BEGIN
         WHERE s.depends_on && there OR cardinality(s.depends_on_barriers) > 0 OR s.approval IS NOT NULL;
         PERFORM settle_children(open_to_change) WHERE open_to_change IS NOT NULL;
     END IF;
-    IF cardinality(submitted) = 1 AND born_as[1] = 'queued' AND NOT submissions -> 0 ?| ARRAY['run_at', 'delay_seconds']
-    THEN
-        PERFORM announce_due(of_actors[1], served[1]);
-    END IF;
     PERFORM wake_streams(submitted), wake_dispatcher(served);
 END $$;
 
