@@ -11,7 +11,6 @@ from uuid import uuid4
 from uuid_utils.compat import uuid7
 
 from bench.deployment import precise_cpu_seconds
-from tests.support.engine.admission import admit
 from windlass.shared import db
 from windlass.shared.settings import Settings
 from windlass.shared.store import tasks
@@ -71,8 +70,7 @@ class HotPath:
             "look",
             lambda: providers.look(self.connection, heard_within_seconds=LEASE_SECONDS, only=[self.provider]),
         )
-        admission = admit(view)
-        wanted = number or min(view.idle_places, admission.fresh + admission.retry)
+        wanted = number or min(view.idle_places, view.fresh_starts + view.retry_starts)
         ask = Ask({f"probe.{self.provider}": wanted}, [uuid4() for _ in range(wanted)])
         answer = await self._spent(
             costs, "claim", lambda: tasks.claim_next(self.connection, WORKER, ask, LEASE_SECONDS)

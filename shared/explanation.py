@@ -1,12 +1,11 @@
 """Why a task is not running: said from the same facts, and by the same function, as decide what may start."""
 
-import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from windlass.shared.admission import ProviderView, bar, free_places, is_on_trial, picks
+from windlass.shared.admission import ProviderView, bar
 from windlass.shared.holds import SAID_OF, Hold, said_of
 from windlass.shared.reasons import Reason
 from windlass.shared.states import TERMINAL, Lane, State
@@ -154,7 +153,7 @@ def _of_bar(view: ProviderView) -> Explanation | None:
 
 def _of_rate(view: ProviderView, task: TaskView) -> Explanation | None:
     """While somebody tries the provider, the others wait for that first."""
-    if task.holds_a_slot or view.rate is None or view.rate_left != 0 or (is_on_trial(view) and view.trial_running):
+    if task.holds_a_slot or view.rate is None or view.rate_left != 0 or (view.on_trial and view.trial_running):
         return None
     limit, per_seconds = view.rate["limit"], view.rate["per_seconds"]
     message = f"the rate of {view.name} is used up ({limit} in {per_seconds} s); the next may start at the time given"
@@ -179,7 +178,7 @@ def _of_key(task: TaskView) -> Explanation | None:
 
 
 def _of_trial(view: ProviderView, task: TaskView) -> Explanation | None:
-    if not is_on_trial(view) or (not view.trial_running and _goes_first(view, task)):
+    if not view.on_trial or (not view.trial_running and _goes_first(view, task)):
         return None
     details = {"until": view.paused_until or view.breaker_until, "trial_running": view.trial_running}
     if view.paused_until is not None:
@@ -209,7 +208,7 @@ def _of_place(view: ProviderView, task: TaskView) -> Explanation:
     if task.holds_a_slot:
         message = "its job at the provider is open and its slot its own: the next free worker goes on waiting for it"
         return Explanation(Reason.ABOUT_TO_START, message)
-    before = _picked_before(view, task)
+    before = _before(view, task)
     if _goes_now(view, task) and before < view.idle_places:
         return Explanation(Reason.ABOUT_TO_START, "nothing stands in its way: the next free worker takes it")
     at_least = "" if task.all_counted else "at least "
@@ -229,15 +228,12 @@ def _of_place_alone(task: TaskView) -> Explanation:
     return Explanation(Reason.BEHIND_OTHERS, f"{message}; {others} came before it", details)
 
 
-def _picked_before(view: ProviderView, task: TaskView) -> int:
-    """How many due tasks of both lanes the dispatcher picks before this one, which may stand further back than a look
-    counts."""
-    if task.lane is Lane.FRESH:
-        view = replace(view, fresh_due=max(view.fresh_due, task.ahead + 1))
-    else:
-        view = replace(view, retry_due=max(view.retry_due, task.ahead + 1))
-    own_lane = (number for number, (lane, _) in enumerate(picks(view)) if lane is task.lane)
-    return next(itertools.islice(own_lane, task.ahead, None))
+def _before(view: ProviderView, task: TaskView) -> int:
+    """How many due tasks of both lanes start before this one: those of its own lane, and the other lane's share."""
+    fresh = task.lane is Lane.FRESH
+    share = 100 - view.retry_share if fresh else view.retry_share
+    others = view.retry_due if fresh else view.fresh_due
+    return task.ahead + (others if share == 0 else min(others, task.ahead * (100 - share) // share))
 
 
 def _goes_first(view: ProviderView, task: TaskView) -> bool:
@@ -245,4 +241,4 @@ def _goes_first(view: ProviderView, task: TaskView) -> bool:
 
 
 def _goes_now(view: ProviderView, task: TaskView) -> bool:
-    return _picked_before(view, task) < free_places(view)
+    return task.ahead < (view.fresh_starts if task.lane is Lane.FRESH else view.retry_starts)

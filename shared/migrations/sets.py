@@ -9,6 +9,18 @@ from windlass.shared.store import functions
 
 log = logging.getLogger(__name__)
 
+SCALE_DEMAND = (
+    """
+    CREATE OR REPLACE FUNCTION public.read_demand() RETURNS TABLE (queue text, wanted bigint) LANGUAGE plpgsql STABLE
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    BEGIN RETURN QUERY SELECT d.queue, d.wanted FROM {schema}.demand() AS d; END $$
+    """,
+    "CREATE OR REPLACE VIEW public.scale_demand AS SELECT queue, wanted FROM read_demand()",
+    "GRANT SELECT ON public.scale_demand TO PUBLIC",
+)
+"""What autoscalers read, with a login and no other right: names of queues and numbers. It calls the set of the build
+that was migrated last, by a text that Postgres reads at each call: nothing in the catalogue depends on the set."""
+
 KEPT_DAYS = 30
 KEPT_SETS = 3
 """However old, for a way back."""
@@ -42,6 +54,7 @@ def make_own(connection: Connection) -> None:
         install_functions(connection)
         log.info("the functions of this version are in %s", name)
     connection.execute(REMEMBER, {"name": name})
+    show_demand(connection)
 
 
 def install_functions(connection: Connection) -> None:
@@ -51,6 +64,11 @@ def install_functions(connection: Connection) -> None:
     connection.exec_driver_sql(f"GRANT USAGE ON SCHEMA {name} TO PUBLIC")
     for statement in functions.statements():
         connection.exec_driver_sql(statement)
+
+
+def show_demand(connection: Connection) -> None:
+    for statement in SCALE_DEMAND:
+        connection.exec_driver_sql(statement.format(schema=functions.schema()))
 
 
 def drop_old(connection: Connection) -> None:

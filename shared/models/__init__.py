@@ -7,7 +7,6 @@ at every insert, tasks and events are never deleted, and the functions in `share
 from windlass.shared.models.access import ApiKey, AuditEntry, ServerSecret, Session, SessionLink
 from windlass.shared.models.actors import ActorVersion, TaskChild, TaskStep
 from windlass.shared.models.bookkeeping import BulkJob, SubmissionKey, TaskCount, TaskQueueMetric, TaskTally
-from windlass.shared.models.demand import SCALE_DEMAND
 from windlass.shared.models.groups import Barrier, GroupFailure, TaskGroup
 from windlass.shared.models.media import Content, Generation
 from windlass.shared.models.memory import AgentEvent, Embedding, EmbeddingJob, EmbeddingModel, QuestionVector
@@ -21,7 +20,6 @@ from windlass.shared.models.webhooks import Delivery, DeliveryTry, Webhook, Webh
 from windlass.shared.models.workflows import Workflow, WorkflowEvent, WorkflowNode
 
 __all__ = [
-    "SCALE_DEMAND",
     "Actor",
     "ActorVersion",
     "AgentEvent",

@@ -8,12 +8,11 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from tests.support.engine.admission import admit
+from tests.support.engine.dispatching import would_start
 from tests.support.engine.flow import (
     be_told_429,
     change,
     let_the_time_pass,
-    look,
     open_the_breaker,
     pause,
     serve,
@@ -193,7 +192,7 @@ CONDITIONS = {
 
 
 @on_the_engine
-async def test_it_says_what_the_dispatcher_would_let_start_under_any_conditions(engine: Engine) -> None:
+async def test_it_says_what_a_claim_would_start_under_any_conditions(engine: Engine) -> None:
     waiting = 8
     task_ids = await engine.submit_many(waiting)
     await engine.running()
@@ -207,8 +206,7 @@ async def test_it_says_what_the_dispatcher_would_let_start_under_any_conditions(
                     limit,
                 )
                 await engine.sql(f"UPDATE providers SET {setting}")
-                admission = admit(await look(engine))
-                expected = 1 + admission.fresh + admission.retry + admission.resumes
+                expected = 1 + len(await would_start(engine))
                 assert await wanted(engine) == expected, (condition, limit, number_of_jobs)
 
 

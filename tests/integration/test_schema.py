@@ -18,7 +18,7 @@ import windlass.shared.models  # noqa: F401 - declares the tables
 from tests.support.engine.store import Engine, an_engine, on_the_engine
 from windlass.shared.filters import Filter
 from windlass.shared.migrations.runner import alembic_config, migrate, newest_revision
-from windlass.shared.migrations.sets import install_functions
+from windlass.shared.migrations.sets import install_functions, show_demand
 from windlass.shared.store import functions
 from windlass.shared.store.operating import queues, reports
 from windlass.shared.store.reading import dead_letters
@@ -82,6 +82,7 @@ async def create_from_models(database_url: str) -> None:
     async with engine.begin() as connection:
         await connection.run_sync(SQLModel.metadata.create_all)
         await connection.run_sync(install_functions)
+        await connection.run_sync(show_demand)
     await engine.dispose()
 
 

@@ -1,14 +1,12 @@
 """A provider that serves several actors: one limit, one order, one pause over all of its queues."""
 
 import random
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from tests.support.engine.admission import admit
-from tests.support.engine.dispatching import start_next, would_start
+from tests.support.engine.dispatching import shared_between_lanes, start_next, would_start
 from tests.support.engine.flow import (
     be_told_429,
     change,
@@ -107,7 +105,10 @@ async def test_what_is_given_is_what_a_plain_sort_would_choose(engine: Engine, s
             """
         )
         number = chance.randrange(1, 9)
-        wanted = admit(replace(view, limit=view.held + number))
+        credit = await engine.pool.fetchval("SELECT lane_credit FROM providers WHERE name = 'probe'")
+        wanted = await shared_between_lanes(
+            engine, number, view.fresh_due, view.retry_due, view.retry_share, credit=credit
+        )
         in_order = sorted(rows, key=lambda row: (row["priority"], row["available_at"], row["task_id"]))
         expected = {
             row["task_id"]

@@ -1,16 +1,15 @@
-"""What may start, said five times: both claims, the model, `why` and the demand for pods agree in every situation.
+"""What may start: both claims, `why` and the demand for pods agree in every situation.
 
 Whatever may keep a task from starting is a dimension: a strategy for the statement that brings it about. A new one is
 another entry.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
 from hypothesis import strategies as st
 
-from tests.support.engine.admission import admit
 from tests.support.engine.dispatching import start_next
 from tests.support.engine.examples import for_examples
 from tests.support.engine.flow import look, serve
@@ -132,15 +131,6 @@ class Said:
     resumes: int
 
 
-async def by_admission(engine: Engine) -> Said:
-    """The pure model. Of keys it knows nothing: what they leave no room for is taken off first, as it is parked."""
-    view = await look(engine)
-    crowded = [row for row, reason in await explained(engine) if reason is Reason.KEY_LIMIT]
-    fresh, retry = (sum(row.lane == lane for row in crowded) for lane in ("fresh", "retry"))
-    admission = admit(replace(view, fresh_due=view.fresh_due - fresh, retry_due=view.retry_due - retry))
-    return Said(admission.fresh + admission.retry, admission.resumes)
-
-
 async def by_the_next(engine: Engine) -> tuple[Said, set[UUID]]:
     """Whoever has places enough is given so many; and which."""
     granted = await start_next(engine)
@@ -185,20 +175,19 @@ async def agree(engine: Engine, situation: dict[str, str]) -> None:
     await bring_about(engine, situation)
     before = await explained(engine)
     full = {row.task_id for row, reason in before if reason is Reason.KEY_LIMIT}
-    wanted, admitted, told = await by_the_demand(engine), await by_admission(engine), await by_why(engine)
-    assert wanted == admitted.starts + admitted.resumes, "the demand for pods"
-    assert told == admitted, "why"
+    wanted, told = await by_the_demand(engine), await by_why(engine)
     async with engine.pool.acquire() as connection:
         transaction = connection.transaction()
         await transaction.start()
         named = await by_the_gate(engine, connection)
         await transaction.rollback()
     granted, which = await by_the_next(engine)
-    assert granted == admitted, "the claim of what is next"
+    assert wanted == granted.starts + granted.resumes, "the demand for pods"
+    assert told == granted, "why"
     assert not which & full, "why, before it was parked"
     if not full:
-        assert named == admitted, "the claim by name"
+        assert named == granted, "the claim by name"
 
 
-def test_the_gate_admission_and_the_demand_for_pods_agree(servers: Servers, migrated_template: str) -> None:
+def test_the_claims_why_and_the_demand_for_pods_agree(servers: Servers, migrated_template: str) -> None:
     for_examples(empty_database(servers.database_url, migrated_template), situations, agree, number=100)

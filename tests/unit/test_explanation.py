@@ -5,59 +5,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.support.engine.admission import admit
-from tests.unit.test_admission import FUTURE, NOW, PAST, by_the_hundred, view_of, views
-from windlass.shared.admission import ProviderView
+from tests.unit.test_admission import NOW, view_of
 from windlass.shared.explanation import TaskView, explain
+from windlass.shared.reasons import Reason
 from windlass.shared.states import Lane, State
 
+PAST, FUTURE = NOW - timedelta(seconds=1), NOW + timedelta(seconds=1)
 WAITING = TaskView(State.QUEUED, Lane.FRESH, available_at=PAST)
 LATER = FUTURE + timedelta(seconds=1)
-
-due_tasks = st.builds(
-    TaskView,
-    status=st.sampled_from([State.QUEUED, State.RETRYING]),
-    lane=st.sampled_from(list(Lane)),
-    available_at=st.sampled_from([PAST, NOW]),
-    ahead=st.integers(0, 30),
-)
-
-
-def due_of(view: ProviderView, task: TaskView) -> int:
-    return view.fresh_due if task.lane is Lane.FRESH else view.retry_due
-
-
-@given(views, due_tasks)
-@by_the_hundred
-def test_it_is_about_to_start_exactly_if_the_dispatcher_would_ring_for_it(view: ProviderView, task: TaskView) -> None:
-    task = replace(task, ahead=min(task.ahead, max(0, due_of(view, task) - 1)))
-    if due_of(view, task) == 0:
-        return
-    admission = admit(view)
-    admitted = admission.fresh if task.lane is Lane.FRESH else admission.retry
-    view = replace(view, capacity=max(view.capacity, view.idle_places), idle_places=10_000 * (view.idle_places > 0))
-    says_so = explain(view, task).reason == "about-to-start"
-    assert says_so == (admitted > task.ahead and view.idle_places > 0)
-
-
-@given(views, due_tasks)
-@by_the_hundred
-def test_a_bar_is_named_by_its_own_reason(view: ProviderView, task: TaskView) -> None:
-    reason = explain(view, task).reason
-    if view.broker != "connected":
-        assert reason == f"broker-{view.broker}"
-    elif view.paused:
-        assert reason == "provider-paused"
-    elif view.paused_until == FUTURE:
-        assert reason == "rate-limited-until"
-    elif view.breaker_until == FUTURE:
-        assert reason == "breaker-open"
-    if view.broker == "connected" and not (view.paused or view.paused_until or view.breaker_until):
-        others = {"provider-limit", "no-worker", "behind-others", "about-to-start"}
-        assert reason in ({"rate-limited-until"} if view.rate_left == 0 else others)
 
 
 @pytest.mark.parametrize(
@@ -79,32 +35,32 @@ def test_a_bar_is_named_by_its_own_reason(view: ProviderView, task: TaskView) ->
         ),
         ({}, {"available_at": LATER}, "waiting-for-time", {"until": LATER}),
         (
-            {"paused_until": FUTURE},
+            {"paused_until": FUTURE, "bar": Reason.RATE_LIMITED_UNTIL},
             {"status": State.RETRYING, "available_at": LATER},
             "waiting-for-time",
             {"until": LATER, "retry_at": LATER},
         ),
         (
-            {"paused_until": FUTURE},
+            {"paused_until": FUTURE, "bar": Reason.RATE_LIMITED_UNTIL},
             {"status": State.RETRYING, "available_at": FUTURE},
             "rate-limited-until",
             {"until": FUTURE},
         ),
         ({"broker": "away"}, {}, "broker-away", {}),
-        ({"broker": "away", "paused": True}, {}, "broker-away", {}),
+        ({"broker": "away", "bar": Reason.PROVIDER_PAUSED}, {}, "broker-away", {}),
         ({"broker": "away"}, {"available_at": LATER}, "waiting-for-time", {"until": LATER}),
         ({"broker": "blocked"}, {}, "broker-blocked", {}),
-        ({"paused": True}, {}, "provider-paused", {}),
-        ({"breaker_state": "open", "breaker_until": FUTURE}, {}, "breaker-open", {"until": FUTURE}),
-        ({"breaker_state": "open", "breaker_until": None}, {}, "breaker-open", {"until": None}),
+        ({"bar": Reason.PROVIDER_PAUSED}, {}, "provider-paused", {}),
+        ({"bar": Reason.BREAKER_OPEN, "breaker_until": FUTURE}, {}, "breaker-open", {"until": FUTURE}),
+        ({"bar": Reason.BREAKER_OPEN, "breaker_until": None}, {}, "breaker-open", {"until": None}),
         (
-            {"breaker_state": "half-open", "breaker_until": PAST, "trial_running": True, "held": 1},
+            {"on_trial": True, "breaker_until": PAST, "trial_running": True, "held": 1},
             {},
             "breaker-open",
             {"until": PAST, "trial_running": True},
         ),
         (
-            {"paused_until": PAST, "fresh_due": 5},
+            {"on_trial": True, "paused_until": PAST, "fresh_due": 5},
             {"ahead": 1},
             "rate-limited-until",
             {"until": PAST, "trial_running": False},
@@ -122,9 +78,9 @@ def test_a_bar_is_named_by_its_own_reason(view: ProviderView, task: TaskView) ->
         ({"held": 8, "idle_places": 0}, {"ahead": 3}, "behind-others", {"position": 4, "exact": True}),
         ({"held": 8, "idle_places": 0}, {}, "behind-others", {"position": 1, "exact": True}),
         ({"held": 8, "idle_places": 1}, {}, "about-to-start", {}),
-        ({"paused_until": PAST}, {}, "about-to-start", {}),
+        ({"on_trial": True, "paused_until": PAST}, {}, "about-to-start", {}),
         (
-            {"paused": True},
+            {"bar": Reason.PROVIDER_PAUSED},
             {"held": ["key", "workflow"], "held_at": PAST, "expires_at": PAST},
             "workflow-escalated",
             {"held": ["key", "workflow"], "since": PAST},
@@ -135,13 +91,13 @@ def test_a_bar_is_named_by_its_own_reason(view: ProviderView, task: TaskView) ->
     ],
 )
 def test_every_reason(view: dict[str, Any], task: dict[str, Any], reason: str, details: dict[str, Any]) -> None:
-    explanation = explain(view_of(**{"fresh_due": 1, **view}), replace(WAITING, **task))
+    explanation = explain(view_of(**{"fresh_due": 1, "fresh_starts": 1, **view}), replace(WAITING, **task))
     assert (explanation.reason, explanation.details) == (reason, details)
     assert explanation.message
 
 
 def test_the_position_counts_the_other_lane_s_picks_too() -> None:
     """Three of ten go to the retries: the seventh fresh one has two or three of them before it."""
-    busy = view_of(limit=1, held=0, fresh_due=100, retry_due=100)
+    busy = view_of(limit=1, held=0, fresh_due=100, retry_due=100, fresh_starts=1)
     position = explain(busy, replace(WAITING, ahead=6)).details["position"]
     assert position == 1 + 6 + 2

@@ -10,12 +10,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.support.engine.submissions import ACTORS, accepted, pointers, refused
-from tests.unit.test_admission import QUIET
 from tests.unit.test_retries import FIRST_ATTEMPT, error_called
 from windlass.services.actors.worker.ending.retries import delay_after, ending_of_failure, ending_of_interrupt
 from windlass.services.api.tasks.submission import read, under_idempotency_key
 from windlass.shared.actors.payloads import PAYLOADS
-from windlass.shared.admission import ProviderView, picks
 from windlass.shared.errors import ERROR_TYPES, RateLimited, ServiceUnavailable, TimedOut, WorkerLost
 from windlass.shared.retry_delays import (
     BUILT_IN,
@@ -28,7 +26,6 @@ from windlass.shared.retry_delays import (
     schedules_of_task,
 )
 from windlass.shared.settings import Settings
-from windlass.shared.states import Lane
 from windlass.shared.toml_tables import DEFAULT_ACTORS, LaneSettings
 
 by_the_hundred = settings(max_examples=200, derandomize=True, deadline=None)
@@ -189,17 +186,6 @@ def test_the_lanes_are_shared_as_the_contract_has_it(waiting: int) -> None:
 def test_lanes_are_shared_as_they_are_set() -> None:
     lanes = LaneSettings(retry_percent=(50, 25, 1), many_retries=10, very_many_retries=20)
     assert [lanes.retry_share(waiting) for waiting in (9, 10, 20, 21)] == [50, 25, 25, 1]
-
-
-@given(st.integers(1, 99), st.integers(1, 99), st.integers(1, 99), st.integers(1, 50), st.integers(0, 50))
-@by_the_hundred
-def test_neither_lane_starves_however_they_are_set(one: int, two: int, three: int, many: int, more: int) -> None:
-    few, some, most = sorted((one, two, three), reverse=True)
-    lanes = LaneSettings(retry_percent=(few, some, most), many_retries=many, very_many_retries=many + more)
-    share = lanes.retry_share(200)
-    view: ProviderView = replace(QUIET, fresh_due=200, retry_due=200, lane_credit=0, retry_share=share)
-    first = [lane for _, (lane, _) in zip(range(200), picks(view), strict=False)]
-    assert first.count(Lane.RETRY) == 200 * share // 100
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from windlass.shared.admission import ProviderView
 from windlass.shared.db import Database
+from windlass.shared.reasons import Reason
 from windlass.shared.settings import Settings, queue_name
 from windlass.shared.sql_fragments import due
 from windlass.shared.store.flow_control import keys
@@ -66,11 +67,13 @@ async def look(db: Database, *, heard_within_seconds: float, only: Collection[st
             FROM workers w CROSS JOIN LATERAL {named("places_of")}(w) AS place
             WHERE w.state = 'active' AND w.heartbeat_at > clock_timestamp() - make_interval(secs => $1)
         )
-        SELECT p.name, p.lane_credit, coalesce(p.limit_override, p.configured_limit) AS limit,
+        SELECT p.name, coalesce(p.limit_override, p.configured_limit) AS limit,
                {named("held_slots")}(p.name) AS held, its.queues, serving.capacity, serving.idle AS idle_places,
                due.fresh AS fresh_due, due.retry AS retry_due, due.resumes AS resumes_due, now() AS at,
                due.by_queue AS due_by_queue, due.resumes_by_queue, due.idle_workers,
-               p.paused, p.paused_until, p.breaker_state, nullif(p.breaker_until, 'infinity') AS breaker_until,
+               shared.fresh AS fresh_starts, shared.retry AS retry_starts, may.resumes,
+               nullif({named("bar_of")}(p, now()), 'on-trial') AS bar, {named("is_on_trial")}(p) AS on_trial,
+               p.paused_until, nullif(p.breaker_until, 'infinity') AS breaker_until,
                {named("rate_in_force")}(p) AS rate, {named("rate_left")}(p, now()) AS rate_left,
                {named("rate_free_at")}(p, now()) AS rate_free_at,
                {named("has_trial_running")}(p) AS trial_running, p.retry_share,
@@ -104,6 +107,10 @@ async def look(db: Database, *, heard_within_seconds: float, only: Collection[st
                 WHERE t.queue = its_own.queue AND {due("now()")}
             ) AS open
         ) AS due
+        CROSS JOIN LATERAL {named("startable")}(p, due.fresh + due.retry, due.resumes, now()) AS may
+        CROSS JOIN LATERAL {named("share_between_lanes")}(
+            may.starts::int, due.fresh::int, due.retry::int,
+            CASE WHEN {named("is_on_trial")}(p) THEN 0 ELSE p.retry_share END, p.lane_credit) AS shared
         WHERE ($3::text[] IS NULL OR p.name = ANY ($3)) AND ($3 IS NOT NULL OR due.fresh + due.retry + due.resumes > 0)
         ORDER BY p.name
         """,  # noqa: S608 - the states' own words
@@ -111,7 +118,7 @@ async def look(db: Database, *, heard_within_seconds: float, only: Collection[st
         DUE_COUNTED,
         _names(only),
     )
-    return [ProviderView(**row) for row in rows]
+    return [ProviderView(**{**row, "bar": row["bar"] and Reason(row["bar"])}) for row in rows]
 
 
 async def waiting_retries(db: Database, lanes: LaneSettings, queues: Sequence[str]) -> dict[str, int]:

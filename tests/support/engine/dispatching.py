@@ -1,13 +1,14 @@
 """A dispatcher's steps, one by one, and what whoever answers its doorbells is given."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from tests.support.engine.store import Engine
 from windlass.shared.admission import ProviderView
 from windlass.shared.store import tasks
 from windlass.shared.store.flow_control import providers
+from windlass.shared.store.functions import named
 from windlass.shared.store.tasks import Ask, Claimed, Granted
 
 HEARD_WITHIN = 30
@@ -58,6 +59,22 @@ async def would_start(
         finally:
             await transaction.rollback()
     return [each.task_id for each in answer.claimed]
+
+
+class Shares(NamedTuple):
+    """How many of each lane start, and the lanes' credit afterwards."""
+
+    credit: int
+    fresh: int
+    retry: int
+
+
+async def shared_between_lanes(
+    engine: Engine, places: int, fresh_due: int, retry_due: int, share: int = 30, *, credit: int = 0
+) -> Shares:
+    query = f"SELECT * FROM {named('share_between_lanes')}($1, $2, $3, $4, $5)"
+    (row,) = await engine.pool.fetch(query, places, fresh_due, retry_due, share, credit)
+    return Shares(*row)
 
 
 async def seconds_to_next_look(engine: Engine) -> float | None:

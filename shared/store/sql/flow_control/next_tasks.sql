@@ -190,7 +190,7 @@ BEGIN
 END $$;
 
 -- Each pick adds the retry lane's share to the credit; at 100 the pick is a retry's and costs 100. A lane that has
--- nothing due gives its share away and earns no credit meanwhile. As `picks` in `shared/admission.py`.
+-- nothing due gives its share away and earns no credit meanwhile.
 
 CREATE FUNCTION share_between_lanes(
     wanted int, fresh_due int, retry_due int, share int, INOUT credit int, OUT fresh int, OUT retry int

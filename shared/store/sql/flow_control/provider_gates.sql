@@ -1,6 +1,6 @@
--- What stands between a provider's waiting tasks and their start. The dispatcher decides by the same facts in
--- `shared/admission.py`; here they are asked once more, under the provider's lock, by the claim. What reads a table is
--- PL/pgSQL, which keeps its plans: a SQL function that cannot be inlined would be planned at every call.
+-- What stands between a provider's waiting tasks and their start. This is the only place that says so: the claim asks
+-- under the provider's lock. The dispatcher, `GET /tasks/{id}/why` and `scale_demand` ask without it. Functions that
+-- read a table are PL/pgSQL, which keeps its plans: a SQL function that cannot be inlined is planned at every call.
 
 -- A pause that has not been cleared or a breaker that is not closed: once its time is over, one task goes first.
 CREATE FUNCTION is_on_trial(p providers) RETURNS boolean LANGUAGE sql STABLE AS $$
@@ -51,4 +51,14 @@ BEGIN
         CASE WHEN is_on_trial(p) THEN 1 END,
         rate_left(p, moment),
         coalesce(p.limit_override, p.configured_limit) - held_slots(p.name)) END;
+END $$;
+
+-- Of so many due tasks and so many that wait for their open jobs: how many may start, and how many may go on, if a
+-- worker is there. On trial a task that goes on is the one that tries.
+CREATE FUNCTION startable(
+    p providers, due bigint, waiting_for_jobs bigint, moment timestamptz, OUT starts bigint, OUT resumes bigint
+) LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    resumes := least(waiting_for_jobs, free_resumes(p, moment));
+    starts := CASE WHEN is_on_trial(p) AND resumes > 0 THEN 0 ELSE greatest(0, least(due, free_slots(p, moment))) END;
 END $$;
