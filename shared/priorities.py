@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from windlass.shared.wording import did_you_mean
+from windlass.shared.suggestions import did_you_mean
 
 PRIORITIES = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from windlass.shared.wording import listed
+from windlass.shared.suggestions import listed
 
 Place = tuple[int | str, ...]
 

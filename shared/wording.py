@@ -1,9 +1,7 @@
 """What is wrong with a value, in our own words: what was meant instead, and what there is to choose from."""
 
-import difflib
-import heapq
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, is_dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -11,11 +9,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, ErrorDetails, core_schema
 
+from windlass.shared.suggestions import closest
+
 NOT_KNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
-FEW = 20
-"""So many names can be read in one line."""
-LONGEST_WORD = 40
-"""Comparing two words takes time that grows with the product of their lengths; a longer one gets no suggestion."""
 
 A_UUID = "a UUID, like 01890a5d-ac96-774b-bcce-b302099a8057"
 A_MOMENT = "a time in ISO 8601 with its zone, like 2030-01-31T12:00:00Z"
@@ -59,44 +55,6 @@ class Shaped:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {**handler(schema), "pattern": self.pattern}
-
-
-def did_you_mean(word: str, known: Iterable[str], *, otherwise: str = "", prefix: str = "") -> str:
-    """The most alike, or all of them where they are few; what all of them begin with says nothing about likeness."""
-    names = sorted(known)
-    if likely := likeliest(word, names, prefix):
-        return f"did you mean `{likely}`?"
-    if 0 < len(names) <= FEW or (names and not otherwise):
-        return f"there are {', '.join(names)}"
-    return otherwise or "there is none here"
-
-
-def likeliest(word: str, known: Iterable[str], prefix: str = "") -> str | None:
-    """The name that is most like this word, if any is, in upper or lower case."""
-    names = {name.removeprefix(prefix).casefold(): name for name in known}
-    close = closest(word.casefold().removeprefix(prefix.casefold()), names)
-    return None if close is None else names[close]
-
-
-def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like this one, if any is."""
-    close = difflib.get_close_matches(word, known, n=1) if len(word) <= LONGEST_WORD else []
-    return close[0] if close else None
-
-
-def meant(word: str, known: Collection[str]) -> str:
-    """The likeliest, and the first of those that there are. A client may have chosen all of them, as the keys of a
-    workflow: only the few of nearly the same length are compared."""
-    names = f"there are {listed(known)}" if known else "there is none here"
-    near = heapq.nsmallest(FEW, known, key=lambda name: abs(len(name) - len(word)))
-    likely = likeliest(word, near)
-    return f"did you mean `{likely}`? {names}" if likely else names
-
-
-def listed(names: Collection[str]) -> str:
-    """The first few in alphabetical order, and how many more there are."""
-    first = ", ".join(heapq.nsmallest(FEW, names))
-    return f"{first} and {len(names) - FEW:,} more" if len(names) > FEW else first
 
 
 def in_words(problem: ErrorDetails) -> str:

@@ -8,7 +8,8 @@ from jsonschema_rs import ValidationError
 from jsonschema_rs import ValidationErrorKind as Kind
 
 from windlass.shared.actors.schemas import Validator
-from windlass.shared.wording import A_MOMENT, A_UUID, FEW, closest, did_you_mean
+from windlass.shared.suggestions import FEW, closest, did_you_mean
+from windlass.shared.wording import A_MOMENT, A_UUID
 
 Place = tuple[int | str, ...]
 

@@ -5,7 +5,7 @@ from typing import Any
 from windlass.actors import Actor
 from windlass.shared.actors.importing import NotLoaded, actors_in, object_at
 from windlass.shared.actors.taking_over import taken_over
-from windlass.shared.wording import did_you_mean
+from windlass.shared.suggestions import did_you_mean
 
 
 def find(name: str, *, module: str | None, function: str | None) -> Actor[..., Any]:

@@ -16,8 +16,8 @@ from windlass.shared.actors.finding import find
 from windlass.shared.actors.importing import NotLoaded, actors_in, line_of
 from windlass.shared.actors.schemas import UnfitSchema, compiled
 from windlass.shared.settings import OWN, Settings
+from windlass.shared.suggestions import did_you_mean
 from windlass.shared.toml_tables import DEFAULT_ACTORS, ActorSettings, Concurrency, ProviderSettings
-from windlass.shared.wording import did_you_mean
 
 MODULES = "WINDLASS_ACTORS"
 

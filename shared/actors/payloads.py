@@ -7,8 +7,8 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from windlass.shared.errors import ERROR_TYPES
 from windlass.shared.forms import Form
+from windlass.shared.suggestions import did_you_mean
 from windlass.shared.urls import check_url
-from windlass.shared.wording import did_you_mean
 
 
 class Payload(Form):

@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from windlass.shared.settings.variables import NOT_SETTINGS, PREFIX, TESTS
-from windlass.shared.wording import did_you_mean, names_at
+from windlass.shared.suggestions import did_you_mean
+from windlass.shared.wording import names_at
 
 FROM_KUBERNETES = re.compile(r"_SERVICE_(HOST|PORT)(_\w+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$")
 """Put into every container beside a Service whose name begins so, unless `enableServiceLinks` is false."""

@@ -13,7 +13,8 @@ from windlass.shared.actors.new_task import DEPENDENCY, ID, kind_of_dependency
 from windlass.shared.forms import Form, at_most
 from windlass.shared.references import FROM, POINTER
 from windlass.shared.submission.refusal import Refused, Wrong
-from windlass.shared.wording import Shaped, meant
+from windlass.shared.suggestions import meant
+from windlass.shared.wording import Shaped
 
 Key = Annotated[
     str,

@@ -10,7 +10,8 @@ from pydantic_core import ErrorDetails
 from windlass.shared.actors.new_task import DEPENDENCY, ID
 from windlass.shared.forms import MOST_FIELDS
 from windlass.shared.retry_delays import TAGS
-from windlass.shared.wording import NOT_KNOWN, did_you_mean, in_words, names_at
+from windlass.shared.suggestions import did_you_mean
+from windlass.shared.wording import NOT_KNOWN, in_words, names_at
 
 NOT_A_PLACE = {*TAGS, ID, DEPENDENCY}
 """What pydantic says of a choice between shapes, and stands nowhere in what was sent."""

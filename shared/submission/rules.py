@@ -28,7 +28,7 @@ from windlass.shared.submission.referring import (
     without_references,
 )
 from windlass.shared.submission.refusal import Refused, Wrong, pointer_to, refusal
-from windlass.shared.wording import meant
+from windlass.shared.suggestions import meant
 
 AS_THEY_ARE = {
     "task_type", "priority", "delay_seconds", "tags", "project_id", "workflow_id", "parent_task_id",

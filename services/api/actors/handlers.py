@@ -14,7 +14,7 @@ from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.handlers import Asked
 from windlass.shared.settings import Settings
 from windlass.shared.store.operating import unused
-from windlass.shared.wording import meant
+from windlass.shared.suggestions import meant
 
 
 @get("/actors")

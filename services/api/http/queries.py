@@ -18,7 +18,8 @@ from litestar.typing import FieldDefinition
 
 from windlass.services.api.http.errors import Problem, problem_response
 from windlass.shared.submission.refusal import MOST_REPORTED, escape
-from windlass.shared.wording import A_MOMENT, A_UUID, did_you_mean
+from windlass.shared.suggestions import did_you_mean
+from windlass.shared.wording import A_MOMENT, A_UUID
 
 log = logging.getLogger("api")
 

@@ -21,7 +21,7 @@ from windlass.shared.store import tasks
 from windlass.shared.store.memory import jobs, models
 from windlass.shared.store.memory.models import CountedModel
 from windlass.shared.store.rows import EmbeddingJobRow
-from windlass.shared.wording import meant
+from windlass.shared.suggestions import meant
 
 SHOWN = ("model_id", "name", "provider", "dimensions", "state", "vectors", "missing", "activate_when_filled",
          "created_at", "activated_at")  # fmt: skip

@@ -13,7 +13,7 @@ from windlass.services.api.http.errors import Problem
 from windlass.services.api.tasks.handlers import Asked, json_response
 from windlass.shared.store.operating import statistics
 from windlass.shared.store.operating.statistics import GROUPS
-from windlass.shared.wording import did_you_mean
+from windlass.shared.suggestions import did_you_mean
 
 LONGEST_DAYS = 366
 

@@ -9,7 +9,7 @@ from windlass.services.api.http.errors import Problem
 from windlass.services.api.reference.page import framed, inline
 from windlass.services.api.reference.problems import PROBLEMS, Meaning, title_of
 from windlass.services.api.reference.serving import page_headers
-from windlass.shared.wording import did_you_mean
+from windlass.shared.suggestions import did_you_mean
 
 WHOLE_LIST = "<p><a href='/problems'>All problems</a> · <a href='/schema'>The API</a></p>"
 

@@ -2,7 +2,7 @@
 
 from windlass.shared.submission.checks.asking import Asking, Gives
 from windlass.shared.submission.refusal import refusal
-from windlass.shared.wording import meant
+from windlass.shared.suggestions import meant
 
 
 def check(asking: Asking) -> Gives:

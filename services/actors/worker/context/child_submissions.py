@@ -18,7 +18,7 @@ from windlass.shared.submission.known import Actors, known_actors
 from windlass.shared.submission.refusal import Refused, wrong_fields
 from windlass.shared.submission.rules import submission_of
 from windlass.shared.submission.storing import refuse_unstorable
-from windlass.shared.wording import did_you_mean
+from windlass.shared.suggestions import did_you_mean
 
 NOT_FOR_CHILDREN = {
     "user_id": "a child is its parent's user's",

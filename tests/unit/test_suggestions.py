@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.shared.wording import meant
+from windlass.shared.suggestions import meant
 
 MANY = [f"actor-{number:02}" for number in range(25)]
 FIRST_TWENTY = ", ".join(MANY[:20])
