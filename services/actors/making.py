@@ -65,7 +65,7 @@ class Worker:
         try:
             arguments = self._arguments(context, inside)
         except Misfit as error:
-            raise await context.in_a_thread(self._refusal, context, error) from None
+            raise await context.on_loop().call(self._refusal, context, error) from None
         remember_where_coroutines_are_made()
         try:
             result = await self.call(**arguments)

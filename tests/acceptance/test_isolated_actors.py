@@ -65,6 +65,17 @@ async def steps(notes: str, place: str, *, context: AsyncContext) -> list[int]:
     return [*done, await context.step("two", work, 2)]
 
 
+@actor(isolate=True)
+async def gather(*, context: AsyncContext) -> dict[str, object]:
+    async def make() -> list[str]:
+        return [await context.submit("probe", {"result": n}) for n in range(2)]
+
+    await context.rate()
+    await context.rate()
+    children = await context.step("children", make)
+    return {"children": children, "file": await context.store_file(b"some bytes", media_type="text/plain")}
+
+
 @actor(isolate=True, throws=(ValueError,))
 def fail(how: str) -> None:
     if how == "throws":
@@ -214,6 +225,14 @@ def test_all_that_it_says_arrives_while_it_runs_and_all_that_it_asks_is_done(
     assert client.http.get(f"/api/v1/media/{result['file']}").content == b"some bytes"
     for words in ("actors.speak: printed here", "actors.speak: logged for ann"):
         wait_until(f"{words} in the log", lambda words=words: words in own.log())  # type: ignore[misc]
+
+
+def test_an_async_one_has_children_files_and_rates_too(own: Windlass) -> None:
+    task = finished(own.client, submit(own, "gather", {}))
+    assert task["status"] == "completed", task["error"]
+    echoes = [own.client.finished(child)["result"]["echo"] for child in task["result"]["children"]]
+    assert echoes == [0, 1]
+    assert own.client.http.get(f"/api/v1/media/{task['result']['file']}").content == b"some bytes"
 
 
 ERRORS = {

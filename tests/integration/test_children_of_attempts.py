@@ -14,6 +14,7 @@ from tests.support.engine.running_versions import comes
 from tests.support.engine.store import Engine, empty_database
 from tests.support.engine.store_from_threads import ask
 from tests.support.servers.private_servers import Servers
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.actors.built_in import built_in
 from windlass.shared.actors.definition import Definition
@@ -226,7 +227,7 @@ def test_an_actor_of_somebody_s_own_is_known_from_its_row(worker: Worker, parent
 
 def test_an_async_attempt_makes_the_same_children(worker: Worker, parent: Context) -> None:
     def submit(context: Context) -> str:
-        return asyncio.run(context.children.submit_async("probe", None, {"seconds": 1}))
+        return str(asyncio.run(AsyncAttempt(context).submit("probe", seconds=1)))
 
     child = submit(parent)
     assert submit(worker.take_back(parent)) == child

@@ -105,7 +105,6 @@ async def orders_for(
         "worker-1",
         on_report=lambda _: None,
         calls=calls,
-        store=writer.call,
         begin_asking=writer.begin_call,
         begin_together=writer.begin_together,
         settings=settings,

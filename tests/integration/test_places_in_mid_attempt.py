@@ -73,7 +73,9 @@ class Attempt:
             stall_count=0, rate_limited_count=0, timeout_seconds=timeout_seconds, job_open=job_open,
         )  # fmt: skip
         self.said: list[str] = []
-        self.context = Context(task, "worker-1", on_report=self._listen, store=writer.call)
+        self.context = Context(
+            task, "worker-1", on_report=self._listen, begin_asking=writer.begin_call, settings=writer._settings
+        )
         self.context.begin()
 
     def take(self) -> str:

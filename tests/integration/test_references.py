@@ -16,6 +16,7 @@ from windlass.actors import actor
 from windlass.actors.payload import payload_of
 from windlass.services.actors import making
 from windlass.services.actors.worker.context.inputs import take_input
+from windlass.shared.actors.attempt.waits import at_once
 from windlass.shared.actors.definition import Definition
 from windlass.shared.actors.loading import Loaded, LoadedActor
 from windlass.shared.concerns import Concern
@@ -233,7 +234,7 @@ def run(worker: Worker, payload: dict[str, str], result: Any) -> Any:
     read = payload_of(repeat)
     definition = Definition(name="repeat", payload_schema=read.schema(), provider="probe", module="ours")
     loaded = Loaded(worker.settings, {"repeat": LoadedActor(repeat, read, definition)})
-    take_input(context, worker.settings)
+    at_once(take_input(context.asking))
     return making.make(loaded, worker.settings, ["repeat"])["repeat"].run(context)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from tests.support.engine.attempting import Worker, a_worker
 from tests.support.engine.store import Engine, empty_database
 from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.servers.private_servers import Servers
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.errors import InvalidStep, ResultTooLarge
 from windlass.shared.store.tasks.steps import finished_steps
@@ -150,6 +152,16 @@ def test_a_secret_and_a_nul_are_kept_as_in_results(worker: Worker, task_id: UUID
     assert worker.kept(task_id) == {"ask": given}, "what the first attempt is given is what later ones are"
 
 
+def test_several_threads_of_a_later_attempt_take_steps_at_once(worker: Worker, task_id: UUID) -> None:
+    first = worker.claim(task_id)
+    assert [first.step(f"step {n}", lambda n=n: n) for n in range(2)] == [0, 1]
+    second = worker.take_back(first)
+    with ThreadPoolExecutor(4) as pool:
+        done = pool.map(lambda n: second.step(f"step {n}", never if n < 2 else lambda: n), range(4))
+        assert list(done) == [0, 1, 2, 3]
+    assert worker.kept(task_id) == {f"step {n}": n for n in range(4)}
+
+
 def test_async_steps_at_once_load_once_and_hold_up_nobody(worker: Worker, task_id: UUID) -> None:
     first = worker.claim(task_id)
     beats, in_the_way = 0, ExitStack()
@@ -168,7 +180,8 @@ def test_async_steps_at_once_load_once_and_hold_up_nobody(worker: Worker, task_i
 
     async def work(context: Context, numbers: range) -> list[int]:
         beating = asyncio.create_task(beat())
-        done = [context.steps.run_async(f"double {number}", double, number) for number in numbers]
+        attempt = AsyncAttempt(context)
+        done = [attempt.step(f"double {number}", double, number) for number in numbers]
         try:
             return list(await asyncio.gather(*done))
         finally:
@@ -188,7 +201,7 @@ def test_an_async_attempt_that_lost_its_claim_is_stopped(worker: Worker, task_id
     lost = worker.claim(task_id)
     worker.take_back(lost)
     with pytest.raises(Stopped):
-        asyncio.run(lost.steps.run_async("draft", asyncio.sleep, 0))
+        asyncio.run(AsyncAttempt(lost).step("draft", asyncio.sleep, 0))
     assert lost.stop_reason == "lost"
 
 

@@ -12,6 +12,7 @@ from tests.support.engine.attempting import Worker, a_worker
 from tests.support.engine.store import empty_database
 from tests.support.engine.store_from_threads import ask
 from tests.support.servers.private_servers import Servers
+from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.errors import InvalidInput, ResultTooLarge
 from windlass.shared.store import orders
@@ -85,5 +86,5 @@ def test_what_is_too_large_or_no_media_type_is_refused(worker: Worker, attempt: 
 
 
 def test_an_async_attempt_keeps_files_too(worker: Worker, attempt: Context) -> None:
-    content_id = asyncio.run(attempt.files.store_async(b"hello", "text/plain"))
+    content_id = asyncio.run(AsyncAttempt(attempt).store_file(b"hello", media_type="text/plain"))
     assert content(worker, content_id).size_bytes == 5

@@ -1,9 +1,9 @@
-"""Requests that an attempt waits for: they end with it, unless they must not be left half done."""
+"""Requests that an attempt waits for end with the attempt."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.unit.test_context import TASK
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.shared.errors import TimedOut
+from windlass.shared.settings import Settings
 
 SOON = 60
 
@@ -22,7 +23,6 @@ def calls() -> Iterator[Calls]:
     calls = Calls(patience_seconds=SOON)
     calls.start()
     yield calls
-    calls.patience_seconds = SOON
     calls.close()
 
 
@@ -32,21 +32,17 @@ def context(calls: Calls) -> Context:
 
 
 class Slow:
-    """Work that goes on until it is let go, and notes how it ended."""
+    """Work that goes on until it is cancelled, and notes that."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()
         self.ended = threading.Event()
         self.outcome = ""
-        self._gate: asyncio.Event
-        self._loop: asyncio.AbstractEventLoop
 
     async def work(self) -> str:
-        self._gate, self._loop = asyncio.Event(), asyncio.get_running_loop()
         self.begun.set()
         try:
-            await self._gate.wait()
-            self.outcome = "finished"
+            await asyncio.Event().wait()
         except asyncio.CancelledError:
             await asyncio.sleep(0.03)  # closing takes its time
             self.outcome = "cancelled"
@@ -54,9 +50,6 @@ class Slow:
         finally:
             self.ended.set()
         return "done"
-
-    def let_go(self) -> None:
-        self._loop.call_soon_threadsafe(self._gate.set)
 
 
 def outcome_of(wait: Callable[[], Any]) -> Any:
@@ -91,41 +84,10 @@ def test_a_stop_cancels_what_the_attempt_waits_for(context: Context) -> None:
     assert (slow.outcome, context.stop_reason) == ("cancelled", "cancelled")
 
 
-def test_what_must_not_be_cut_is_given_time_to_finish(context: Context) -> None:
-    slow = Slow()
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(outcome_of, lambda: context.run(slow.work(), finish=True))
-        assert slow.begun.wait(SOON)
-        context.stop()
-        slow.let_go()
-        assert waiting.result(SOON) == "done"
-    with pytest.raises(Stopped):
-        context.check()
-
-
-def test_patience_has_an_end(calls: Calls, context: Context) -> None:
-    calls.patience_seconds = 0.2
-    slow = Slow()
-    context.stop()
-    assert outcome_of(lambda: context.run(slow.work(), finish=True)) is Stopped
-    assert slow.ended.wait(SOON)
-    assert slow.outcome == "cancelled"
-
-
 def test_a_call_ends_with_the_attempts_time(calls: Calls) -> None:
     context = Context(replace(TASK, timeout_seconds=0.05), "worker-1", on_report=lambda _: None, calls=calls)
     context.begin()
     assert outcome_of(lambda: context.run(Slow().work())) is TimedOut
-
-
-def test_a_nudge_ends_a_sleep_once_also_when_it_came_before(context: Context) -> None:
-    context.nudge()
-    assert context.sleep_until_nudged(SOON)
-    assert not context.sleep_until_nudged(0.01)
-    with ThreadPoolExecutor(1) as pool:
-        sleeping = pool.submit(context.sleep_until_nudged, SOON)
-        context.nudge()
-        assert sleeping.result(SOON / 2)
 
 
 def test_a_call_of_the_store_is_made_again_until_it_is_answered() -> None:
@@ -134,22 +96,32 @@ def test_a_call_of_the_store_is_made_again_until_it_is_answered() -> None:
     async def intent(database: str, number: int, *, factor: int) -> tuple[str, int]:
         return database, number * factor
 
-    def store(call: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
+    def begin(call: Callable[[Any], Coroutine[Any, Any, Any]]) -> Future[Any]:
         tries.append(1)
-        if len(tries) < 3:
-            raise TimeoutError
-        return asyncio.run(call("database"))
+        return failed() if len(tries) < 3 else answered(asyncio.run(call("database")))
 
-    context = Context(TASK, "worker-1", on_report=lambda _: None, store=store)
+    context = Context(TASK, "worker-1", on_report=lambda _: None, begin_asking=begin, settings=Settings())
     assert context.ask(intent, 3, factor=2) == ("database", 6)
     assert len(tries) == 3
 
 
 def test_a_stop_ends_the_asking() -> None:
-    def store(_: object) -> None:
+    def begin(_: object) -> Future[Any]:
         asking.stop()
-        raise TimeoutError
+        return failed()
 
-    asking = Context(TASK, "worker-1", on_report=lambda _: None, store=store)
+    asking = Context(TASK, "worker-1", on_report=lambda _: None, begin_asking=begin, settings=Settings())
     with pytest.raises(Stopped):
         asking.ask(fail)
+
+
+def answered(answer: Any) -> "Future[Any]":
+    future: Future[Any] = Future()
+    future.set_result(answer)
+    return future
+
+
+def failed() -> "Future[Any]":
+    future: Future[Any] = Future()
+    future.set_exception(TimeoutError())
+    return future

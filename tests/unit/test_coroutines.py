@@ -278,12 +278,14 @@ def test_what_takes_too_long_is_left(calls: Calls) -> None:
 def test_a_nudge_wakes_who_sleeps(calls: Calls) -> None:
     context = a_context(calls)
 
-    async def work() -> tuple[bool, bool]:
+    async def work() -> list[bool]:
         attempt = AsyncAttempt(context)
+        context.nudge()
+        before = await attempt.sleep_until_nudged(600)
         asyncio.get_running_loop().call_later(0.05, context.nudge)
-        return await attempt.sleep_until_nudged(600), await attempt.sleep_until_nudged(0.01)
+        return [before, await attempt.sleep_until_nudged(600), await attempt.sleep_until_nudged(0.01)]
 
-    assert run(calls, to_its_end(context, work())) == (True, False)
+    assert run(calls, to_its_end(context, work())) == [True, True, False]
 
 
 # What is large

@@ -244,6 +244,35 @@ def test_children_files_and_checkpoints_are_kept_over_attempts(is_async: bool, t
         assert run.checkpoint == {"seen": 2 if is_async else 1}
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"prioritty": 1}, "there is no option prioritty; did you mean `priority`?"),
+        ({"user_id": "bob"}, "`submit` takes no user_id: a child is its parent's user's"),
+    ],
+)
+def test_what_a_child_is_asked_for_is_checked_as_in_a_worker(options: dict[str, Any], said: str) -> None:
+    def work(context: Any) -> None:
+        context.submit("probe", {"seconds": 1}, **options)
+
+    with attempt(work) as run:
+        assert isinstance(run.error, InvalidInput)
+        assert said in str(run.error)
+        assert run.children == []
+
+
+def test_an_error_of_a_step_keeps_its_type() -> None:
+    def exhausted(context: Any) -> str:
+        try:
+            context.step("next", iter([]).__next__)
+        except StopIteration:
+            return "exhausted"
+        return "more"
+
+    with attempt(exhausted) as run:
+        assert run.result == "exhausted"
+
+
 def test_what_has_ended_is_told_so() -> None:
     with attempt(translate, text="hi") as run:
         assert run.result

@@ -1,10 +1,9 @@
 """A task and its attempts in memory, by the rules that hold in a worker: fenced, in JSON, each name once, so much."""
 
+import asyncio
 import hashlib
 import logging
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,11 +11,11 @@ from uuid import UUID, uuid4, uuid5
 
 import msgspec
 
-from windlass.shared.actors import step_rules
-from windlass.shared.actors.step_rules import Call, StepBook, inside, step_under_way
+from windlass.shared.actors.attempt.child_requests import ChildRequest
+from windlass.shared.actors.attempt.faces import PlainContext
+from windlass.shared.actors.attempt.waits import OnLoop, Waits
 from windlass.shared.actors.stopped import Stopped
-from windlass.shared.actors.task_options import OPTIONS
-from windlass.shared.errors import InvalidStep, PermanentError, RateLimited, TimedOut
+from windlass.shared.errors import PermanentError, RateLimited
 from windlass.testing.calling import Called, as_json_has_it
 
 
@@ -51,23 +50,16 @@ class Kept:
         self.events.append({"type": kind, "attempt": self.attempt, "data": data})
 
 
-class MemoryContext:
+class MemoryContext(PlainContext):
     """One attempt. Its time goes on when it sleeps, and then at once."""
 
     def __init__(self, kept: Kept, timeout_seconds: float) -> None:
+        super().__init__(kept.task_id, kept.attempt, timeout_seconds)
         self._kept = kept
-        self.attempt = kept.attempt
-        self.task_id = kept.task_id
         self.user_id = "tester"
         self.checkpoint = kept.checkpoint
-        self.stop_reason: str | None = None
         self.deadline = time.monotonic() + timeout_seconds
         self.log = logging.getLogger("windlass.testing")
-        self.spent: dict[str, float] = {}
-        self.steps = MemorySteps(self, kept.steps)
-        self.children = MemoryChildren(self)
-        self.files = MemoryFiles(self)
-        self._timeout_seconds = timeout_seconds
 
     @property
     def kept(self) -> Kept:
@@ -77,130 +69,72 @@ class MemoryContext:
             raise Stopped
         return self._kept
 
-    def stop(self, reason: str = "stopping") -> None:
-        self.stop_reason = self.stop_reason or reason
+    def backend(self, waits: Waits) -> "MemoryBackend":  # noqa: ARG002 - it waits for nothing
+        return MemoryBackend(self)
 
-    def check(self) -> None:
-        if self.stop_reason is not None:
-            raise Stopped
-        if time.monotonic() >= self.deadline:
-            raise TimedOut(f"the attempt took longer than its {self._timeout_seconds:g} s")
+    def on_loop(self) -> Waits:
+        return AtOnce(self)
 
-    def sleep(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
         self.deadline -= seconds
         self.check()
 
-    def rate(self) -> None:
-        self.check()
-
-    def progress(self, message: str, *, percent: float | None = None) -> None:
-        self._tell("progress", message=message, percent=percent)
-
-    def output(self, text: str, *, stream: str | None = None) -> None:
-        self._tell("output", text=text, **({} if stream is None else {"stream": stream}))
-
-    def save(self, checkpoint: Any) -> None:
-        if self._kept.owner is self:
-            self._kept.checkpoint = as_json_has_it(checkpoint)
-
-    def usage(self, **figures: float | None) -> None:
-        for name, figure in figures.items():
-            self.spent[name] = self.spent.get(name, 0) + (figure or 0)
-
-    def submit(self, actor: Any, payload: Mapping[str, Any] | None = None, /, **options: Any) -> str:
-        return self.children.submit(actor, payload, options)
-
-    def store_file(self, data: Any, /, *, media_type: str | None = None) -> str:
-        return self.files.store(data, media_type)
-
-    def _tell(self, kind: str, **data: Any) -> None:
-        """Reports are dropped, and nobody is stopped by one, where the claim is lost."""
-        if self._kept.owner is self:
-            self._kept.tell(kind, **data)
+    def report(self, kind: str, **words: Any) -> None:
+        """Reports are dropped, and the attempt is not stopped by one, where the claim is lost."""
+        if self._kept.owner is not self:
+            return
+        if kind == "save":
+            self._kept.checkpoint = as_json_has_it(words["checkpoint"])
+        elif kind == "output" and words["stream"] is None:
+            self._kept.tell(kind, text=words["text"])
+        elif kind != "usage":
+            self._kept.tell(kind, **words)
 
 
-class MemorySteps:
-    def __init__(self, context: MemoryContext, earlier: Mapping[str, Step]) -> None:
+class AtOnce(OnLoop):
+    """A loop whose sleeps take no time: only the deadline comes nearer."""
+
+    def __init__(self, context: MemoryContext) -> None:
+        super().__init__()
         self._context = context
-        self._book = StepBook()
-        self._earlier = {name: step.result for name, step in earlier.items()}
-        self._book.remember(self._earlier)
 
-    def run(self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        name = self._book.begin(name)
-        step_rules.refuse_async(name, function)
-        self._context.check()
-        call = Call(name, function, arguments)
-        if name in self._earlier:
-            return call.stored(as_json_has_it(self._earlier[name]))
-        began = time.monotonic()
-        with inside(name):
-            result = step_rules.refuse_awaitable(name, function(*arguments, **options))
-        return self._keep(call, name, result, began)
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+        self._context.pause(seconds)
 
-    async def run_async(self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        name = self._book.begin(name)
-        step_rules.refuse_plain(name, function)
-        self._context.check()
-        call = Call(name, function, arguments)
-        if name in self._earlier:
-            return call.stored(as_json_has_it(self._earlier[name]))
-        began = time.monotonic()
-        with inside(name):
-            result = await function(*arguments, **options)
-        return self._keep(call, name, result, began)
 
-    def _keep(self, call: Call, name: str, result: Any, began: float) -> Any:
-        written = self._book.fit(name, result)
-        answer = call.result(written, result)
+class MemoryBackend:
+    """Memory as the backend of an attempt. What a child may be is not checked here: that takes the actors that are
+    registered."""
+
+    def __init__(self, context: MemoryContext) -> None:
+        self._context = context
+
+    async def earlier_steps(self) -> dict[str, Any]:
+        return {name: as_json_has_it(step.result) for name, step in self._context.kept.steps.items()}
+
+    async def keep_step(self, name: str, written: str, elapsed_ms: int) -> None:
         kept = self._context.kept
-        elapsed_ms = round((time.monotonic() - began) * 1000)
         kept.steps[name] = Step(name, kept.attempt, elapsed_ms, msgspec.json.decode(written))
         kept.tell("step", name=name, attempt=kept.attempt, elapsed_ms=elapsed_ms)
-        self._context.check()
-        return answer
 
+    def step_given_back(self) -> None: ...
 
-class MemoryChildren:
-    """What a child may be is not checked here: that takes the actors that are registered."""
-
-    def __init__(self, context: MemoryContext) -> None:
-        self._context = context
-        self._numbers: defaultdict[str, int] = defaultdict(int)
-
-    def submit(self, actor: Any, payload: Mapping[str, Any] | None, options: dict[str, Any]) -> str:
-        step = step_under_way()
-        self._numbers[step] += 1
-        self._context.check()
-        place = f"{self._numbers[step]} {step}".rstrip()
-        name = actor if isinstance(actor, str) else getattr(actor, "name", None)
-        if not isinstance(name, str):
-            raise InvalidStep(f"`submit` takes an actor or its name, and not {actor!r}")
-        fields = {field: value for field, value in options.items() if field not in OPTIONS}
-        own = {option: value for option, value in options.items() if option in OPTIONS}
-        said = as_json_has_it({"actor": name, "payload": {**(payload or {}), **fields}, "options": own})
-        child = {"task_id": str(uuid5(self._context.task_id, place)), **said}
-        task_id: str = self._context.kept.children.setdefault(place, child)["task_id"]
+    async def submit(self, place: str, child: ChildRequest) -> str:
+        about = {"actor": child.actor, "payload": child.payload, "options": child.options}
+        made = {"task_id": str(uuid5(self._context.task_id, place)), **about}
+        task_id: str = self._context.kept.children.setdefault(place, made)["task_id"]
         return task_id
 
-    async def submit_async(self, actor: Any, payload: Mapping[str, Any] | None, options: dict[str, Any]) -> str:
-        return self.submit(actor, payload, options)
-
-
-class MemoryFiles:
-    def __init__(self, context: MemoryContext) -> None:
-        self._context = context
-
-    def store(self, data: Any, media_type: str | None) -> str:
-        self._context.check()
-        contents = data if isinstance(data, bytes) else Path(data).read_bytes()
+    async def store_file(self, data: Any, media_type: str | None) -> str:
+        contents = data if isinstance(data, bytes) else Path(data).read_bytes()  # noqa: ASYNC240 - a test may block
         name = f"{hashlib.sha256(contents).hexdigest()} {media_type}"
         content_id = str(uuid5(self._context.task_id, name))
         self._context.kept.files[content_id] = contents
         return content_id
 
-    async def store_async(self, data: Any, media_type: str | None) -> str:
-        return self.store(data, media_type)
+    async def take_rate(self) -> None:
+        self._context.check()
 
 
 class MemoryMachine:

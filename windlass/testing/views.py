@@ -1,16 +1,14 @@
 """The context as the function under test is given it: plainly or to be awaited, with accidents where they were asked
 for."""
 
-import asyncio
 import functools
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
-from windlass.shared.actors.awaiting import Expected, awaited
+from windlass.shared.actors.attempt.core import Core
+from windlass.shared.actors.attempt.faces import AwaitedContext
+from windlass.shared.actors.awaiting import awaited
 from windlass.shared.actors.step_rules import is_async
-
-T = TypeVar("T")
-Awaited = Coroutine[Any, Any, T]
 
 
 class Crashed(BaseException):
@@ -25,6 +23,10 @@ class Accidents:
         self.after: dict[str, list[Callable[[], None]]] = {}
         self.inside: set[str] = set()
         self.is_dead = False
+
+    def check(self) -> None:
+        if self.is_dead:
+            raise Crashed
 
     def crash(self) -> None:
         self.is_dead = True
@@ -61,49 +63,39 @@ class View:
         self._accidents = accidents
 
     def __getattr__(self, name: str) -> Any:
-        if self._accidents.is_dead:
-            raise Crashed
+        self._accidents.check()
         return getattr(self._context, name)
 
     def step(self, name: str, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        result = self.steps.run(name, self._accidents.cut_off(name, function), *arguments, **options)
+        self._accidents.check()
+        result = self._context.step(name, self._accidents.cut_off(name, function), *arguments, **options)
         self._accidents.reached(name)
         self.check()
         return result
 
 
-class AsyncView(View):
+class AsyncView(AwaitedContext):
     """In an `async def` function."""
 
     def __init__(self, context: Any, accidents: Accidents) -> None:
-        super().__init__(context, accidents)
-        self.expected = Expected()
+        super().__init__(context)
+        self._accidents = accidents
+
+    def __getattr__(self, name: str) -> Any:
+        self._accidents.check()
+        return super().__getattr__(name)
+
+    @property
+    def core(self) -> Core:
+        self._accidents.check()
+        return super().core
 
     @awaited
-    def step(self, name: str, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Awaited[Any]:
-        return self.expected.expect(
-            f"context.step({name!r}, …)", lambda: self._step(name, function, *arguments, **options)
-        )
+    def step(self, name: str, fn: Callable[..., Any], /, *arguments: Any, **options: Any) -> Coroutine[Any, Any, Any]:
+        return self.expected.expect(f"context.step({name!r}, …)", lambda: self._step(name, fn, *arguments, **options))
 
     async def _step(self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        result = await self.steps.run_async(name, self._accidents.cut_off(name, function), *arguments, **options)
+        result = await self.core.step(name, self._accidents.cut_off(name, function), *arguments, **options)
         self._accidents.reached(name)
         self.check()
         return result
-
-    @awaited
-    def sleep(self, seconds: float) -> Awaited[None]:
-        asleep = functools.partial(asyncio.to_thread, self.__getattr__("sleep"), seconds)
-        return self.expected.expect(f"context.sleep({seconds!r})", asleep)
-
-    @awaited
-    def rate(self) -> Awaited[None]:
-        return self.expected.expect("context.rate()", functools.partial(asyncio.to_thread, self.__getattr__("rate")))
-
-    @awaited
-    def submit(self, actor: Any, payload: Any = None, /, **options: Any) -> Awaited[str]:
-        return self.expected.expect("context.submit(…)", lambda: self.children.submit_async(actor, payload, options))
-
-    @awaited
-    def store_file(self, data: Any, /, *, media_type: str | None = None) -> Awaited[str]:
-        return self.expected.expect("context.store_file(…)", lambda: self.files.store_async(data, media_type))

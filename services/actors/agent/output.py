@@ -48,7 +48,7 @@ class Output:
 
     def _hear(self, remark: Progress | Usage) -> None:
         if isinstance(remark, Usage):
-            self._context.charge(remark.figures)
+            self._context.report("usage", figures=remark.figures)
         else:
             percent = self._told.percent if remark.percent is None else remark.percent
             message = self._told.message if remark.message is None else remark.message

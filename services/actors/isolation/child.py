@@ -16,7 +16,7 @@ from windlass.services.actors.isolation.context import IsolatedContext
 from windlass.services.actors.isolation.errors_told import as_told
 from windlass.services.actors.isolation.frames import TooLong
 from windlass.services.actors.isolation.line import Line
-from windlass.services.actors.worker.context.async_context import AsyncAttempt
+from windlass.shared.actors.attempt.faces import AwaitedContext
 from windlass.shared.actors.awaiting import refuse_awaitables, remember_where_coroutines_are_made
 from windlass.shared.actors.finding import find
 from windlass.shared.actors.importing import NotLoaded
@@ -72,7 +72,7 @@ def _attempt(order: dict[str, Any], context: IsolatedContext) -> dict[str, Any]:
         throws = actor.throws
         arguments = payload.arguments(order["payload"])
         call = actor.fn() if actor.is_class else actor.fn
-        inside = AsyncAttempt(context)  # type: ignore[arg-type]
+        inside = AwaitedContext(context)
         if payload.context is not None:
             arguments[payload.context] = inside if actor.is_async else context
         context.check()
@@ -116,7 +116,9 @@ def _awaited(work: Coroutine[Any, Any, Any], context: IsolatedContext) -> Any:
             with suppress(RuntimeError):  # it has ended meanwhile
                 loop.call_soon_threadsafe(task.cancel)
 
-        context.cancel_by(cancel)
+        context.listen(cancel)
+        if context.should_end():
+            cancel()
         return await work
 
     try:

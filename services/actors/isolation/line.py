@@ -17,7 +17,7 @@ AT_ONCE = 2**18
 
 
 class Line:
-    """Any thread may speak; a thread of its own listens."""
+    """Any thread may write; a thread of its own reads."""
 
     def __init__(self, theirs: socket.socket) -> None:
         self._socket = theirs
@@ -45,12 +45,12 @@ class Line:
     def end(self, end: dict[str, Any]) -> None:
         self._say({"end": end})
 
-    def ask(self, what: str, **about: Any) -> Any:
+    def ask(self, what: str, **about: Any) -> "Future[Any]":
         number = next(self._numbers)
         answer: Future[Any] = Future()
         self._asked[number] = answer
         self._say({"ask": number, "do": what, **about})
-        return answer.result()
+        return answer
 
     def _say(self, message: dict[str, Any]) -> None:
         if os.getpid() != self._pid:

@@ -79,10 +79,6 @@ class Calls:
         self.loop.call_soon_threadsafe(call.begin, work)
         return call
 
-    def let_finish(self, call: Call[Any]) -> None:
-        """Returns when it is over, or the patience is."""
-        call.wait(self.patience_seconds)
-
     def cancel(self, call: Call[Any]) -> None:
         """Returns when what it had open is closed: an attempt that has ended leaves no request behind."""
         self.loop.call_soon_threadsafe(call.cancel)

@@ -17,7 +17,7 @@ from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.capacity import Kind
 from windlass.services.actors.worker.context.context import Context, Stopped
-from windlass.services.actors.worker.context.inputs import take_input, take_input_async
+from windlass.services.actors.worker.context.inputs import take_input
 from windlass.services.actors.worker.coroutines.tether import to_its_end
 from windlass.services.actors.worker.ending.exhaustion import lack_behind
 from windlass.services.actors.worker.ending.refusals import HandedBack
@@ -35,6 +35,7 @@ from windlass.services.actors.worker.metrics import attempt_ended
 from windlass.services.actors.worker.writing.last_words import before_the_end
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared import tracing
+from windlass.shared.actors.attempt.waits import at_once
 from windlass.shared.errors import Thrown
 from windlass.shared.process import log_context
 from windlass.shared.retry_delays import schedules_of_task
@@ -109,7 +110,6 @@ class Executor:
             self._worker_id,
             on_report=self._writer.report,
             calls=self._calls,
-            store=self._writer.call,
             begin_asking=self._writer.begin_call,
             begin_together=self._writer.begin_together,
             settings=self._settings,
@@ -135,7 +135,7 @@ class Executor:
         context, reach = running.context, self.failpoints.reach
         reach("thread-taken-up")
         context.begin()
-        take_input(context, self._settings)
+        at_once(take_input(context.asking))
         with self._guests.around(context.task) as tell:
             reach("thread-entered")
             result = actor.run(context)
@@ -149,7 +149,7 @@ class Executor:
         context, reach = running.context, self.failpoints.reach_async
         await reach("loop-taken-up")
         context.begin()
-        await take_input_async(context, self._settings)
+        await take_input(context.asking_on_loop)
         async with self._guests.around_async(context.task) as tell:
             await reach("loop-entered")
             result = await to_its_end(context, actor.run_async(context))

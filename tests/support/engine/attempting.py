@@ -1,6 +1,7 @@
 """A worker's machine without its consumers: attempts are claimed, work through the writer, and are taken back."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ class Worker:
             answer,
             "worker-1",
             on_report=lambda _: None,
-            store=self._call,
+            begin_asking=self._begin,
             calls=self.calls,
             settings=self.settings,
         )
@@ -45,9 +46,9 @@ class Worker:
         ask(self.engine_url, lambda engine: engine.finish(context.task, "retry", delay_seconds=0))
         return self.claim(context.task_id)
 
-    def _call(self, intent: Callable[..., Any]) -> Any:
+    def _begin(self, intent: Callable[..., Any]) -> "Future[Any]":
         self.asked += 1
-        return self.writer.call(intent)
+        return self.writer.begin_call(intent)
 
     def kept(self, task_id: UUID) -> dict[str, Any]:
         return ask(self.engine_url, lambda engine: results_of_steps(engine.pool, task_id))

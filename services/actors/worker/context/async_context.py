@@ -1,10 +1,10 @@
-"""The context of an `async def` actor: whatever waits is awaited, and holds up nobody else on the loop."""
+"""The context of an `async def` actor in a worker: whatever waits is awaited, and blocks nothing else on the loop."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from windlass.shared.actors.awaiting import Expected, awaited
+from windlass.shared.actors.attempt.faces import AwaitedContext
 
 if TYPE_CHECKING:
     from windlass.services.actors.worker.context.context import Context
@@ -13,26 +13,18 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-class AsyncAttempt:
-    """What does not wait is the attempt's own. Told to stop, the actor is cancelled where it awaits something."""
+class AsyncAttempt(AwaitedContext):
+    """With additional calls for the actors that come with Windlass, which name this class."""
 
-    is_given_to_actors = True
-    """To those that come with Windlass, which name it."""
-
-    def __init__(self, context: "Context") -> None:
-        self._context = context
-        self.expected = Expected()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
+    _context: "Context"
 
     async def ask(self, intent: Callable[..., Coroutine[Any, Any, Answer]], *arguments: Any, **options: Any) -> Answer:
         """A call of the store, made again until it is answered or the attempt should end; it is not left half done."""
-        return await self.finish(self._context.ask_async(intent, *arguments, **options))
+        return await self.finish(self._context.asking_on_loop.ask(intent, *arguments, **options))
 
     async def ask_together(self, call: "CallOfMany[Any, Answer]", item: Any) -> Answer:
         """The same of a call that takes many: one commit for what many attempts ask at once."""
-        return await self.finish(self._context.ask_together(call, item))
+        return await self.finish(self._context.asking_on_loop.ask_together(call, item))
 
     async def finish(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """Waits for what must not be left half done: it is given some time to come to its end although the attempt
@@ -54,22 +46,14 @@ class AsyncAttempt:
             this.cancel()
         return doing.result()
 
-    @awaited
-    def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
-        return self.expected.expect(f"context.sleep({seconds!r})", lambda: self._sleep(seconds))
-
-    async def _sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        self._context.check()
-
     async def sleep_until_nudged(self, seconds: float) -> bool:
-        """As `sleep`, but returns early, and true, when somebody has news for this attempt."""
+        """As `sleep`, but returns early, and true, when there is news for this attempt: a provider called back."""
         loop, context, heard = asyncio.get_running_loop(), self._context, asyncio.Event()
 
-        def tell() -> None:
+        def notice() -> None:
             loop.call_soon_threadsafe(heard.set)
 
-        context.listen(tell)
+        context.listen(notice)
         try:
             async with asyncio.timeout(seconds):
                 while not (nudged := context.take_nudge()):
@@ -78,28 +62,6 @@ class AsyncAttempt:
         except TimeoutError:
             nudged = context.take_nudge()
         finally:
-            context.listen_no_more(tell)
+            context.listen_no_more(notice)
         context.check()
         return nudged
-
-    @awaited
-    def rate(self) -> Coroutine[Any, Any, None]:
-        return self.expected.expect("context.rate()", self._context.rate_async)
-
-    @awaited
-    def step(self, name: str, fn: Callable[..., Any], /, *arguments: Any, **options: Any) -> Coroutine[Any, Any, Any]:
-        return self.expected.expect(
-            f"context.step({name!r}, …)", lambda: self._context.steps.run_async(name, fn, *arguments, **options)
-        )
-
-    @awaited
-    def submit(
-        self, actor: Any, payload: Mapping[str, Any] | None = None, /, **options: Any
-    ) -> Coroutine[Any, Any, str]:
-        return self.expected.expect(
-            "context.submit(…)", lambda: self._context.children.submit_async(actor, payload, options)
-        )
-
-    @awaited
-    def store_file(self, data: Any, /, *, media_type: str | None = None) -> Coroutine[Any, Any, str]:
-        return self.expected.expect("context.store_file(…)", lambda: self._context.files.store_async(data, media_type))

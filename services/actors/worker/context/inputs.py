@@ -2,32 +2,19 @@
 
 from dataclasses import replace
 
-from windlass.services.actors.worker.context.context import Context
+from windlass.services.actors.worker.context.asking import Asking
 from windlass.shared.concerns import Concern
 from windlass.shared.errors import InvalidInput
-from windlass.shared.settings import Settings
 from windlass.shared.store.workflows import inputs
 
 
-def take_input(context: Context, settings: Settings) -> None:
+async def take_input(asking: Asking) -> None:
     """Costs one question, and only a task that refers to something, if its worker has not asked already."""
-    if not _is_wanted(context):
+    context = asking.context
+    if not context.task.concerns & Concern.REFERENCES or context.task.has_input:
         return
-    _take(context, context.ask(inputs.resolve, context.task_id, largest_bytes=settings.largest_input_bytes))
-
-
-async def take_input_async(context: Context, settings: Settings) -> None:
-    """The same from an event loop."""
-    if not _is_wanted(context):
-        return
-    _take(context, await context.ask_async(inputs.resolve, context.task_id, largest_bytes=settings.largest_input_bytes))
-
-
-def _is_wanted(context: Context) -> bool:
-    return bool(context.task.concerns & Concern.REFERENCES) and not context.task.has_input
-
-
-def _take(context: Context, found: inputs.Resolved) -> None:
+    largest = context.settings.largest_input_bytes
+    found = await asking.ask(inputs.resolve, context.task_id, largest_bytes=largest)
     if found.input is None:
         raise InvalidInput(f"{found.pointer or '/'}: {found.problem}", pointer=found.pointer)
     context.task = replace(context.task, payload=found.input)

@@ -2,7 +2,6 @@
 
 import hashlib
 import mimetypes
-import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -10,33 +9,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windlass.shared.actors.attempt.faces import Data
 from windlass.shared.errors import InvalidInput, ResultTooLarge
 from windlass.shared.metrics.providers import MEDIA_BYTES
-from windlass.shared.storage import claim_directory, open_storage
+from windlass.shared.storage import MediaStorage, claim_directory, open_storage
 from windlass.shared.store.kept_files import OwnFile, keep_file
 
 if TYPE_CHECKING:
     from windlass.services.actors.worker.context.context import Context
 
-Data = bytes | str | os.PathLike[str]
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,100}")
 UNKNOWN = "application/octet-stream"
 
 
 class StoredFiles:
-    """One attempt's, made when it stores its first."""
+    """One attempt's. Called on a thread, which it blocks."""
 
     def __init__(self, context: "Context") -> None:
         self._context = context
-        self._storage = open_storage(context.settings)
-        self._is_claimed = False
+        self._storage: MediaStorage | None = None
 
     def store(self, data: Data, media_type: str | None) -> str:
         context = self._context
-        context.check()
-        if not self._is_claimed:
-            context.ask(claim_directory, self._storage)
-            self._is_claimed = True
+        if self._storage is None:
+            storage = open_storage(context.settings)
+            context.ask(claim_directory, storage)
+            self._storage = storage
         with self._at_a_path(data) as path:
             file = self._described(path, data, media_type)
             context.run(self._storage.put(file.place, path))
@@ -45,10 +43,6 @@ class StoredFiles:
         context.check()
         MEDIA_BYTES.labels(context.task.provider).inc(file.size_bytes)
         return str(file.content_id)
-
-    async def store_async(self, data: Data, media_type: str | None) -> str:
-        """The same in an `async def` actor: reading and writing files is left to a thread."""
-        return await self._context.in_a_thread(self.store, data, media_type)
 
     @contextmanager
     def _at_a_path(self, data: Data) -> Iterator[Path]:

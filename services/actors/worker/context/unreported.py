@@ -2,7 +2,9 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from windlass.services.actors.worker.context.unreported_output import UnreportedOutput
@@ -23,6 +25,7 @@ class Unreported:
     ) -> None:
         self._task = task
         self._announce = announce
+        self.began = time.monotonic()
         self._lock = threading.Lock()
         self._is_announced = False
         self._progress: dict[str, Any] | None = None
@@ -36,9 +39,11 @@ class Unreported:
         """None when nobody said."""
         return self._spent or None
 
-    def progress(self, progress: dict[str, Any]) -> None:
+    def progress(self, message: str, percent: float | None) -> None:
+        elapsed_ms = round((time.monotonic() - self.began) * 1000)
+        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         with self._lock:
-            self._progress = progress
+            self._progress = {"elapsed_ms": elapsed_ms, "message": message, "percent": percent, "updated_at": now}
         self._tell()
 
     def output(self, text: str, stream: str | None) -> None:
@@ -47,14 +52,14 @@ class Unreported:
         if is_kept:
             self._tell()
 
-    def checkpoint(self, checkpoint: Any) -> None:
+    def save(self, checkpoint: Any) -> None:
         with self._lock:
             self._checkpoint = checkpoint
         self._tell()
 
-    def charge(self, said: Mapping[str, Any]) -> None:
+    def usage(self, figures: Mapping[str, Any]) -> None:
         """A figure that cannot be right is left out: the work is worth no less."""
-        good, faults = figures_in(said)
+        good, faults = figures_in(figures)
         if faults:
             log.warning("task %s: its usage is not as it should be: %s", self._task.task_id, "; ".join(faults))
         with self._lock:

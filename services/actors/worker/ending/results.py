@@ -20,7 +20,7 @@ async def fitting_async(context: Context, result: Any, settings: Settings) -> An
     """The same on an event loop, which a large result does not hold up."""
     if is_little(result):
         return fitting(result, settings)
-    return await context.in_a_thread(fitting, result, settings)
+    return await context.on_loop().call(fitting, result, settings)
 
 
 def is_little(result: Any) -> bool:
