@@ -52,9 +52,7 @@ class Departure:
     def go(self, exit_code: int) -> NoReturn:
         log.info("stopping: %s", self._stop_wish.reason)
         self._executor.failpoints.reach(STOP_HEARD)
-        self._executor.closed = True
-        self._writer.stop_asking(timeout=self._settings.stop_grace_seconds / 2)
-        self._leave("stopping")
+        self._take_nothing_new()
         self._drain(self._drain_seconds())
         self._attempts.stop_all()
         self._wait_for_attempts(self._settings.stop_grace_seconds)
@@ -70,6 +68,11 @@ class Departure:
         logging.shutdown()
         # Threads that still hang in a system call must not hold up the exit: the guardian buries what is left.
         os._exit(exit_code)
+
+    def _take_nothing_new(self) -> None:
+        self._executor.closed = True
+        self._writer.stop_asking(timeout=self._settings.stop_grace_seconds / 2)
+        self._leave("stopping")
 
     def _leave(self, state: str) -> None:
         """By the connections that are open: a process without descriptors cannot open another."""

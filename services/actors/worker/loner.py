@@ -85,7 +85,10 @@ class Loner:
         answer, lease_end = self._claim(Claim(task_id, uuid4()))
         if not isinstance(answer, Claimed):
             return False  # somebody else was quicker, or its provider has no slot
-        running = self._executor.grant(answer, lease_end)
+        return self._run(self._executor.grant(answer, lease_end), actor)
+
+    def _run(self, running: Running, actor: str) -> bool:
+        """Returns false for an attempt that is handed back."""
         is_over = threading.Event()
         running.on_answered = is_over.set
         self._executor.failpoints.reach("alone-granted")
@@ -94,7 +97,7 @@ class Loner:
             return True
         if not self._executor.take_up(running):
             is_over.wait()
-            return False  # it is handed back
+            return False
         exception: BaseException | None = None
         try:
             self._executor.run(running, self._actors[actor])
