@@ -11,7 +11,6 @@ from windlass.services.actors.stop_wish import StopWish
 from windlass.services.actors.worker.attempts import Attempts
 from windlass.services.actors.worker.dramatiq_worker import DeskWorker
 from windlass.services.actors.worker.executor import Executor
-from windlass.services.actors.worker.failpoints import STOP_HEARD
 from windlass.services.actors.worker.leases.heartbeat import Heartbeat
 from windlass.services.actors.worker.loner import Loner
 from windlass.services.actors.worker.writing.writer import Writer
@@ -51,7 +50,6 @@ class Departure:
 
     def go(self, exit_code: int) -> NoReturn:
         log.info("stopping: %s", self._stop_wish.reason)
-        self._executor.failpoints.reach(STOP_HEARD)
         self._take_nothing_new()
         self._drain(self._drain_seconds())
         self._attempts.stop_all()

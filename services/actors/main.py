@@ -174,12 +174,10 @@ class WorkerProcess:
 
         def run(task: Claimed, lease_end: float) -> None:
             running = self.executor.grant(task, lease_end)
-            begin, place = (
-                (worker.run, "thread-granted")
-                if self.actors[task.actor].holds_a_thread
-                else (self.loop_runner.run, "loop-granted")
-            )
-            self.executor.failpoints.go_on(place, begin, running)
+            if self.actors[task.actor].holds_a_thread:
+                worker.run(running)
+            else:
+                self.loop_runner.run(running)
 
         self.writer.serve_places(self.capacity, self.queues, run=run, on_suspect=self.lease_watch.ask_for_quarantine)
         return worker

@@ -11,7 +11,7 @@ from typing import Final
 from windlass.services.laptop.kept_files import make_directory
 from windlass.services.laptop.supervision.unit import StartFailure
 
-MADE_BY_SERVICES: Final = ("downloads", "failpoints", "fake_providers", "media")
+MADE_BY_SERVICES: Final = ("downloads", "fake_providers", "media")
 """Our umask keeps new ones private; those that an older version made, as root, are open to every user."""
 
 GIGABYTE: Final = 10**9

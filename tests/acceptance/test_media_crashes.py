@@ -5,17 +5,20 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.support.failpoints.arming import Failpoints
+from tests.support.failpoints.catalogue import OF_MEDIA
 from tests.support.media_installation import Studio, a_studio
 from tests.support.servers.private_servers import Servers
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.failpoints import FAILPOINTS
 
 
 @pytest.fixture(scope="module")
 def studio(
     servers: Servers, migrated_template: str, management: httpx.Client, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Studio]:
-    with a_studio(servers, migrated_template, management, tmp_path_factory.mktemp("studio")) as studio:
+    directory = tmp_path_factory.mktemp("studio")
+    environment = Failpoints(directory / "failpoints").environment
+    with a_studio(servers, migrated_template, management, directory, actors=("media",), **environment) as studio:
         yield studio
 
 
@@ -28,12 +31,12 @@ def patient_guardian(studio: Studio) -> Iterator[None]:
     studio.windlass.actors = studio.windlass.start("actors")
 
 
-@pytest.mark.parametrize("failpoint", [each for each in FAILPOINTS if each.startswith("media-")])
+@pytest.mark.parametrize("failpoint", OF_MEDIA)
 def test_killed_at_any_step_it_is_ordered_once_and_finished(studio: Studio, failpoint: str) -> None:
     before = studio.files()
-    studio.windlass.arm(failpoint)
+    studio.windlass.failpoints.kill(failpoint)
     task_id = studio.order()
-    studio.windlass.wait_until_spent(failpoint)
+    studio.windlass.failpoints.wait_until_spent(failpoint)
     task = studio.client.finished(task_id)
     assert (task["status"], task["attempt"]) == ("completed", 2), task["error"]
     assert len(studio.orders_of(task_id)) == 1
@@ -46,9 +49,9 @@ def test_killed_at_any_step_it_is_ordered_once_and_finished(studio: Studio, fail
 @pytest.mark.parametrize("failpoint", ["media-ordered", "media-job-known"])
 def test_nobody_starts_beside_a_job_that_lost_its_worker(studio: Studio, failpoint: str) -> None:
     """Midjourney takes one job at a time, and cannot be asked what became of an order."""
-    studio.windlass.arm(failpoint)
+    studio.windlass.failpoints.kill(failpoint)
     first = studio.order("[[seconds=1]]", provider="midjourney")
-    studio.windlass.wait_until_spent(failpoint)
+    studio.windlass.failpoints.wait_until_spent(failpoint)
     second = studio.order(provider="midjourney")
     ended = {task_id: studio.client.finished(task_id) for task_id in (first, second)}
     assert len(studio.orders_of(first)) == 1

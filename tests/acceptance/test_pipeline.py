@@ -9,6 +9,7 @@ import pytest
 from tests.acceptance.conftest import a_windlass_apart
 from tests.chaos.pipeline.disturbances import ALL_AT_ONCE, WITHOUT_ENDS, play_round
 from tests.chaos.pipeline.drill import SETTINGS, Drill
+from tests.support.failpoints.arming import Failpoints
 from tests.support.servers.private_servers import Servers
 
 BEFORE_ITS_CALLS, AFTER_ITS_CALLS = ALL_AT_ONCE
@@ -19,7 +20,8 @@ def drill(
     servers: Servers, migrated_template: str, management: httpx.Client, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Drill]:
     directory = tmp_path_factory.mktemp("pipeline")
-    settings = {**SETTINGS, "PIPELINE_DIRECTORY": str(directory)}
+    failpoints = Failpoints(directory / "failpoints")
+    settings = {**SETTINGS, **failpoints.environment, "PIPELINE_DIRECTORY": str(directory)}
     with a_windlass_apart(
         servers, migrated_template, management, directory, config="", actors=(), **settings
     ) as windlass:

@@ -20,6 +20,8 @@ import windlass as library
 from tests.acceptance.conftest import a_windlass_apart
 from tests.support.an_api import new_key
 from tests.support.command_line import Run, run
+from tests.support.failpoints.arming import Failpoints
+from tests.support.failpoints.catalogue import OF_WEBHOOKS
 from tests.support.installation import NOBODY, Client, Windlass
 from tests.support.pages import files_of, lines_typed, page
 from tests.support.servers.databases import ask, execute
@@ -55,7 +57,11 @@ def windlass(
 ) -> Iterator[Windlass]:
     directory: Path = tmp_path_factory.mktemp("webhooks")
     (directory / "greeting.py").write_text(GREETING)
-    settings = {"WINDLASS_ACTORS": str(directory / "greeting.py"), "WINDLASS_QUEUES": "probe.probe,webhook.http,own"}
+    settings = {
+        "WINDLASS_ACTORS": str(directory / "greeting.py"),
+        "WINDLASS_QUEUES": "probe.probe,webhook.http,own",
+        **Failpoints(directory / "failpoints").environment,
+    }
     with a_windlass_apart(
         servers, migrated_template, management, directory, config=CONFIG, actors=("probe", "webhook"), **settings
     ) as windlass:
@@ -502,14 +508,14 @@ def test_what_a_user_s_webhook_cannot_be(ann: Client, body: dict[str, Any], stat
     assert [each["pointer"] for each in refused.json()["errors"]] == [pointer]
 
 
-@pytest.mark.parametrize("failpoint", ["webhook-before-sending", "webhook-answered"])
+@pytest.mark.parametrize("failpoint", OF_WEBHOOKS)
 def test_a_worker_that_is_killed_in_mid_delivery_costs_no_word(
     windlass: Windlass, ann: Client, receiver: Receiver, failpoint: str
 ) -> None:
     hook = Hook(ann, receiver, f"/{failpoint}", "task.completed")
-    windlass.arm(failpoint)
+    windlass.failpoints.kill(failpoint)
     greet(ann)
-    windlass.wait_until_spent(failpoint)
+    windlass.failpoints.wait_until_spent(failpoint)
     hook.until("delivered")
     received = hook.got(1)
     assert len({each.id for each in received}) == 1, "however often it came, under one id"

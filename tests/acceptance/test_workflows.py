@@ -11,6 +11,7 @@ import pytest
 
 from tests.acceptance.conftest import a_windlass_apart
 from tests.support.an_api import new_key
+from tests.support.failpoints.arming import Failpoints
 from tests.support.installation import PROJECT, Client, Windlass
 from tests.support.providers.fake_providers import FakeProviders, fake_providers
 from tests.support.servers.private_servers import Servers, open_directory
@@ -34,7 +35,11 @@ def fake(directory: Path) -> Iterator[FakeProviders]:
 def windlass(
     servers: Servers, migrated_template: str, management: httpx.Client, directory: Path, fake: FakeProviders
 ) -> Iterator[Windlass]:
-    settings = {"WINDLASS_FAKE_PROVIDERS_URL": fake.url, "WINDLASS_DATA_DIR": str(directory / "data")}
+    settings = {
+        "WINDLASS_FAKE_PROVIDERS_URL": fake.url,
+        "WINDLASS_DATA_DIR": str(directory / "data"),
+        **Failpoints(directory / "failpoints").environment,
+    }
     with a_windlass_apart(
         servers, migrated_template, management, directory, config=CONFIG, actors=ACTORS, **settings
     ) as windlass:
@@ -84,11 +89,11 @@ def probe(key: str, *after: Any, **fields: Any) -> dict[str, Any]:
 def test_a_chain_of_real_work_with_a_person_in_it(windlass: Windlass, client: Client, fake: FakeProviders) -> None:
     """A worker is killed on the way, where an order is out and nobody has noted it yet."""
     chain = Chain(client, fake)
-    windlass.arm("media-ordered")
+    windlass.failpoints.kill("media-ordered")
     workflow = chain.submit()
     assert {"from": "points", "to": "pictures", "on": "completed"} in workflow["edges"]
     question = chain.wait_for_the_question()
-    windlass.wait_until_spent("media-ordered")
+    windlass.failpoints.wait_until_spent("media-ordered")
     assert (question["key"], question["message"]) == ("last", QUESTION)
     task_id = question["task_id"]
     assert client.why(task_id)["reason"] == "waiting-for-approval"

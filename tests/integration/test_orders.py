@@ -24,7 +24,6 @@ from windlass.services.actors.worker.calls import Calls
 from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.context.context import Context, Stopped
 from windlass.services.actors.worker.coroutines.tether import to_its_end
-from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.writing.writer import Writer
 from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.errors import Forbidden, InvalidInput, NetworkTimeout, NotFound, SubmitUnknown, TimedOut
@@ -116,7 +115,6 @@ async def orders_for(
             AsyncAttempt(context),
             payload,
             CountedProvider("one", provider),
-            Failpoints(settings),
             polling=polling or Polling(),
         )
     finally:

@@ -15,6 +15,7 @@ from uuid import UUID
 
 import httpx
 
+from tests.support.failpoints.arming import Failpoints
 from tests.support.fork_server import ForkedProcess, can_start, fork_server
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
@@ -193,6 +194,11 @@ class Windlass:
         self.client = Client(self.url)
         self.clients = [self.client]
 
+    @property
+    def failpoints(self) -> Failpoints:
+        """Those of its workers, where its settings include `Failpoints.environment`."""
+        return Failpoints(Path(self.environment["FAILPOINTS_DIRECTORY"]))
+
     def start(self, service: str, **settings: str) -> Process:
         """Starts `windlass.services.<service>`, or a module of the tests' own."""
         module = service if "." in service else f"windlass.services.{service}"
@@ -267,15 +273,6 @@ class Windlass:
         """Signals a worker, which is a guardian's child and not ours; one that is gone already is fine."""
         with suppress(ProcessLookupError):
             os.kill(pid, signum)
-
-    def arm(self, failpoint: str) -> None:
-        """The next worker that comes by is killed there."""
-        (self.directory / "data" / "failpoints").mkdir(parents=True, exist_ok=True)
-        (self.directory / "data" / "failpoints" / failpoint).touch()
-
-    def wait_until_spent(self, failpoint: str) -> None:
-        spent = self.directory / "data" / "failpoints" / failpoint
-        wait_until(f"{failpoint} is reached", lambda: not spent.exists())
 
     def log(self) -> str:
         return (self.directory / "log").read_text(errors="replace")

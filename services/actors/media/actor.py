@@ -14,7 +14,6 @@ from windlass.services.actors.media.open_jobs import OpenJobs
 from windlass.services.actors.media.orders import Orders
 from windlass.services.actors.media.polling import Polling
 from windlass.services.actors.worker.context.async_context import AsyncAttempt
-from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.db import Database
 from windlass.shared.errors import InvalidInput
@@ -37,7 +36,6 @@ class Media:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._failpoints = Failpoints(settings)
         self._storage = open_storage(settings)
         self._clients: dict[str, httpx.AsyncClient] = {}
         self._polling = Polling()
@@ -47,16 +45,14 @@ class Media:
         url_secret = await self._secret_of_urls(context)
         source_image = await self._source_image(context, payload, url_secret)
         provider = context.task.provider
-        orders = Orders(
-            self._settings, context, payload, self._provider(provider), self._failpoints, polling=self._polling
-        )
+        orders = Orders(self._settings, context, payload, self._provider(provider), polling=self._polling)
         order = await orders.take_up(source_image)
         if order.status == OrderState.COMPLETED:
             content_ids = [each.content_id for each in await context.ask(contents, order.generation_id)]
         else:
             done = await orders.wait(order)
             await orders.begin_to_fetch(order, done)
-            fetching = Fetching(self._settings, context, self._client(provider), self._storage, self._failpoints)
+            fetching = Fetching(self._settings, context, self._client(provider), self._storage)
             kept = await fetching.fetch(order, done.urls)
             await orders.complete(order, kept)
             content_ids = [each.content_id for each in kept]

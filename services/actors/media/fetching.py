@@ -10,7 +10,6 @@ import httpx
 import uuid_utils.compat as uuid_utils
 
 from windlass.services.actors.worker.context.async_context import AsyncAttempt
-from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.metrics import provider_call
 from windlass.shared.metrics.providers import MEDIA_BYTES
 from windlass.shared.order_states import OrderState
@@ -31,13 +30,11 @@ class Fetching:
         context: AsyncAttempt,
         http: httpx.AsyncClient,
         storage: MediaStorage,
-        failpoints: Failpoints,
     ) -> None:
         self._settings = settings
         self._context = context
         self._http = http
         self._storage = storage
-        self._failpoints = failpoints
 
     async def fetch(self, order: GenerationRow, urls: Sequence[str]) -> list[NewContent]:
         generation_id = order.generation_id
@@ -62,11 +59,9 @@ class Fetching:
                 largest_bytes=self._settings.largest_media_bytes,
                 seconds=context.task.timeout_seconds,
             )
-        self._failpoints.reach("media-downloaded")
         place = f"{generation_id}/{context.task.attempt}-{index}.{got.extension}"
         await self._storage.put(place, file)
         MEDIA_BYTES.labels(context.task.provider).inc(got.size_bytes)
-        self._failpoints.reach("media-file-kept")
         return NewContent(
             content_id=UUID(bytes=uuid_utils.uuid7().bytes),
             index=index,

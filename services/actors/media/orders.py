@@ -12,7 +12,6 @@ import uuid_utils.compat as uuid_utils
 from windlass.services.actors.media.polling import Polling
 from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.context.context import Stopped
-from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.actors.payloads import MediaPayload
 from windlass.shared.errors import (
     InvalidInput,
@@ -68,7 +67,6 @@ class Orders:
         context: AsyncAttempt,
         payload: MediaPayload,
         provider: MediaProvider,
-        failpoints: Failpoints,
         *,
         polling: Polling,
     ) -> None:
@@ -77,7 +75,6 @@ class Orders:
         self._context = context
         self._payload = payload
         self._provider = provider
-        self._failpoints = failpoints
         self._polling = polling
 
     async def take_up(self, source_image: str | None) -> GenerationRow:
@@ -100,11 +97,9 @@ class Orders:
 
     async def begin_to_fetch(self, order: GenerationRow, done: Done) -> None:
         await self._move(order.generation_id, "fetch", response=done.response)
-        self._failpoints.reach("media-job-done")
 
     async def complete(self, order: GenerationRow, contents: list[NewContent]) -> None:
         await self._move(order.generation_id, "complete", contents=contents)
-        self._failpoints.reach("media-contents-kept")
 
     async def _place(self, source_image: str | None) -> GenerationRow:
         context, payload = self._context, self._payload
@@ -125,7 +120,6 @@ class Orders:
         )
         if not await context.ask_together(intend_each, (context.task, intent)):
             self._lost()
-        self._failpoints.reach("media-intended")
         # An attempt that is told to stop here, or whose time is up, leaves the intent as it is: the next one asks.
         match await context.finish(place(self._provider, order)):
             case NotTaken(error):
@@ -137,9 +131,7 @@ class Orders:
                     kind = ServiceUnavailable if isinstance(doubt.__cause__, ServiceUnavailable) else NetworkTimeout
                     raise kind(f"the order did not arrive at {context.task.provider}: {doubt}") from doubt
             case Ordered(job_id, response):
-                self._failpoints.reach("media-ordered")
                 await self._move(generation_id, "place", job_id=job_id, response=response)
-                self._failpoints.reach("media-job-known")
         return await self._known()
 
     def _refuse_what_it_does_not_take(self) -> None:

@@ -9,7 +9,6 @@ from windlass.actors import actor
 from windlass.services.actors.webhook.sending import Answer, send
 from windlass.services.actors.worker.context.async_context import AsyncAttempt
 from windlass.services.actors.worker.ending.refusals import HandedBack
-from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared.actors.payloads import WebhookPayload
 from windlass.shared.errors import DeliveryDropped, DeliveryFailed
 from windlass.shared.features.webhooks import carrying
@@ -35,13 +34,11 @@ class Webhook:
         self._settings = settings
         self._allowances = Allowances.for_webhooks(settings)
         self._tls = httpx.create_ssl_context(trust_env=False)
-        self._failpoints = Failpoints(settings)
 
     async def __call__(self, context: AsyncAttempt, payload: WebhookPayload) -> dict[str, Any]:
         turn = await self._turn(context, payload)
         key = await context.ask(secrets.ensure, WEBHOOK_SECRETS)
         sealed = [each for each in (turn.secret, turn.previous_secret) if each is not None]
-        self._failpoints.reach("webhook-before-sending")
         answer = await send(
             turn.url,
             turn.delivery_id,
@@ -52,7 +49,6 @@ class Webhook:
             seconds=self._settings.webhook_timeout_seconds,
             owner=context.task.user_id,
         )
-        self._failpoints.reach("webhook-answered")
         await context.ask(carrying.record, try_of(context, answer))
         DELIVERIES.labels(answer.outcome).inc()
         DELIVERY_SECONDS.labels(answer.outcome).observe(answer.seconds)

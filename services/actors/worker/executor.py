@@ -28,7 +28,6 @@ from windlass.services.actors.worker.ending.retries import (
     ending_of_interrupt,
     ending_of_success,
 )
-from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.guests import Guests
 from windlass.services.actors.worker.leases.lease_limiter import LeaseLimiter
 from windlass.services.actors.worker.metrics import attempt_ended
@@ -99,7 +98,6 @@ class Executor:
         self._settings = settings
         self._guests = guests
         self._condemn = condemn
-        self.failpoints = Failpoints.of_the_pipeline(settings)
         self.closed = False
 
     def grant(self, task: Claimed, lease_end: float) -> Running:
@@ -132,28 +130,21 @@ class Executor:
 
     def run(self, running: Running, actor: Actor) -> None:
         """Its time runs from here. What it returns is fitted to what can be kept, and then told to the guests."""
-        context, reach = running.context, self.failpoints.reach
-        reach("thread-taken-up")
+        context = running.context
         context.begin()
         at_once(take_input(context.asking))
         with self._guests.around(context.task) as tell:
-            reach("thread-entered")
-            result = actor.run(context)
-            reach("thread-returned")
-            running.result = fitting(result, self._settings)
+            running.result = fitting(actor.run(context), self._settings)
             tell(running.result)
 
     async def run_async(self, running: Running, actor: AsyncActor) -> None:
         """The same on the loop, where whatever waits is awaited. The actor is cancelled when it should end, and over
         when all is that it has begun."""
-        context, reach = running.context, self.failpoints.reach_async
-        await reach("loop-taken-up")
+        context = running.context
         context.begin()
         await take_input(context.asking_on_loop)
         async with self._guests.around_async(context.task) as tell:
-            await reach("loop-entered")
             result = await to_its_end(context, actor.run_async(context))
-            await reach("loop-returned")
             running.result = await fitting_async(context, result, self._settings)
             tell(running.result)
 
@@ -170,7 +161,7 @@ class Executor:
             self._lose(running, error)
         else:
             running.span.leave()
-            self.failpoints.go_on(f"{running.kind}-judged", self._hand_over, running, ending)
+            self._hand_over(running, ending)
         finally:
             log_context.lay_down()
 

@@ -91,7 +91,6 @@ class Loner:
         """Returns false for an attempt that is handed back."""
         is_over = threading.Event()
         running.on_answered = is_over.set
-        self._executor.failpoints.reach("alone-granted")
         if self._run_async(actor, running):
             is_over.wait()
             return True

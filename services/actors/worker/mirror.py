@@ -29,7 +29,6 @@ class StateMirror(dramatiq.Middleware):
         logging.getLogger("dramatiq.worker.WorkerThread").setLevel(logging.CRITICAL)
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002
-        self._executor.failpoints.reach("thread-fetched")
         if not self._executor.take_up(message.running):
             raise SkipMessage("the worker stops, or the lease is nearly over: the task is handed back")
         self._thread.running = message.running
@@ -45,5 +44,4 @@ class StateMirror(dramatiq.Middleware):
         running: Running | None = getattr(self._thread, "running", None)
         if running is not None:
             self._thread.running = None
-            self._executor.failpoints.reach("thread-over")
             self._executor.end(running, exception)

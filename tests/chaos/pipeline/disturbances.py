@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from tests.chaos.pipeline.drill import BOUND_SECONDS, GRACE_SECONDS, SHORT_GRACE_SECONDS, Drill, Looks, Round
+from tests.support.failpoints.catalogue import OF_THE_LONER, PIPELINE, STOP_HEARD
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.failpoints import OF_THE_LONER, PIPELINE, STOP_HEARD
 from windlass.shared.process.procfs import ProcessIdentity
 
 WAITED_FOR = ("end-handed-over", "claim-answered", "claim-asked", "alone-claim-answered")
@@ -41,11 +41,11 @@ def told_to_stop(drill: Drill, places: Sequence[str]) -> Round:
     with drill.until_it_says("stopping: told to stop", times=len(leaving)):
         drill.windlass.actors.send_signal(signal.SIGTERM)
     if last := next((place for place in WAITED_FOR if place in places), None):
-        drill.places.let_all_go(but=last)
+        drill.failpoints.let_all_go(but=last)
         with suppress(AssertionError):
             wait_until("it leaves", lambda: drill.windlass.actors.poll() is not None, seconds=LEAVES_WITHIN_SECONDS)
         assert drill.windlass.actors.poll() is None, f"it waits for somebody at {last}"
-    drill.places.let_all_go()
+    drill.failpoints.let_all_go()
     assert drill.windlass.actors.wait(BOUND_SECONDS) == 0
     assert not any(drill.judge.held_by(each["worker_id"]) for each in leaving), "all was handed back"
     drill.start_a_worker()
@@ -59,7 +59,7 @@ def drained(drill: Drill, places: Sequence[str]) -> Round:
     under_way, leaving = drill.bring(places), drill.worker()["worker_id"]
     with drill.until_it_says("stopping: drained"):
         drill.client.http.post(f"/api/v1/workers/{leaving}/drain", json={"reason": "a drill"}).raise_for_status()
-    drill.places.let_all_go()
+    drill.failpoints.let_all_go()
     drill.wait_until_it_has_left(leaving)
     assert drill.judge.held_by(leaving) == set(), "all was handed back"
     drill.finish(under_way, interrupts=1)
@@ -97,7 +97,7 @@ def beside_a_stuck_loop(drill: Drill, places: Sequence[str]) -> Round:
 
 def _save_the_others(drill: Drill, under_way: Round, looks: Looks, *, culprit_is: str) -> None:
     leaving = drill.client.get(str(under_way.culprit))["worker_id"]
-    drill.places.let_all_go()
+    drill.failpoints.let_all_go()
     drill.wait_until_it_has_left(leaving, looks)
     left = drill.judge.held_by(leaving) - {str(under_way.culprit)}
     is_too_late = looks.longest_pause > LONGEST_PAUSE_SECONDS
@@ -115,7 +115,7 @@ def paused(drill: Drill, places: Sequence[str]) -> Round:
     _pause(drill, is_paused=True)
     claimed = drill.judge.claimed(under_way.task_ids)
     (drill.directory / under_way.mark).touch()
-    drill.places.let_all_go()
+    drill.failpoints.let_all_go()
     wait_until("whoever was claimed has completed", lambda: drill.judge.have_completed(sorted(claimed)))
     late = drill.submit([("march", {}), ("walk", {})])
     (bystander,) = drill.submit([("bystander", {})])
@@ -136,7 +136,7 @@ def frozen(drill: Drill, places: Sequence[str]) -> Round:
     for process in processes:
         process.send(signal.SIGSTOP)
     (drill.directory / under_way.mark).touch()
-    drill.places.let_all_go()
+    drill.failpoints.let_all_go()
     silent = [each["worker_id"] for each in workers], SILENT_SECONDS
     wait_until("nothing has been heard of them for some time", lambda: ask(drill.url, SILENT, *silent))
     for process in processes:
@@ -152,13 +152,13 @@ def killed(drill: Drill, places: Sequence[str]) -> Round:
     (place,) = places
     drill.have_a_worker(GRACE_SECONDS)
     under_way = drill.bring(())
-    drill.places.kill(place)
+    drill.failpoints.kill(place)
     under_way.at_places = drill.submit([("errand", {}), ("march", {}), ("walk", {})])
     if place in OF_THE_LONER:
         under_way.at_places += drill.submit_suspects([("march", {}), ("walk", {})])
     if place == STOP_HEARD:
         drill.windlass.actors.send_signal(signal.SIGTERM)
-    drill.places.wait_until_spent(place)
+    drill.failpoints.wait_until_spent(place)
     if place == STOP_HEARD:
         assert drill.windlass.actors.wait(BOUND_SECONDS) == 0
         drill.start_a_worker()
@@ -192,7 +192,7 @@ DISTURBANCES: Mapping[str, Callable[[Drill, Sequence[str]], Round]] = {
 def play_round(drill: Drill, what: str, places: Sequence[str]) -> Round:
     """Fails unless all went well; once more when the machine was too busy."""
     while True:
-        drill.places.let_all_go()
+        drill.failpoints.let_all_go()
         try:
             return DISTURBANCES[what](drill, places)
         except TooLate:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.pipeline.judge import Judge
-from tests.chaos.pipeline.places import Places
+from tests.support.failpoints.catalogue import OF_THE_LONER, OF_THE_LOOP, OF_THREADS, STOP_HEARD
 from tests.support.installation import SERVICES, Windlass
 from tests.support.servers.databases import ask
 from tests.support.waiting import wait_until
-from windlass.services.actors.worker.failpoints import OF_THE_LONER, OF_THE_LOOP, OF_THREADS, STOP_HEARD
 
 WALKERS = Path(__file__).parent / "walkers.py"
 LEASE_SECONDS = 300
@@ -80,7 +79,7 @@ class Drill:
         self.client = windlass.client
         self.url = windlass.environment["WINDLASS_DATABASE_URL"]
         self.directory = Path(windlass.environment["PIPELINE_DIRECTORY"])
-        self.places = Places(Path(windlass.environment["WINDLASS_DATA_DIR"]))
+        self.failpoints = windlass.failpoints
         self.judge = Judge(self.url, self.directory / "books")
         self._rounds = self._gates = 0
         self._grace_seconds: float = GRACE_SECONDS
@@ -108,7 +107,7 @@ class Drill:
         self.wait_until_started(*under_way.at_work, *under_way.at_work_on_the_loop)
         under_way.at_places = [*suspects, *self._bring_attempts(places), *self._bring_calls(places)]
         if STOP_HEARD in places:
-            self.places.hold(STOP_HEARD)
+            self.failpoints.hold(STOP_HEARD)
         under_way.waiting = self.submit([("march", {}), ("walk", {})] * WAITING)
         return under_way
 
@@ -116,10 +115,10 @@ class Drill:
         """Each is held at the first place where nobody is yet. Who is handed back is the next whom anybody is given."""
         attempts = [place for place in places if place in (*OF_THREADS, *OF_THE_LOOP)]
         for place in attempts:
-            self.places.hold(place)
+            self.failpoints.hold(place)
         task_ids = self.submit([("march" if place in OF_THREADS else "walk", {}) for place in attempts], priority=0)
         for place in attempts:
-            self.places.wait_until_held(place)
+            self.failpoints.wait_until_held(place)
         return task_ids
 
     def _bring_calls(self, places: Sequence[str]) -> list[str]:
@@ -127,19 +126,19 @@ class Drill:
         task_ids = []
         for step, actor in (("end-", "march"), ("doorbell-", "errand"), ("claim-", "march")):
             for place in [each for each in places if each.startswith(step)]:
-                self.places.hold(place)
+                self.failpoints.hold(place)
                 task_ids += self.submit([(actor, {})])
-                self.places.wait_until_held(place)
+                self.failpoints.wait_until_held(place)
         return task_ids
 
     def _bring_suspects(self, places: Sequence[str]) -> list[str]:
         """One to the place, and one behind it: they run one after the other."""
         alone = [place for place in places if place in OF_THE_LONER]
         for place in alone:
-            self.places.hold(place)
+            self.failpoints.hold(place)
         task_ids = self.submit_suspects([("march", {}), ("walk", {})]) if alone else []
         for place in alone:
-            self.places.wait_until_held(place)
+            self.failpoints.wait_until_held(place)
         return task_ids
 
     def submit_suspects(self, wanted: Sequence[Wanted]) -> list[str]:

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from tests.acceptance.conftest import a_windlass
 from tests.chaos.pipeline.disturbances import ALL_AT_ONCE, DISTURBANCES, WITHOUT_ENDS, play_round
 from tests.chaos.pipeline.drill import SETTINGS, Drill
+from tests.support.failpoints.arming import Failpoints
+from tests.support.failpoints.catalogue import OF_THE_LONER, PIPELINE, STOP_HEARD
 from tests.support.servers.databases import migrate
 from tests.support.servers.private_servers import open_directory, throw_away_servers
-from windlass.services.actors.worker.failpoints import OF_THE_LONER, PIPELINE, STOP_HEARD
 
 PLACES = (*PIPELINE, *OF_THE_LONER)
 AT_EACH_PLACE = ("paused", "frozen", "told to stop", "killed")
@@ -34,7 +35,8 @@ def rounds() -> list[tuple[str, Sequence[str]]]:
 def a_drill() -> Iterator[Drill]:
     with throw_away_servers() as servers, open_directory() as directory:
         migrate(servers.database_url)
-        settings = {**SETTINGS, "PIPELINE_DIRECTORY": str(directory)}
+        failpoints = Failpoints(directory / "failpoints")
+        settings = {**SETTINGS, **failpoints.environment, "PIPELINE_DIRECTORY": str(directory)}
         with a_windlass(
             servers.database_url, servers.amqp_url, directory, config="", actors=(), **settings
         ) as windlass:

@@ -25,6 +25,8 @@ from tests.chaos.webhooks.rows import read_webhooks
 from tests.chaos.webhooks.witness import install_witness
 from tests.chaos.workflows.failpoints import UNDONE, UNHEARD, answered
 from tests.chaos.workflows.held_place import HeldPlace, Place
+from tests.support.failpoints.arming import Failpoints
+from tests.support.failpoints.catalogue import OF_WEBHOOKS
 from tests.support.installation import PROJECT, Windlass
 from tests.support.servers.databases import ask, migrate
 from tests.support.servers.private_servers import open_directory, throw_away_servers
@@ -42,7 +44,6 @@ other = [0.2, 0.5, 1, 1, 2, 2, 3, 3, 3]
 MOST_SECONDS = 120
 WAITING = "SELECT 1 FROM deliveries WHERE state = 'waiting'"
 DELIVERED = "SELECT 1 FROM deliveries WHERE subject = $1 AND state = 'delivered'"
-OF_THE_WORKER = ("webhook-before-sending", "webhook-answered")
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def failpoints() -> list[Failpoint]:
     cancelled = Place("outbox", "INSERT", "NEW.feature = 'webhook' AND NEW.status = 'cancelled'")
     written, tried = Place("deliveries", "INSERT", "true"), Place("delivery_tries", "INSERT", "true")
     recorded = Place("deliveries", "UPDATE", "NEW.state = 'delivered'")
-    found = [Failpoint(name, "actors") for name in OF_THE_WORKER]
+    found = [Failpoint(name, "actors") for name in OF_WEBHOOKS]
     for undone in (True, False):
         became = UNDONE if undone else UNHEARD
         found += [
@@ -107,10 +108,10 @@ class Drill:
                 backend = held.wait_for(f"windlass-{failpoint.who}")
                 self._kill(failpoint.who)
                 was_held = held.let_go(backend, undone=failpoint.is_undone)
-        elif failpoint.name in OF_THE_WORKER:
-            self._windlass.arm(failpoint.name)
+        elif failpoint.name in OF_WEBHOOKS:
+            self._windlass.failpoints.kill(failpoint.name)
             task_id = self._begin(failpoint)
-            self._windlass.wait_until_spent(failpoint.name)
+            self._windlass.failpoints.wait_until_spent(failpoint.name)
         else:
             task_id = self._begin(failpoint)
             wait_until("a delivery", lambda: ask(self._url, WAITING) or self._is_delivered(task_id), seconds=90)
@@ -189,7 +190,11 @@ def a_drill() -> Iterator[Drill]:
     with throw_away_servers() as servers, open_directory() as directory:
         migrate(servers.database_url)
         actors = ("probe", "webhook")
-        settings = {"WINDLASS_ACTORS": str(TELLER), "WINDLASS_QUEUES": "probe.probe,webhook.http,own"}
+        settings = {
+            "WINDLASS_ACTORS": str(TELLER),
+            "WINDLASS_QUEUES": "probe.probe,webhook.http,own",
+            **Failpoints(directory / "failpoints").environment,
+        }
         with a_windlass(
             servers.database_url, servers.amqp_url, directory, config=CONFIG, actors=actors, **settings
         ) as windlass:

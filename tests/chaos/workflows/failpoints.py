@@ -20,13 +20,14 @@ from tests.acceptance.conftest import a_windlass
 from tests.chaos.drills import play_each
 from tests.chaos.faults.carrying_out import WORKER
 from tests.chaos.workflows.held_place import HeldPlace, Place
+from tests.support.failpoints.arming import Failpoints
+from tests.support.failpoints.catalogue import OF_MEDIA
 from tests.support.installation import Windlass
 from tests.support.providers.fake_providers import FakeProviders, fake_providers
 from tests.support.servers.databases import migrate
 from tests.support.servers.private_servers import open_directory, throw_away_servers
 from tests.support.waiting import wait_until
 from tests.support.workflows.chain import ACTORS, CONFIG, PAID_STEPS, Chain, was_paid_once
-from windlass.services.actors.worker.failpoints import FAILPOINTS
 from windlass.shared.process.procfs import command_line, descendants
 
 RESTS_SECONDS = 0.3
@@ -49,8 +50,6 @@ def _events(type_: str, key: str) -> Place:
     return Place("task_events", "INSERT", f"NEW.type = '{type_}'", key)
 
 
-OF_THE_WORKER = tuple(name for name in FAILPOINTS if name.startswith("media-"))
-"""Those of deliveries have a list of their own (tests/chaos/webhooks/failpoints.py)."""
 EITHER_WAY = (True, False)
 SUBMITTED = Place("tasks", "INSERT", "NEW.workflow_key = 'pictures[1]'")
 EXPANDED = Place("barriers", "UPDATE", "OLD.members IS NULL AND NEW.members IS NOT NULL")
@@ -85,7 +84,7 @@ def failpoints() -> list[Failpoint]:
         for undone in ways
     ]
     return [
-        *(Failpoint(name, "actors") for name in OF_THE_WORKER),
+        *(Failpoint(name, "actors") for name in OF_MEDIA),
         *of_transactions,
         Failpoint("dispatcher when the workflow is submitted", "dispatcher"),
     ]
@@ -110,10 +109,10 @@ class Drill:
                     backend = held.wait_for(f"windlass-{failpoint.who}")
                     self._kill(failpoint.who)
                     was_held = held.let_go(backend, undone=failpoint.is_undone)
-            elif failpoint.name in OF_THE_WORKER:
-                self._windlass.arm(failpoint.name)
+            elif failpoint.name in OF_MEDIA:
+                self._windlass.failpoints.kill(failpoint.name)
                 going_on = threads.submit(chain.go_through)
-                self._windlass.wait_until_spent(failpoint.name)
+                self._windlass.failpoints.wait_until_spent(failpoint.name)
             else:
                 going_on = threads.submit(chain.go_through)
                 wait_until("it is submitted", lambda: chain.workflow_id)
@@ -184,7 +183,11 @@ def answered(call: Callable[[], Any]) -> Any:
 def a_drill() -> Iterator[Drill]:
     with throw_away_servers() as servers, open_directory() as directory, fake_providers(directory) as fake:
         migrate(servers.database_url)
-        settings = {"WINDLASS_FAKE_PROVIDERS_URL": fake.url, "WINDLASS_ABANDONED_JOB_SECONDS": "6"}
+        settings = {
+            "WINDLASS_FAKE_PROVIDERS_URL": fake.url,
+            "WINDLASS_ABANDONED_JOB_SECONDS": "6",
+            **Failpoints(directory / "failpoints").environment,
+        }
         with a_windlass(
             servers.database_url, servers.amqp_url, directory, config=CONFIG, actors=ACTORS, **settings
         ) as windlass:

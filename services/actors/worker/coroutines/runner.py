@@ -72,8 +72,7 @@ class LoopRunner:
         one.task = self._loop.attempt(self._attempt(one), one.belongings)
 
     async def _attempt(self, one: OnTheLoop) -> None:
-        running, reach = one.running, self._executor.failpoints.reach_async
-        await reach("loop-fetched")
+        running = one.running
         if not self._executor.take_up(running):
             self._put_away(one)
             return
@@ -82,7 +81,6 @@ class LoopRunner:
             await self._executor.run_async(running, self._actors[running.context.task.actor])
         except BaseException as error:  # noqa: BLE001 - recorded as the attempt's end
             exception = error
-        await reach("loop-over")
         if self._put_away(one):
             self._executor.end(running, exception)
 

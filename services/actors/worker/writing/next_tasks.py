@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
-from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.shared import db, tracing
 from windlass.shared.metrics.services import WRITE_BATCH
 from windlass.shared.store import tasks
@@ -13,21 +12,16 @@ from windlass.shared.store.tasks import Ask, Granted
 class NextTasks:
     """The pool is asked for each time: it is opened on the loop, after this is made."""
 
-    def __init__(
-        self, pool: Callable[[], db.Database], worker_id: str, lease_seconds: float, failpoints: Failpoints
-    ) -> None:
+    def __init__(self, pool: Callable[[], db.Database], worker_id: str, lease_seconds: float) -> None:
         self._pool = pool
         self._worker_id = worker_id
         self._lease_seconds = lease_seconds
         self._claimed_at_once = WRITE_BATCH.labels("claims")
-        self._reach = failpoints.reach_async
 
     async def claim_next(self, ask: Ask, epoch: int) -> Granted:
-        await self._reach("claim-asked")
         answer = await tasks.claim_next(
             self._pool(), self._worker_id, ask, self._lease_seconds, epoch=epoch, traced=tracing.is_on()
         )
-        await self._reach("claim-answered")
         if answer.claimed:
             self._claimed_at_once.observe(len(answer.claimed))
         return answer

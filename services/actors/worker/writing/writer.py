@@ -15,7 +15,6 @@ import uvloop
 from windlass.services.actors.worker.capacity import Capacity
 from windlass.services.actors.worker.clock import boot_time
 from windlass.services.actors.worker.context.context import Context
-from windlass.services.actors.worker.failpoints import Failpoints
 from windlass.services.actors.worker.starting.inputs import Inputs
 from windlass.services.actors.worker.starting.starts import Doorbell, Starts
 from windlass.services.actors.worker.writing.gathered_calls import CallOfMany, GatheredCalls
@@ -54,7 +53,6 @@ class Writer:
         self._rules = Rules.of(settings)
         self._worker_id = worker_id
         self._on_claim = on_claim
-        self._failpoints = Failpoints.of_the_pipeline(settings)
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._starts: Starts | None = None
@@ -94,7 +92,7 @@ class Writer:
             self._inputs.begin(claimed, lambda each: run(each, lease_end))
 
         self._starts = Starts(
-            NextTasks(lambda: self._pool, self._worker_id, self._settings.lease_seconds, self._failpoints),
+            NextTasks(lambda: self._pool, self._worker_id, self._settings.lease_seconds),
             capacity=capacity,
             queues=queues,
             on_granted=granted,
@@ -108,7 +106,7 @@ class Writer:
 
     def hear(self, doorbell: Doorbell) -> None:
         if self._starts is not None:
-            self._failpoints.go_on("doorbell-heard", self._loop.call_soon_threadsafe, self._starts.ring, doorbell)
+            self._loop.call_soon_threadsafe(self._starts.ring, doorbell)
 
     def ask_for_all(self) -> None:
         """A connection is back: doorbells may have been lost with it."""
@@ -241,7 +239,6 @@ class Writer:
         backoff = Backoff(first_seconds=0.05, longest_seconds=1)
         seconds = self._settings.lease_seconds
         await self._is_open.wait()
-        await self._failpoints.reach_async("alone-claim-asked")
         while True:
             lease_end = boot_time() + seconds
             try:
@@ -253,7 +250,6 @@ class Writer:
                 await asyncio.sleep(backoff.pause())
                 continue
             if isinstance(answer, Claimed):
-                await self._failpoints.reach_async("alone-claim-answered")
                 self._on_claim([answer.claim_token], lease_end)
             return answer, lease_end
 
@@ -263,11 +259,9 @@ class Writer:
         return await self._call_alone(lambda pool: resolve_many(pool, task_ids, largest_bytes=largest), until=until)
 
     async def _write_ends(self, endings: Sequence[Ending], *, offered: bool = False) -> Sequence[str | None]:
-        await self._failpoints.reach_async("end-handed-over")
         statuses = None if offered else await self._end_and_ask(endings)
         if statuses is None:
             statuses = await tasks.end(self._pool, endings, self._rules, briefly=offered)
-            await self._failpoints.reach_async("end-written")
             if self._starts is not None:
                 self._starts.ended([ending.claim_token for ending in endings])
         self._ended_at_once.observe(len(endings))
@@ -302,7 +296,6 @@ class Writer:
             log.warning("%d ends go again alone (%s)", len(endings), words_of(error))
             self._starts.unanswered(ask)
             return None
-        await self._failpoints.reach_async("end-written")
         self._starts.ended(tokens)
         self._starts.answered(ask, granted, sent_at)
         return statuses
