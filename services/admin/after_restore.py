@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import logging
 import sys
 from datetime import datetime
 from uuid import UUID
@@ -22,8 +21,6 @@ from windlass.shared.settings.loading import settings_or_exit
 from windlass.shared.store.access import audit
 from windlass.shared.store.flow_control.flow import Rules
 from windlass.shared.store.operating import restoring
-
-log = logging.getLogger("after-restore")
 
 UNREACHABLE = 4
 FAILED = 1

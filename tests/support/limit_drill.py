@@ -215,11 +215,3 @@ def _name(call: Call) -> tuple[str, int]:
     assert call.task_id is not None
     assert call.attempt is not None
     return call.task_id, call.attempt
-
-
-def durations(dice: random.Random, number: int) -> list[float]:
-    """Short calls, and a few long enough to be under way when harm is done."""
-    return [
-        dice.uniform(1.5, 3) if (throw := dice.random()) < 0.02 else dice.uniform(0.2, 0.4) if throw < 0.1 else 0.03
-        for _ in range(number)
-    ]

@@ -111,11 +111,6 @@ def bulk_progress(bulk_id: str) -> Call[Bulk]:
     return Call("GET", f"{API}/bulk/{named(bulk_id)}", Bulk)
 
 
-def requeue_orphaned(max_age_seconds: float | None = None) -> Call[dict[str, int]]:
-    body = without_none({"max_age_seconds": max_age_seconds})
-    return Call("POST", f"{API}/tasks/requeue-orphaned", dict[str, int], body=body)
-
-
 def queues() -> Call[Queues]:
     return Call("GET", f"{API}/queues/status", Queues)
 

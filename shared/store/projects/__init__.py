@@ -12,7 +12,6 @@ from windlass.shared.store.projects.reading import (
     newest,
     run,
     runs,
-    several,
     some_items,
 )
 
@@ -22,5 +21,5 @@ CHANNEL = "windlass_projects"
 __all__ = [
     "CHANNEL", "EVENT_NAMES",
     "ItemRead", "RunRead", "Status",
-    "events", "get", "item", "items", "newest", "run", "runs", "several", "some_items",
+    "events", "get", "item", "items", "newest", "run", "runs", "some_items",
 ]  # fmt: skip

@@ -93,11 +93,6 @@ async def get(db: Database, project_id: UUID) -> Status | None:
     return await fetchrow(db, Status, f"{STATUS} WHERE p.project_id = $1", project_id)
 
 
-async def several(db: Database, project_ids: Sequence[UUID]) -> dict[UUID, Status]:
-    rows = await fetch(db, Status, f"{STATUS} WHERE p.project_id = ANY ($1)", list(project_ids))
-    return {row.project_id: row for row in rows}
-
-
 async def newest(
     db: Database,
     *,
