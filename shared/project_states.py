@@ -88,7 +88,3 @@ ITEM = _by_name(
     Change("skip", (ItemState.WAITING, ItemState.FAILED, ItemState.SKIPPED), ItemState.SKIPPED, "asked to"),
     Change("requeue", STORED, ItemState.WAITING, "by hand where it stands, or in bulk at the head"),
 )
-
-
-def allows(change: Change, source: StrEnum, target: StrEnum) -> bool:
-    return source in change.sources and target == change.target

@@ -52,7 +52,3 @@ TRANSITIONS = {
     transition.name: transition
     for transition in (SUBMIT, UNBLOCK, CLAIM, COMPLETE, RETRY, BURY, STALL, INTERRUPT, CANCEL, REVIVE)
 }
-
-
-def allows(transition: Transition, source: State, target: State) -> bool:
-    return source in transition.sources and target in transition.targets
