@@ -5,10 +5,11 @@ from typing import Any
 from uuid import UUID
 
 from windlass.shared.db import Database, as_json
+from windlass.shared.holds import Hold
 from windlass.shared.store.functions import named
+from windlass.shared.store.tasks import changing
 
-HOLD = "endpoint"
-"""The reason for which a task waits for its endpoint."""
+HOLD = Hold.ENDPOINT
 
 
 async def submit(db: Database, tasks: Sequence[Mapping[str, Any]], *, held: Sequence[UUID] = ()) -> None:
@@ -30,18 +31,14 @@ async def lock_waiting(db: Database, task_ids: Sequence[UUID]) -> list[UUID]:
 
 
 async def hold(db: Database, task_ids: Sequence[UUID]) -> int:
-    query = f"SELECT cardinality({named('hold_tasks')}($1, $2))"
-    held: int = await db.fetchval(query, list(task_ids), HOLD)
-    return held
+    return len(await changing.hold(db, task_ids, HOLD))
 
 
 async def release(db: Database, task_ids: Sequence[UUID]) -> int:
     """Also those that wait for the endpoint's key: a younger delivery would overtake them. The claim parks it again if
     the key is full."""
-    query = f"SELECT cardinality({named('release_tasks')}($1, $2))"
-    await db.fetchval(query, list(task_ids), "key")
-    released: int = await db.fetchval(query, list(task_ids), HOLD)
-    return released
+    await changing.release(db, task_ids, Hold.KEY)
+    return len(await changing.release(db, task_ids, HOLD))
 
 
 async def cancel(db: Database, task_ids: Sequence[UUID], reason: str) -> int:
