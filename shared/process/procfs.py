@@ -147,11 +147,6 @@ def initial_environment(pid: int) -> list[bytes]:
     return found.split(b"\0") if found else []
 
 
-def command_line(pid: int) -> list[str]:
-    """Empty of one that is gone or has ended."""
-    return [os.fsdecode(word) for word in _read_all(f"/proc/{pid}/cmdline").split(b"\0")[:-1]]
-
-
 def running_in(directory: Path, program: str) -> list[ProcessIdentity]:
     """The processes of that program whose working directory this is, as far as we may see them."""
     where, found = os.path.realpath(directory), []

@@ -29,7 +29,6 @@ def test_of_who_is_gone_nothing_is_told() -> None:
     nobody = 2**22 + 1  # no process number is larger than this
     assert procfs.stat_of(nobody) is None
     assert not procfs.initial_environment(nobody)
-    assert not procfs.command_line(nobody)
     assert not list(procfs.open_files(nobody))
     assert procfs.fair_share_bytes(nobody) == procfs.data_bytes(nobody) == 0
 
@@ -37,7 +36,6 @@ def test_of_who_is_gone_nothing_is_told() -> None:
 def test_a_process_can_read_about_itself() -> None:
     me = os.getpid()
     assert procfs.ProcessIdentity.of(me) in procfs.running_processes()
-    assert procfs.command_line(me)[0]
     assert procfs.fair_share_bytes(me) > 0
     assert procfs.threads_of(os.getuid()) > 0
     descriptor = os.open(__file__, os.O_RDONLY)

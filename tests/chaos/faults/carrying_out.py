@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 
 import httpx
@@ -21,9 +22,9 @@ from tests.support.installation import KEY
 from tests.support.waiting import wait_until
 from windlass.shared.broker import doorbell
 from windlass.shared.errors import words_of
-from windlass.shared.process.procfs import ProcessIdentity, command_line, initial_environment
+from windlass.shared.process.procfs import ProcessIdentity, initial_environment
 
-WORKER = ["-m", "windlass.services.actors.main"]
+WORKER = [b"-m", b"windlass.services.actors.main"]
 AGENT = b"WINDLASS_TASK_ID="
 AGENT_WAIT_SECONDS = 3
 STOP_SECONDS = 15
@@ -331,4 +332,13 @@ def thaw(processes: Sequence[ProcessIdentity | None]) -> None:
 
 
 def workers_of(unit: Unit) -> list[ProcessIdentity]:
-    return [process for process in unit.below() if command_line(process.pid)[1:3] == WORKER]
+    return [process for process in unit.below() if is_a_worker(process.pid)]
+
+
+def is_a_worker(pid: int) -> bool:
+    """As its command line shows it, which is gone with the process."""
+    try:
+        words = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return words[1:3] == WORKER

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.acceptance.conftest import a_windlass
 from tests.chaos.drills import play_each
-from tests.chaos.faults.carrying_out import WORKER
+from tests.chaos.faults.carrying_out import is_a_worker
 from tests.chaos.record import Record
 from tests.chaos.site.configuration import TELLER
 from tests.chaos.webhooks.books import Books
@@ -32,7 +32,7 @@ from tests.support.servers.databases import ask, migrate
 from tests.support.servers.private_servers import open_directory, throw_away_servers
 from tests.support.waiting import wait_until
 from windlass.services.laptop.ports import free_port
-from windlass.shared.process.procfs import command_line, descendants
+from windlass.shared.process.procfs import descendants
 
 CONFIG = """
 [network]
@@ -166,7 +166,7 @@ class Drill:
     def _kill(self, who: str) -> None:
         if who == "actors":
             for below in descendants(self._windlass.actors.pid):
-                if command_line(below.pid)[1:3] == WORKER:
+                if is_a_worker(below.pid):
                     below.send(signal.SIGKILL)
             return
         process = self._receiver if who == "receiver" else getattr(self._windlass, who)

@@ -18,7 +18,7 @@ import httpx
 
 from tests.acceptance.conftest import a_windlass
 from tests.chaos.drills import play_each
-from tests.chaos.faults.carrying_out import WORKER
+from tests.chaos.faults.carrying_out import is_a_worker
 from tests.chaos.workflows.held_place import HeldPlace, Place
 from tests.support.failpoints.arming import Failpoints
 from tests.support.failpoints.catalogue import OF_MEDIA
@@ -28,7 +28,7 @@ from tests.support.servers.databases import migrate
 from tests.support.servers.private_servers import open_directory, throw_away_servers
 from tests.support.waiting import wait_until
 from tests.support.workflows.chain import ACTORS, CONFIG, PAID_STEPS, Chain, was_paid_once
-from windlass.shared.process.procfs import command_line, descendants
+from windlass.shared.process.procfs import descendants
 
 RESTS_SECONDS = 0.3
 CALLED = {"actors": "worker"}
@@ -131,7 +131,7 @@ class Drill:
             process.wait()
             return
         for below in descendants(process.pid):
-            if command_line(below.pid)[1:3] == WORKER:
+            if is_a_worker(below.pid):
                 below.send(signal.SIGKILL)
 
     def _start_again(self, who: str) -> None:
