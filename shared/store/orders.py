@@ -10,7 +10,7 @@ from windlass.shared.db import Database, as_json
 from windlass.shared.metrics import counting
 from windlass.shared.metrics.counting import Counts
 from windlass.shared.store.functions import named
-from windlass.shared.store.order_steps import Intent, LatestOrder, OrderMove, intend_each, latest_of_each, move_each
+from windlass.shared.store.order_steps import OrderMove, move_each
 from windlass.shared.store.record import Record, fetch, fetchrow
 from windlass.shared.store.rows import ContentRow, GenerationRow
 from windlass.shared.store.tasks import Claimed
@@ -49,18 +49,6 @@ class HeardOf(Revived):
     """The same, and the task that a callback is about."""
 
     task_id: UUID | None
-
-
-async def latest(db: Database, task_id: UUID) -> LatestOrder | None:
-    """The task's newest order, whatever became of it."""
-    (found,) = await latest_of_each(db, [task_id])
-    return found
-
-
-async def intend(db: Database, task: Claimed, intent: Intent) -> bool:
-    """One alone, as `intend_each`."""
-    (intended,) = await intend_each(db, [(task, intent)])
-    return intended
 
 
 async def move(db: Database, task: Claimed | None, generation_id: UUID, name: str, **facts: Any) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from asyncpg import Record as Row
 
 from tests.support.engine.media import Order, ordered
+from tests.support.engine.one_order import latest_order
 from tests.support.engine.store import Engine
 from tests.support.installation import KEY, Windlass
 from tests.support.media_api import CALLBACK_KEY, api
@@ -29,7 +30,7 @@ def call(api: Windlass, path: str, body: Any = None, *, key: str | None = None, 
 
 
 async def row_of(engine: Engine, order: Order) -> Row:
-    row = await orders.latest(engine.pool, order.attempt.task_id)
+    row = await latest_order(engine.pool, order.attempt.task_id)
     assert row is not None
     return row
 

@@ -8,6 +8,7 @@ from asyncpg import Record as Row
 
 from tests.support.engine.dispatching import would_start
 from tests.support.engine.media import ordered
+from tests.support.engine.one_order import latest_order
 from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.engine.workflows import a_workflow
 from windlass.services.admin import after_restore
@@ -151,7 +152,7 @@ async def test_an_order_stays_open_and_is_named(engine: Engine) -> None:
     assert (provider.name, provider.open_orders, provider.unordered) == ("atelier", 1, 1)
     row = await engine.row(order.attempt.task_id)
     assert (row["status"], row["job_open"]) == ("queued", True)
-    known = await orders.latest(engine.pool, order.attempt.task_id)
+    known = await latest_order(engine.pool, order.attempt.task_id)
     assert known is not None
     assert known["status"] == "intended"
     assert not await orders.move(engine.pool, order.attempt, order.generation_id, "place", job_id="late")

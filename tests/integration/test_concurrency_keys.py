@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 from tests.support.engine.dispatching import look, seconds_to_next_look, start_next
 from tests.support.engine.flow import be_told_429, serve
 from tests.support.engine.keyed import most_at_once, parked, set_key_limit, with_key
+from tests.support.engine.one_order import intend_one
 from tests.support.engine.rated import claim_together
 from tests.support.engine.store import CONNECTIONS, Engine, on_the_engine
 from windlass.services.api.access.auth import Caller
@@ -84,7 +85,7 @@ async def test_an_open_job_keeps_the_key_until_it_is_closed(engine: Engine, how:
     await set_key_limit(engine, 1)
     attempt = await engine.running(**A)
     order = uuid7()
-    await orders.intend(engine.pool, attempt, Intent(order, "draw", {}, uuid4().bytes.hex()))
+    await intend_one(engine.pool, attempt, Intent(order, "draw", {}, uuid4().bytes.hex()))
     await orders.move(engine.pool, attempt, order, "place", job_id="j")
     waiting = await engine.submit(**A)
     assert await engine.claim(waiting) == Refused(waiting, Reason.KEY_LIMIT)

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from uuid_utils.compat import uuid7
 
+from tests.support.engine.one_order import intend_one
 from tests.support.engine.store import Engine, on_the_engine
 from tests.support.engine.store_from_threads import ask, held_up
 from tests.support.waiting import wait_until
@@ -137,7 +138,7 @@ async def test_an_intent_is_refused_to_who_has_lost_its_task_and_written_for_the
 async def test_files_and_costs_that_are_told_twice_are_kept_once(engine: Engine) -> None:
     attempt = (await running(engine, 1))[0]
     intent = an_intent()
-    assert await orders.intend(engine.pool, attempt, intent)
+    assert await intend_one(engine.pool, attempt, intent)
     order = intent.generation_id
     file = NewContent(uuid4(), 0, "https://there/1.png", "image/png", "png", "place/0", 4, "00")
     steps = [

@@ -8,6 +8,7 @@ from uuid_utils.compat import uuid7
 
 from tests.integration.test_why import why
 from tests.support.engine.dispatching import start_next
+from tests.support.engine.one_order import intend_one, latest_order
 from tests.support.engine.store import Engine, a_submission, on_the_engine
 from windlass.shared.admission import WakeUp, wake_ups
 from windlass.shared.concerns import Concern
@@ -24,7 +25,7 @@ HASH = "ab" * 32
 async def intend(engine: Engine, attempt: Claimed, *, callback_hash: str | None = None) -> UUID:
     generation_id = uuid7()
     intent = Intent(generation_id, "txt2img", {"prompt": "a boat"}, callback_hash or uuid4().hex * 2)
-    assert await orders.intend(engine.pool, attempt, intent)
+    assert await intend_one(engine.pool, attempt, intent)
     return generation_id
 
 
@@ -59,7 +60,7 @@ async def test_an_order_goes_from_intent_to_contents(engine: Engine) -> None:
     assert await move(engine, attempt, generation_id, "complete", contents=[a_file(0), a_file(1)])
     kept = await orders.contents(engine.pool, generation_id)
     assert [row["index"] for row in kept] == [0, 1]
-    latest = await orders.latest(engine.pool, attempt.task_id)
+    latest = await latest_order(engine.pool, attempt.task_id)
     assert latest is not None
     assert (latest["status"], latest["response"], latest["user_id"]) == ("completed", {"done": True}, "ann")
 
@@ -69,7 +70,7 @@ async def test_an_attempt_that_lost_its_task_can_neither_intend_nor_move(engine:
     attempt, generation_id = await ordered(engine)
     await engine.lapse(attempt.task_id)
     await tasks.stall(engine.pool)
-    assert not await orders.intend(engine.pool, attempt, Intent(uuid4(), "txt2img", {}, HASH))
+    assert not await intend_one(engine.pool, attempt, Intent(uuid4(), "txt2img", {}, HASH))
     assert not await move(engine, attempt, generation_id, "fetch")
     assert await status(engine, generation_id) == "open"
 
@@ -243,7 +244,7 @@ async def test_a_callback_wakes_whoever_waits_and_leaves_a_clue(engine: Engine) 
         told = await orders.hear(engine.pool, {"ok": 1}, callback_hash=bytes.fromhex(HASH), job_id="job-9")
     assert told == attempt.task_id
     assert heard == [str(attempt.task_id)]
-    latest = await orders.latest(engine.pool, attempt.task_id)
+    latest = await latest_order(engine.pool, attempt.task_id)
     assert latest is not None
     assert (latest["generation_id"], latest["provider_job_id"], latest["status"]) == (
         generation_id,
@@ -297,7 +298,7 @@ async def test_a_late_callback_revives_the_task_whose_next_attempt_asks_and_does
     for _ in range(2):
         await call_back(engine)
     assert (await engine.story(task_id))[-1:] == ["revive"], "once"
-    latest = await orders.latest(engine.pool, task_id)
+    latest = await latest_order(engine.pool, task_id)
     assert latest is not None
     assert (latest["status"], latest["provider_job_id"], latest["given_up"]) == ("intended", "job-9", False)
 
@@ -308,7 +309,7 @@ async def test_in_a_project_or_a_workflow_a_person_decides(engine: Engine, field
     task_id, generation_id = await given_up(engine, **fields)
     await call_back(engine)
     assert not await orders.revive_lost(engine.pool, generation_id)
-    latest = await orders.latest(engine.pool, task_id)
+    latest = await latest_order(engine.pool, task_id)
     assert latest is not None
     assert (await engine.status(task_id), latest["status"]) == ("dead", "unknown")
     assert (latest["provider_job_id"], latest["callback"]) == ("job-9", {"ok": 1}), "kept, and offered"
@@ -341,11 +342,11 @@ async def test_the_latest_clue_counts_until_the_job_is_known(engine: Engine) -> 
     generation_id = await intend(engine, attempt, callback_hash=HASH)
     for job_id in ("forged", "job-9", None):
         await call_back(engine, job_id)
-    latest = await orders.latest(engine.pool, attempt.task_id)
+    latest = await latest_order(engine.pool, attempt.task_id)
     assert latest is not None
     assert latest["provider_job_id"] == "job-9"
     assert await move(engine, attempt, generation_id, "place", job_id="job-9")
     await call_back(engine, "forged")
-    latest = await orders.latest(engine.pool, attempt.task_id)
+    latest = await latest_order(engine.pool, attempt.task_id)
     assert latest is not None
     assert latest["provider_job_id"] == "job-9"

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from asyncpg import Record as Row
 
+from tests.support.engine.one_order import intend_one, latest_order
 from tests.support.engine.store import Engine, on_the_engine, until
 from tests.support.providers.small_server import HANG, Reply, answer, serving
 from windlass.services.actors.media.counted_provider import CountedProvider
@@ -155,7 +156,7 @@ async def take_up(
 
 
 async def status_of(engine: Engine, attempt: Claimed) -> str | None:
-    row = await orders.latest(engine.pool, attempt.task_id)
+    row = await latest_order(engine.pool, attempt.task_id)
     return None if row is None else row["status"]
 
 
@@ -203,7 +204,7 @@ async def test_an_error_that_nobody_foresaw_is_a_refusal_while_nobody_was_reache
 
     attempt, error = await take_up(engine, Odd(order, CannotTell()))
     assert isinstance(error, UnicodeError), "it is told as it is: a bug, until proven otherwise"
-    latest = await orders.latest(engine.pool, attempt.task_id)
+    latest = await latest_order(engine.pool, attempt.task_id)
     assert latest is not None
     assert (latest["status"], latest["response"]["error"]["message"]) == ("refused", "no such name")
     assert await is_free(engine, attempt)
@@ -402,7 +403,7 @@ async def test_a_callback_that_crossed_the_end_is_found_by_who_looks_after_open_
 ) -> None:
     await engine.provide("one", limit=None)
     attempt = await engine.running(provider="one", group_id=group_id)
-    assert await orders.intend(engine.pool, attempt, Intent(UUID(int=1), "txt2img", {"prompt": "a"}, "ab" * 32))
+    assert await intend_one(engine.pool, attempt, Intent(UUID(int=1), "txt2img", {"prompt": "a"}, "ab" * 32))
     assert await orders.move(engine.pool, attempt, UUID(int=1), "lose")
     await call_back(engine, attempt.task_id, "job-1")
     unknown = {"type": "SubmitUnknown", "kind": "permanent", "message": "", "details": {}, "attempt": 1}
@@ -430,7 +431,7 @@ async def abandoned(engine: Engine, number: int) -> list[UUID]:
     for each in range(number):
         attempt = await engine.running(provider="one")
         intent = Intent(UUID(int=each + 1), "txt2img", {"prompt": "a boat"}, f"{each + 1:064x}")
-        assert await orders.intend(engine.pool, attempt, intent)
+        assert await intend_one(engine.pool, attempt, intent)
         assert await orders.move(engine.pool, attempt, intent.generation_id, "place", job_id=f"job-{each}")
         await engine.finish(attempt, "bury")
         made.append(attempt.task_id)

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from tests.support.engine.one_order import intend_one
 from tests.support.engine.store import Engine
 from windlass.shared.storage import MediaStorage
 from windlass.shared.store import orders
@@ -63,7 +64,7 @@ async def ordered(
         prompt_id=prompt_id,
         source_data=source_data,
     )
-    assert await orders.intend(engine.pool, attempt, intent)
+    assert await intend_one(engine.pool, attempt, intent)
     return Order(attempt, generation_id, token)
 
 

@@ -8,6 +8,7 @@ import asyncpg
 from uuid_utils.compat import uuid7
 
 from tests.support.engine.keyed import with_key
+from tests.support.engine.one_order import intend_one
 from tests.support.engine.projects import Project
 from tests.support.engine.schedules import Schedule, a_task
 from tests.support.engine.schedules import a_workflow as a_workflow_to_start
@@ -155,7 +156,7 @@ class Yard:
     async def order(self, attempt: Claimed) -> None:
         generation_id = uuid7()
         intent = Intent(generation_id, "draw", {}, uuid4().bytes.hex())
-        if await orders.intend(self.pool, attempt, intent):
+        if await intend_one(self.pool, attempt, intent):
             await orders.move(self.pool, attempt, generation_id, "place", job_id=str(generation_id))
             self.orders.append((attempt, generation_id))
 

@@ -6,6 +6,7 @@ from uuid_utils.compat import uuid7
 
 from tests.support.engine.locks.moves.driven import NERVOUS, at, move
 from tests.support.engine.locks.yard import PROVIDERS, Yard
+from tests.support.engine.one_order import intend_one
 from tests.support.engine.store import A_FAILURE, an_ending
 from windlass.shared.store import kept_files, orders, tasks
 from windlass.shared.store.flow_control import flow, rates
@@ -146,7 +147,7 @@ async def revive_by_callback(yard: Yard) -> None:
     """Of one that has just died of not knowing what became of its order."""
     generation_id, callback_hash = uuid7(), uuid4().bytes.hex()
     for attempt in yard.running(1):
-        if await orders.intend(yard.pool, attempt, Intent(generation_id, "draw", {}, callback_hash)):
+        if await intend_one(yard.pool, attempt, Intent(generation_id, "draw", {}, callback_hash)):
             await orders.move(yard.pool, attempt, generation_id, "lose")
             error = {**A_FAILURE, "type": "SubmitUnknown"}
             await tasks.end(yard.pool, [an_ending(attempt, "bury", error=error)], NERVOUS)
