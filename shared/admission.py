@@ -1,7 +1,7 @@
 """What the rows say about a provider, and which workers to wake for it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -75,6 +75,8 @@ class WakeUp:
     queue: str
     doorbells: int
     starts: int
+    is_for_later: bool = False
+    """Nothing may start now: one such doorbell in a while is enough."""
 
 
 def wake_ups(view: ProviderView) -> list[WakeUp]:
@@ -90,5 +92,5 @@ def wake_ups(view: ProviderView) -> list[WakeUp]:
         if due + resumes > 0:
             startable = resumes + min(due, free)
             doorbells = max(1, min(idle, startable))
-            found.append(WakeUp(queue, doorbells, max(1, -(-startable // doorbells))))
-    return [WakeUp(found[0].queue, 1, 1)] if found and view.on_trial else found
+            found.append(WakeUp(queue, doorbells, max(1, -(-startable // doorbells)), is_for_later=startable == 0))
+    return [replace(found[0], doorbells=1, starts=1)] if found and view.on_trial else found

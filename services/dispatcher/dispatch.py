@@ -1,5 +1,6 @@
 """One look of the dispatcher: which tasks could start now, and a wake-up for every queue that has some."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -7,11 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from windlass.services.dispatcher.backlog import RetryBacklog
 from windlass.services.dispatcher.publisher import Doorbell, Publisher
-from windlass.shared.admission import ProviderView, wake_ups
+from windlass.shared.admission import ProviderView, WakeUp, wake_ups
 from windlass.shared.db import Database
 from windlass.shared.metrics.services import DISPATCH_BATCH, DISPATCH_CONFIRM_SECONDS, DOORBELLS
-from windlass.shared.settings import Settings
 from windlass.shared.store.flow_control import providers
+
+AGAIN_SECONDS = 2.0
+"""So long a wake-up has to be answered. What is still due then is looked at again."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +29,40 @@ class Seen:
     """In how many seconds a provider will have something to do that could not be done now."""
 
 
+class Reminders:
+    """Which queues have had a doorbell for tasks that may not start yet: without this each submit to a full provider
+    would ring, and a worker would ask in vain."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, float] = {}
+
+    def is_due(self, wanted: WakeUp) -> bool:
+        if not wanted.is_for_later:
+            return True
+        now = time.monotonic()
+        if now < self._at.get(wanted.queue, -math.inf) + AGAIN_SECONDS:
+            return False
+        self._at[wanted.queue] = now
+        return True
+
+
 async def dispatch_due(
     db: Database,
     publisher: Publisher,
     backlog: RetryBacklog,
-    settings: Settings,
+    reminders: Reminders,
     *,
+    heard_within_seconds: float,
     only: Collection[str] | None = None,
 ) -> Seen:
     """Looks at all providers, or only at these, and wakes workers for what may start."""
-    views = await providers.look(db, heard_within_seconds=settings.lease_seconds, only=only)
+    views = await providers.look(db, heard_within_seconds=heard_within_seconds, only=only)
     await backlog.share(db, views)
     doorbells = [
         Doorbell(each.queue, each.starts, number)
         for view in views
         for each in wake_ups(replace(view, broker=publisher.state))
+        if reminders.is_due(each)
         for number in range(each.doorbells)
     ]
     if doorbells:

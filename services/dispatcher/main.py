@@ -13,7 +13,7 @@ import pika.exceptions
 import uvloop
 
 from windlass.services.dispatcher.backlog import RetryBacklog
-from windlass.services.dispatcher.dispatch import dispatch_due
+from windlass.services.dispatcher.dispatch import AGAIN_SECONDS, Reminders, dispatch_due
 from windlass.services.dispatcher.publisher import Publisher
 from windlass.shared import db, tracing
 from windlass.shared.backoff import Backoff
@@ -36,9 +36,6 @@ GATHER_SECONDS = 0.003
 BUSY_GATHER_SECONDS = 0.1
 """While nobody has a place free, doorbells are only for later: more than ten looks a second would be wasted."""
 
-AGAIN_SECONDS = 2.0
-"""So long a wake-up has to be answered. What is still due then is looked at again."""
-
 TROUBLE: tuple[type[BaseException], ...] = (*db.AWAY_OR_BUSY, pika.exceptions.AMQPError)
 
 
@@ -50,6 +47,7 @@ class Dispatcher:
         self.pool = pool
         self.publisher = Publisher(settings)
         self.backlog = RetryBacklog(settings.lanes)
+        self.reminders = Reminders()
         self.instance_id = f"{socket.gethostname()}-{os.getpid()}"
         self._heard = asyncio.Event()
         self._named: set[str] = set()
@@ -117,7 +115,14 @@ class Dispatcher:
         if named is None:
             seconds, safety = await providers.seconds_to_next_look(self.pool), self.settings.safety_poll_seconds
             self._all_at = time.monotonic() + (safety if seconds is None else min(max(0.0, seconds), safety))
-        seen = await dispatch_due(self.pool, self.publisher, self.backlog, self.settings, only=named)
+        seen = await dispatch_due(
+            self.pool,
+            self.publisher,
+            self.backlog,
+            self.reminders,
+            heard_within_seconds=self.settings.lease_seconds,
+            only=named,
+        )
         now = time.monotonic()
         for name in list(self._again_at) if named is None else named:
             self._again_at.pop(name, None)

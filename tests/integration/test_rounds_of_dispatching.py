@@ -12,7 +12,7 @@ from tests.support.engine.dispatching import start_next
 from tests.support.engine.flow import serve
 from tests.support.engine.store import Engine, a_submission, on_the_engine, until
 from windlass.services.dispatcher.backlog import RetryBacklog
-from windlass.services.dispatcher.dispatch import Seen, dispatch_due
+from windlass.services.dispatcher.dispatch import Reminders, Seen, dispatch_due
 from windlass.services.dispatcher.main import Dispatcher
 from windlass.services.dispatcher.publisher import Publisher
 from windlass.shared.broker import queue_arguments
@@ -52,10 +52,14 @@ class Round:
 
     def __init__(self, engine: Engine, publisher: Publisher, settings: Settings, channel: BlockingChannel) -> None:
         self.engine, self.publisher, self.settings, self.channel = engine, publisher, settings, channel
+        self.reminders = Reminders()
 
     async def dispatch(self, only: set[str] | None = None) -> Seen:
         backlog = RetryBacklog(self.settings.lanes)
-        return await dispatch_due(self.engine.pool, self.publisher, backlog, self.settings, only=only)
+        seconds = self.settings.lease_seconds
+        return await dispatch_due(
+            self.engine.pool, self.publisher, backlog, self.reminders, heard_within_seconds=seconds, only=only
+        )
 
     def rung(self, queue: str = "probe.probe") -> list[int]:
         """The starts of each doorbell since the last time."""
@@ -106,6 +110,13 @@ async def test_where_every_slot_is_taken_one_doorbell_is_out_all_the_same(engine
     async with rounds(engine, amqp_url) as round_:
         seen = await round_.dispatch()
         assert (round_.rung(), seen.anybody_idle) == ([1], False)
+        round_.reminders._at["probe.probe"] += 600  # a moment ago, however slow the machine is
+        await engine.submit()
+        await round_.dispatch()
+        assert round_.rung() == [], "and one is enough for a while"
+        await engine.provide("probe", limit=3)
+        await round_.dispatch()
+        assert round_.rung() == [2], "whoever may start is rung for at once"
 
 
 @on_the_engine

@@ -38,7 +38,7 @@ def test_a_task_that_holds_a_slot_wakes_a_worker_though_no_slot_is_free() -> Non
 
 
 def test_one_doorbell_is_out_while_tasks_are_due_that_may_not_start() -> None:
-    assert woken_by(view_of(fresh_due=500)) == [WakeUp("one", 1, 1)]
+    assert woken_by(view_of(fresh_due=500)) == [WakeUp("one", 1, 1, is_for_later=True)]
     assert woken_by(view_of(fresh_due=500, fresh_starts=500), idle=0) == [WakeUp("one", 1, 500)], "for a busy worker"
 
 
