@@ -5500,7 +5500,7 @@ export interface components {
         };
         /**
          * Resumption
-         * @description What of an escalated workflow gets a new life when it goes on.
+         * @description Which tasks of an escalated workflow are revived when it is resumed.
          * @enum {string}
          */
         Resumption: "none" | "failed" | "failed-and-downstream";
@@ -10849,15 +10849,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FoundDocument"];
-                };
-            };
-            /** @description The request cannot be read: malformed JSON, a broken position in a stream. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["ProblemDocument"];
                 };
             };
             /** @description No valid key came with the request. */

@@ -35,7 +35,7 @@ class Visitor:
             yield cls(context, troubles)
         finally:
             context.close()
-        assert troubles == []
+        assert not troubles, troubles
 
     def opens_another_tab(self) -> "Visitor":
         return Visitor(self.context, self.troubles)
