@@ -286,13 +286,14 @@ def test_an_order_by_hand_and_by_keyboard_is_kept_and_a_viewer_is_offered_none(
     expect(rows).to_have_count(3, timeout=PATIENCE_MS)
     rows.nth(2).drag_to(rows.nth(0), target_position={"x": 120, "y": 4})
     expect(rows.nth(0)).to_contain_text("three", timeout=PATIENCE_MS)
-    admin.page.get_by_role("button", name="Move one down").focus()
-    admin.page.keyboard.press("Enter")
-    expect(rows.nth(2)).to_contain_text("one", timeout=PATIENCE_MS)
 
     def titles() -> list[str]:
         return [each["title"] for each in read(house, project_id, "items")["items"]]
 
+    wait_until("the first is stored", lambda: titles() == ["three", "one", "two"])
+    admin.page.get_by_role("button", name="Move one down").focus()
+    admin.page.keyboard.press("Enter")
+    expect(rows.nth(2)).to_contain_text("one", timeout=PATIENCE_MS)
     wait_until("both are stored", lambda: titles() == ["three", "two", "one"])
     admin.reloads()
     for place, title in enumerate(("three", "two", "one")):
