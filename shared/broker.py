@@ -42,8 +42,8 @@ def queue_arguments(settings: Settings) -> dict[str, Any]:
 
 
 def doorbell(queue: str, starts: int) -> bytes:
-    """The message that says: so many tasks of this queue may start, whichever are next. As Dramatiq would encode it,
-    but more cheaply."""
+    """The message that says: this queue has work, ask for so many of its tasks first. As Dramatiq would encode it, but
+    more cheaply."""
     return msgspec.json.encode(
         {
             "queue_name": queue,
@@ -58,7 +58,7 @@ def doorbell(queue: str, starts: int) -> bytes:
 
 
 def starts_of(doorbell: bytes) -> int:
-    """How many may start; raises ValueError for what is no doorbell."""
+    """How many to ask for first. Raises ValueError for what is no doorbell."""
     try:
         return msgspec.json.decode(doorbell, type=_Doorbell).args[0]
     except (msgspec.MsgspecError, IndexError) as error:

@@ -25,7 +25,7 @@ CONFIRM_SECONDS = 5
 
 @dataclass(frozen=True)
 class Doorbell:
-    """So many starts in a queue; doorbells that ring together have numbers."""
+    """A queue, and how many of its tasks to ask for first. Doorbells of one look have numbers."""
 
     queue: str
     starts: int

@@ -37,8 +37,8 @@ CLOSE_SECONDS = 1.0
 
 
 class Rung:
-    """A doorbell that came: so many starts of its queue. It is acked, or put back, once, by the channel it came by;
-    when that was lost RabbitMQ has it back already."""
+    """A doorbell that came, with how many tasks of its queue to ask for first. It is acked or put back once, by the
+    channel that it came by. When that channel is lost, RabbitMQ has the doorbell back already."""
 
     __slots__ = ("_line", "_tag", "queue", "starts", "was_elsewhere")
 

@@ -1,1 +1,1 @@
-"""Which tasks this process starts next, and where: credit, places, and what is passed over."""
+"""Which tasks this process starts next: its free places, the queues that may have work, and tasks that it skips."""

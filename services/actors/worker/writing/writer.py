@@ -274,8 +274,8 @@ class Writer:
         return GUARDED if attempt is not None and attempt.is_guarded else PLAIN
 
     async def _end_and_ask(self, endings: Sequence[Ending]) -> Sequence[str | None] | None:
-        """Ends them and asks for what is next, if there is credit. None when it did not, or something went wrong: an
-        end never fails because of the next, and goes again alone."""
+        """Ends them and asks for what is next, if a queue may have work. None when it did not ask, or when something
+        went wrong: an end never fails because of the next, and goes again alone."""
         tokens = [ending.claim_token for ending in endings]
         ask = self._starts.ask_with(tokens) if self._starts is not None else None
         if self._starts is None or ask is None:
